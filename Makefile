@@ -1,0 +1,50 @@
+# The front door. Each target installs what is missing (Debian packages), builds, and does its work.
+#
+#   make chat    talk to the model in weights/demo, or MODEL=folder-or-name
+#   make build   leave the command at build/tessera
+#   make test    build everything that can be built here and run every test that can run
+#   make bench   speed of MODEL on this machine
+#   make dist    a relocatable archive in dist/
+#   make format  lay out all sources as .clang-format says
+
+MODEL ?= weights/demo
+BUILD := build
+JOBS ?= $(shell nproc)
+GPU_VISIBLE := $(shell nvidia-smi -L >/dev/null 2>&1 && echo ON || echo OFF)
+
+.PHONY: chat build test test-asan bench dist format clean
+
+chat: build
+	@$(BUILD)/tessera chat -m $(MODEL)
+
+# A build folder that exists keeps its configuration, so that `make chat` after `make test` is quick.
+build:
+	@.ci/setup
+	@test -e $(BUILD)/build.ninja || \
+	  cmake --preset release -DTESSERA_TESTS=OFF -DTESSERA_CUDA=$(GPU_VISIBLE) >&2
+	@cmake --build $(BUILD) --target tessera -j $(JOBS) >&2
+
+test: test-asan
+	@cmake --preset release -DTESSERA_TESTS=ON -DTESSERA_CUDA=AUTO >&2
+	@cmake --build $(BUILD) -j $(JOBS) >&2
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+# Before the main run, so that the closing lines are those of the full suite.
+test-asan:
+	@.ci/setup --tests
+	@cmake --preset asan >&2
+	@cmake --build build-asan -j $(JOBS) >&2
+	@ctest --test-dir build-asan --output-on-failure -j $(JOBS)
+
+bench: build
+	@$(BUILD)/tessera bench -m $(MODEL)
+
+dist:
+	@.ci/setup --tests
+	@.ci/dist
+
+format:
+	@git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
+
+clean:
+	@rm -rf build build-asan build-dist dist

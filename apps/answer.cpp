@@ -1,0 +1,65 @@
+#include "apps/answer.h"
+
+#include <algorithm>
+
+#include "apps/human_units.h"
+#include "apps/output.h"
+#include "apps/progress_bar.h"
+#include "apps/signals.h"
+
+namespace tessera {
+
+std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console) {
+  ProgressBar bar(console, "loading");
+  return Engine::load(options, [&bar](uint64_t done_bytes, uint64_t total_bytes) {
+    throw_if_interrupted();
+    const double fraction = static_cast<double>(done_bytes) / static_cast<double>(total_bytes);
+    bar.update(fraction, human_bytes(done_bytes) + "/" + human_bytes(total_bytes));
+  });
+}
+
+ContextDemand context_demand(const Engine& engine, std::span<const TokenId> prompt,
+                             const SamplingParams& params) {
+  return {.prompt_tokens = static_cast<int64_t>(prompt.size()),
+          .answer_tokens = std::max<int64_t>(params.max_tokens, 1),
+          .context_size = engine.context_size()};
+}
+
+GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
+                               const SamplingParams& params, const Console& console) {
+  ProgressBar bar(console, "reading the prompt");
+  bool ends_with_newline = true;
+  GenerationCallbacks callbacks;
+  callbacks.on_prefill = [&bar](int64_t done, int64_t total) {
+    const double fraction = static_cast<double>(done) / static_cast<double>(total);
+    bar.update(fraction, concat(done, '/', total, " tokens"));
+  };
+  callbacks.on_text = [&](std::string_view text) {
+    if (text.empty()) return;
+    bar.clear();
+    print_generated(text);
+    ends_with_newline = text.back() == '\n';
+  };
+  callbacks.is_cancelled = [] { return pending_signal() != 0; };
+
+  GenerationResult result = engine.generate(sequence, prompt, params, callbacks);
+  bar.clear();
+  if (!ends_with_newline) print("\n");
+  if (result.stop_reason == StopReason::kNonFiniteLogits) throw Error(result.error);
+  if (result.stop_reason == StopReason::kContextFull) {
+    console.say(concat("the answer was cut: the context is full (", engine.context_size(),
+                       " tokens, of which the prompt took ", result.prompt_tokens, ")"));
+  }
+  return result;
+}
+
+void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
+                 const SamplingParams& params, const StatsFile& stats, const Console& console) {
+  const SequencePtr sequence = engine.create_sequence();
+  const GenerationResult result = stream_answer(engine, *sequence, prompt, params, console);
+  console.say_dim(stats_line(engine, result, params));
+  stats.write(stats_json(engine, options, result, params));
+  throw_if_interrupted();
+}
+
+}  // namespace tessera

@@ -1,0 +1,62 @@
+#include "apps/chat_session.h"
+
+#include "apps/signals.h"
+
+namespace tessera {
+
+ChatSession::ChatSession(Engine& engine, const ChatOptions& options, const Console& console)
+    : engine_(engine),
+      options_(options),
+      console_(console),
+      conversation_(options.system),
+      sampling_options_(options.sampling),
+      params_(resolve_sampling(options.sampling, engine.default_sampling())),
+      stats_(options.stats_path),
+      sequence_(engine.create_sequence()) {}
+
+void ChatSession::set_sampling(const SamplingField& field, const std::string& text) {
+  SamplingOptions changed = sampling_options_;
+  set_sampling_field(changed, field, text);
+  // A seed that was drawn stays for the whole chat.
+  const bool had_seed = params_.temperature != 0.0;
+  const uint64_t seed = params_.seed;
+  params_ = resolve_sampling(changed, engine_.default_sampling());
+  if (had_seed && !changed.seed) params_.seed = seed;
+  sampling_options_ = changed;
+}
+
+void ChatSession::ask(const std::string& text) {
+  conversation_.add(Role::kUser, checked_utf8(text, "your message", options_.invalid_utf8));
+  try {
+    answer();
+  } catch (...) {
+    conversation_.undo();
+    throw;
+  }
+}
+
+void ChatSession::answer_again() {
+  CHECK(conversation_.drop_answer(), "there is no message to answer yet");
+  // The same seed would give the same answer.
+  ++params_.seed;
+  if (params_.temperature == 0.0) {
+    console_.say("temperature is 0: the answer will be the same; try /set temperature 0.8");
+  }
+  answer();
+}
+
+std::optional<std::string> ChatSession::last_stats() const { return last_stats_; }
+
+void ChatSession::answer() {
+  const std::vector<TokenId> prompt = engine_.encode_chat(conversation_.messages());
+  const GenerationResult result = stream_answer(engine_, *sequence_, prompt, params_, console_);
+  conversation_.add(Role::kAssistant, result.text);
+  last_stats_ = stats_line(engine_, result, params_);
+  console_.say_dim(*last_stats_);
+  stats_.write(stats_json(engine_, options_.engine, result, params_));
+  if (result.stop_reason == StopReason::kContextFull) {
+    console_.say("/undo takes back the last exchange, /clear starts afresh; -c gives more room");
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,62 @@
+// A chat in progress: the conversation, how to sample, and the KV cache that follows it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "apps/answer.h"
+#include "apps/console.h"
+#include "apps/conversation.h"
+#include "apps/sampling_options.h"
+#include "apps/text_input.h"
+
+namespace tessera {
+
+struct ChatOptions {
+  EngineOptions engine;
+  SamplingOptions sampling;
+  std::vector<Message> system;
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
+  std::string stats_path;
+};
+
+class ChatSession {
+ public:
+  // `options` and `console` must outlive the session.
+  ChatSession(Engine& engine, const ChatOptions& options, const Console& console);
+
+  const Console& console() const { return console_; }
+  const Engine& engine() const { return engine_; }
+  InvalidUtf8 invalid_utf8() const { return options_.invalid_utf8; }
+  Conversation& conversation() { return conversation_; }
+
+  // The parameters of the next answer.
+  const SamplingParams& sampling() const { return params_; }
+  // Sets one of them as /set does. Throws Error; nothing is then changed.
+  void set_sampling(const SamplingField& field, const std::string& text);
+
+  // Adds what the person said, after a check of its UTF-8, and streams the answer. Throws Error,
+  // the message then being taken back.
+  void ask(const std::string& text);
+
+  // Replaces the last answer by another one. Throws Error when there is nothing to answer.
+  void answer_again();
+
+  // Statistics of the last answer, if there was one.
+  std::optional<std::string> last_stats() const;
+
+ private:
+  void answer();
+
+  Engine& engine_;
+  const ChatOptions& options_;
+  const Console& console_;
+  Conversation conversation_;
+  SamplingOptions sampling_options_;
+  SamplingParams params_;
+  StatsFile stats_;
+  SequencePtr sequence_;
+  std::optional<std::string> last_stats_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,44 @@
+// The flags that several subcommands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/console.h"
+#include "apps/sampling_options.h"
+#include "apps/text_input.h"
+#include "engine/chat_template.h"
+#include "engine/options.h"
+
+namespace tessera {
+
+// --model, --device, --ctx-size and their like.
+void add_model_options(CLI::App& app, EngineOptions& options);
+
+// --temp, --seed, --stop, --max-tokens and their like.
+void add_sampling_options(CLI::App& app, SamplingOptions& options);
+
+// -v, -q, --color, --no-progress.
+void add_console_options(CLI::App& app, ConsoleOptions& options);
+
+void add_stats_option(CLI::App& app, std::string& path);
+
+// --system, --system-file, --raw and --replace-invalid.
+struct PromptOptions {
+  std::string system;
+  std::string system_file;
+  bool raw = false;
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
+};
+void add_system_options(CLI::App& app, PromptOptions& options);
+void add_raw_option(CLI::App& app, PromptOptions& options);
+void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy);
+
+// The system message as a conversation of one message, or none.
+std::vector<Message> system_messages(const PromptOptions& options);
+
+// Throws UsageError when no model was named.
+void require_model(const EngineOptions& options);
+
+}  // namespace tessera

@@ -1,0 +1,79 @@
+#include "apps/console.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "apps/output.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::string_view kDim = "\x1b[2m";
+constexpr std::string_view kRed = "\x1b[31m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+void set_up_log(const ConsoleOptions& options, bool uses_color, bool is_terminal) {
+  const auto mode = uses_color ? spdlog::color_mode::always : spdlog::color_mode::never;
+  auto log = std::make_shared<spdlog::logger>(
+      "", std::make_shared<spdlog::sinks::stderr_color_sink_mt>(mode));
+  log->set_level(options.quiet            ? spdlog::level::err
+                 : options.verbosity == 0 ? spdlog::level::warn
+                 : options.verbosity == 1 ? spdlog::level::info
+                                          : spdlog::level::debug);
+  // On a terminal a progress bar may stand on the line: wipe it first.
+  log->set_pattern(is_terminal ? "\r\x1b[K%^%l%$: %v" : "%^%l%$: %v");
+  spdlog::set_default_logger(log);
+}
+
+}  // namespace
+
+Console::Console(const ConsoleOptions& options)
+    : options_(options),
+      uses_color_(uses_color(STDERR_FILENO, options.color)),
+      is_terminal_(tessera::is_terminal(STDERR_FILENO)) {
+  if (const char* term = std::getenv("TERM"); term != nullptr && std::string_view(term) == "dumb") {
+    is_terminal_ = false;
+  }
+  set_up_log(options_, uses_color_, is_terminal_);
+}
+
+void Console::say(std::string_view line) const {
+  if (!options_.quiet) tell(line);
+}
+
+void Console::tell(std::string_view line) const { write(concat(line, '\n')); }
+
+void Console::say_dim(std::string_view line) const {
+  say(uses_color_ ? concat(kDim, line, kPlain) : std::string(line));
+}
+
+void Console::report(const Error& error) const {
+  report(error.what());
+  if (!error.hint().empty()) {
+    write(concat("hint: ", escape_control_characters(error.hint()), '\n'));
+  }
+  if (options_.verbosity > 0) {
+    write(concat("at ", error.where().file_name(), ':', error.where().line(), '\n'));
+  }
+}
+
+void Console::report(std::string_view error_message) const {
+  const std::string label = uses_color_ ? concat(kRed, "error:", kPlain) : "error:";
+  write(concat(label, ' ', escape_control_characters(error_message), '\n'));
+}
+
+void Console::write(std::string_view text) const {
+  // There is nobody left to tell when standard error fails.
+  try {
+    write_all(STDERR_FILENO, text, "standard error");
+  } catch (const OutputClosed&) {
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace tessera

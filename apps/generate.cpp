@@ -1,0 +1,90 @@
+// tessera generate: one prompt, one answer.
+#include <memory>
+
+#include "apps/answer.h"
+#include "apps/commands.h"
+#include "apps/common_options.h"
+#include "apps/exit_codes.h"
+
+namespace tessera {
+namespace {
+
+struct GenerateOptions {
+  EngineOptions engine;
+  SamplingOptions sampling;
+  PromptOptions prompt;
+  std::string text;
+  std::string file;
+  std::string stats_path;
+};
+
+std::string read_prompt(const GenerateOptions& options) {
+  const InvalidUtf8 policy = options.prompt.invalid_utf8;
+  std::string text;
+  if (!options.file.empty()) {
+    text = read_text(options.file, policy);
+  } else if (options.text == "-") {
+    text = read_text("-", policy);
+  } else {
+    text = checked_utf8(options.text, "--prompt", policy);
+  }
+  if (is_blank(text)) throw UsageError("prompt is empty");
+  return text;
+}
+
+std::vector<TokenId> encode_prompt(const Engine& engine, const GenerateOptions& options,
+                                   std::string text, std::vector<Message> messages) {
+  if (options.prompt.raw) return engine.encode_text(text);
+  messages.push_back({Role::kUser, std::move(text)});
+  return engine.encode_chat(messages);
+}
+
+int run_generate(const GenerateOptions& options, const Console& console) {
+  // Everything that can be wrong with the command line is found before the weights are read.
+  std::string text = read_prompt(options);
+  std::vector<Message> messages = system_messages(options.prompt);
+  resolve_sampling(options.sampling, {});
+  const StatsFile stats(options.stats_path);
+
+  const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
+  const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
+  const std::vector<TokenId> prompt =
+      encode_prompt(*engine, options, std::move(text), std::move(messages));
+  answer_once(*engine, options.engine, prompt, params, stats, console);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<GenerateOptions>();
+  CLI::App& command = *app.add_subcommand("generate", "answer one prompt");
+  CLI::Option* text = command.add_option("-p,--prompt", options->text, "the prompt; - for stdin");
+  text->option_text("TEXT")->group("Prompt");
+  CLI::Option* file =
+      command.add_option("-f,--file", options->file, "the prompt from a file; - for stdin");
+  file->option_text("FILE")->excludes(text)->group("Prompt");
+  add_system_options(command, options->prompt);
+  add_raw_option(command, options->prompt);
+  add_replace_invalid_option(command, options->prompt.invalid_utf8);
+  add_sampling_options(command, options->sampling);
+  add_model_options(command, options->engine);
+  add_console_options(command, invocation.console);
+  add_stats_option(command, options->stats_path);
+  command.footer(
+      "The answer goes to standard output, everything else to standard error.\n"
+      "\n"
+      "Examples:\n"
+      "  tessera generate -m weights/demo -p \"Tell me a story about a fox.\"\n"
+      "  tessera generate -m weights/demo -f question.txt --temp 0.7 --seed 1 > answer.txt\n"
+      "  echo \"Once upon a time\" | tessera generate -m weights/demo --raw -p - -n 64");
+  command.callback([options, text, file, &invocation] {
+    require_model(options->engine);
+    if (text->empty() && file->empty()) {
+      throw UsageError("no prompt given", "use -p TEXT, -f FILE, or -p - for standard input");
+    }
+    invocation.run = [options](const Console& console) { return run_generate(*options, console); };
+  });
+}
+
+}  // namespace tessera

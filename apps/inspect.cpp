@@ -1,0 +1,199 @@
+// tessera inspect: what a model folder holds and whether it would fit, without loading weights.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands.h"
+#include "apps/common_options.h"
+#include "apps/exit_codes.h"
+#include "apps/human_units.h"
+#include "apps/output.h"
+#include "engine/engine.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InspectOptions {
+  EngineOptions engine;
+  bool all_tensors = false;
+  bool json = false;
+};
+
+std::string_view rope_scaling_name(RopeScaling::Kind kind) {
+  switch (kind) {
+    case RopeScaling::Kind::kNone:
+      return "none";
+    case RopeScaling::Kind::kLinear:
+      return "linear";
+    case RopeScaling::Kind::kLlama3:
+      return "llama3";
+  }
+  return "unknown";
+}
+
+Json config_json(const ModelConfig& config) {
+  return {{"model_type", config.model_type},
+          {"architecture", config.architecture},
+          {"hidden_size", config.hidden_size},
+          {"intermediate_size", config.intermediate_size},
+          {"num_layers", config.num_layers},
+          {"num_heads", config.num_heads},
+          {"num_kv_heads", config.num_kv_heads},
+          {"head_dim", config.head_dim},
+          {"vocab_size", config.vocab_size},
+          {"max_position_embeddings", config.max_position_embeddings},
+          {"rms_norm_eps", config.rms_norm_eps},
+          {"rope_theta", config.rope_theta},
+          {"rope_scaling", rope_scaling_name(config.rope_scaling.kind)},
+          {"rope_scaling_factor", config.rope_scaling.factor},
+          {"sliding_window", config.sliding_window},
+          {"ties_embeddings", config.ties_embeddings}};
+}
+
+Json tensors_json(const std::vector<TensorEntry>& tensors) {
+  Json list = Json::array();
+  for (const TensorEntry& tensor : tensors) {
+    Json shape = Json::array();
+    for (const int64_t dimension : tensor.shape.dims()) shape.push_back(dimension);
+    list.push_back({{"name", tensor.name},
+                    {"dtype", to_string(tensor.dtype)},
+                    {"shape", shape},
+                    {"bytes", tensor.size_bytes}});
+  }
+  return list;
+}
+
+Json memory_json(const ModelDescription& model) {
+  if (!model.memory_plan) return {{"problem", model.memory_problem}};
+  const MemoryPlan& plan = *model.memory_plan;
+  return {{"weights_bytes", plan.weights_bytes},
+          {"kv_bytes", plan.kv_bytes},
+          {"kv_bytes_per_token", plan.kv_bytes_per_token},
+          {"activation_bytes", plan.activation_bytes},
+          {"total_bytes", plan.total_bytes()},
+          {"free_bytes", plan.free_bytes},
+          {"context_size", plan.context_size},
+          {"page_size", plan.page_size},
+          {"num_pages", plan.num_pages}};
+}
+
+Json description_json(const ModelDescription& model, bool all_tensors) {
+  const auto& bos = model.bos_token;
+  Json object = {{"path", model.folder.path},
+                 {"config", config_json(model.folder.config)},
+                 {"num_parameters", model.num_parameters},
+                 {"num_tensors", model.tensors.size()},
+                 {"weights_bytes_on_disk", model.weights_bytes_on_disk},
+                 {"tokenizer_size", model.tokenizer_size},
+                 {"bos_token", bos ? Json(*bos) : Json(nullptr)},
+                 {"eos_tokens", model.eos_tokens},
+                 {"chat_template", model.chat_template},
+                 {"chat_template_problem", model.chat_template_problem},
+                 {"device", model.device},
+                 {"memory", memory_json(model)},
+                 {"warnings", model.warnings}};
+  if (all_tensors) object["tensors"] = tensors_json(model.tensors);
+  return object;
+}
+
+std::string config_text(const ModelConfig& config) {
+  std::string text =
+      concat("architecture   ", config.architecture, " (", config.model_type, ")\n",  //
+             "layers         ", config.num_layers, "\n",                              //
+             "hidden size    ", config.hidden_size, ", feed-forward ", config.intermediate_size,
+             "\n", "heads          ", config.num_heads, ", KV heads ", config.num_kv_heads,
+             ", head dim ", config.head_dim, "\n",  //
+             "vocabulary     ", config.vocab_size, config.ties_embeddings ? ", tied" : "", "\n",
+             "context        ", config.max_position_embeddings, " tokens");
+  if (config.sliding_window > 0) text += concat(", sliding window ", config.sliding_window);
+  text += concat("\nRoPE           theta ", config.rope_theta, ", scaling ",
+                 rope_scaling_name(config.rope_scaling.kind));
+  if (config.rope_scaling.kind != RopeScaling::Kind::kNone) {
+    text += concat(" by ", config.rope_scaling.factor);
+  }
+  return text + "\n";
+}
+
+std::string tensors_text(const ModelDescription& model, bool all_tensors) {
+  struct Sum {
+    int64_t count = 0;
+    uint64_t bytes = 0;
+  };
+  std::map<std::string_view, Sum> sum_by_dtype;
+  std::string list;
+  for (const TensorEntry& tensor : model.tensors) {
+    Sum& sum = sum_by_dtype[to_string(tensor.dtype)];
+    ++sum.count;
+    sum.bytes += tensor.size_bytes;
+    if (!all_tensors) continue;
+    list += concat("  ", tensor.name, "  ", to_string(tensor.dtype), ' ', tensor.shape, "  ",
+                   human_bytes(tensor.size_bytes), '\n');
+  }
+  std::string text = concat("parameters     ", human_count(model.num_parameters),
+                            "\ntensors        ", model.tensors.size());
+  for (const auto& [dtype, sum] : sum_by_dtype) {
+    text += concat(", ", sum.count, " ", dtype, " (", human_bytes(sum.bytes), ")");
+  }
+  return text + "\n" + list;
+}
+
+std::string tokens_text(const ModelDescription& model) {
+  std::string text = concat("tokenizer      ", model.tokenizer_size, " pieces, BOS ");
+  text += model.bos_token ? std::to_string(*model.bos_token) : "none";
+  text += ", ends at";
+  for (const TokenId token : model.eos_tokens) text += concat(' ', token);
+  if (model.eos_tokens.empty()) text += " --max-tokens only";
+  const std::string& problem = model.chat_template_problem;
+  return text + "\nchat template  " +
+         (model.chat_template.empty() ? "none: " + problem : model.chat_template) + "\n";
+}
+
+std::string memory_text(const ModelDescription& model) {
+  std::string text = "device         " + model.device + "\n";
+  if (!model.memory_plan) return text + "memory         " + model.memory_problem + "\n";
+  const MemoryPlan& plan = *model.memory_plan;
+  text += concat("memory         context ", plan.context_size, " tokens, ",
+                 human_bytes(plan.kv_bytes_per_token), " of KV cache a token\n", plan.table());
+  return text.ends_with('\n') ? text : text + "\n";
+}
+
+int run_inspect(const InspectOptions& options, const Console& console) {
+  const ModelDescription model = describe_model(options.engine);
+  if (options.json) {
+    const Json object = description_json(model, options.all_tensors);
+    print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    return kExitOk;
+  }
+  for (const std::string& warning : model.warnings) console.say("warning: " + warning);
+  const std::string text =
+      "model          " + model.folder.path + "\n" + config_text(model.folder.config) +
+      tensors_text(model, options.all_tensors) + tokens_text(model) + memory_text(model);
+  print(escape_control_characters(text));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App& command = *app.add_subcommand("inspect", "show what a model folder holds");
+  command.add_flag("--tensors", options->all_tensors, "list every tensor")->group("Output");
+  command.add_flag("--json", options->json, "write JSON")->group("Output");
+  add_model_options(command, options->engine);
+  add_console_options(command, invocation.console);
+  command.footer(
+      "Reads headers only, no weights.\n"
+      "\n"
+      "Examples:\n"
+      "  tessera inspect -m weights/demo\n"
+      "  tessera inspect -m weights/demo -c 32k --json");
+  command.callback([options, &invocation] {
+    require_model(options->engine);
+    invocation.run = [options](const Console& console) { return run_inspect(*options, console); };
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,128 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "apps/commands.h"
+#include "apps/exit_codes.h"
+#include "apps/output.h"
+#include "apps/signals.h"
+
+namespace tessera {
+namespace {
+
+// A file opened while descriptor 1 is closed would become standard output and be written over.
+void occupy_standard_descriptors() {
+  for (int descriptor = open("/dev/null", O_RDONLY); descriptor >= 0;
+       descriptor = open("/dev/null", O_RDONLY)) {
+    if (descriptor > STDERR_FILENO) {
+      close(descriptor);
+      return;
+    }
+  }
+}
+
+void build_parser(CLI::App& app, Invocation& invocation) {
+  app.description("tessera - run large language models from Hugging Face folders");
+  app.set_help_flag("-h,--help", "print this help and exit");
+  app.set_version_flag("--version", "tessera " TESSERA_VERSION, "print the version and exit");
+  app.get_formatter()->column_width(36);
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  add_chat(app, invocation);
+  add_generate(app, invocation);
+  add_summarize(app, invocation);
+  add_batch(app, invocation);
+  add_inspect(app, invocation);
+  add_bench(app, invocation);
+  for (CLI::App* command : app.get_subcommands({})) command->group("Commands");
+  app.footer(
+      "Examples:\n"
+      "  tessera chat -m weights/demo\n"
+      "  tessera generate -m weights/demo -p \"Who are you?\"\n"
+      "  tessera COMMAND --help");
+}
+
+// CLI11 puts two empty lines between groups.
+std::string help_text(const CLI::App& app) {
+  std::string text = app.help();
+  for (size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) {
+    text.erase(at, 1);
+  }
+  return text;
+}
+
+int report_usage(const CLI::App& app, const Console& console, std::string message,
+                 const std::string& hint) {
+  if (!message.empty() && message[0] != '-') {
+    message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
+  }
+  std::string command = "tessera";
+  for (const CLI::App* subcommand : app.get_subcommands()) command += " " + subcommand->get_name();
+  const std::string help = "see '" + command + " --help'";
+  console.report(Error(message, hint.empty() ? help : hint + "; " + help));
+  return kExitUsage;
+}
+
+int run(const CLI::App& app, const Invocation& invocation) {
+  if (!invocation.run) {
+    print(help_text(app));
+    return kExitOk;
+  }
+  const Console console(invocation.console);
+  try {
+    return invocation.run(console);
+  } catch (const UsageError& error) {
+    return report_usage(app, console, error.what(), error.hint());
+  } catch (const Error& error) {
+    console.report(error);
+  } catch (const Interrupted& interrupted) {
+    return 128 + interrupted.signal;
+  } catch (const std::bad_alloc&) {
+    console.report("out of memory");
+  } catch (const std::exception& error) {
+    console.report(error.what());
+  }
+  return kExitFatal;
+}
+
+int parse_and_run(int argument_count, char** arguments) {
+  CLI::App app;
+  app.name("tessera");
+  Invocation invocation;
+  invocation.arguments.assign(arguments, arguments + argument_count);
+  build_parser(app, invocation);
+  try {
+    app.parse(argument_count, arguments);
+  } catch (const CLI::CallForVersion& version) {
+    print(std::string(version.what()) + "\n");
+    return kExitOk;
+  } catch (const CLI::Success&) {
+    print(help_text(app));
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, Console(), error.what(), "");
+  } catch (const UsageError& error) {
+    return report_usage(app, Console(), error.what(), error.hint());
+  }
+  return run(app, invocation);
+}
+
+}  // namespace
+}  // namespace tessera
+
+int main(int argument_count, char** arguments) {
+  tessera::occupy_standard_descriptors();
+  tessera::install_signal_handlers();
+  try {
+    return tessera::parse_and_run(argument_count, arguments);
+  } catch (const tessera::OutputClosed&) {
+    return tessera::kExitClosedPipe;
+  } catch (const std::exception& error) {
+    tessera::Console().report(error.what());
+    return tessera::kExitFatal;
+  }
+}

@@ -1,0 +1,37 @@
+#include "apps/output.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "apps/terminal.h"
+#include "engine/engine.h"
+
+namespace tessera {
+
+void write_all(int descriptor, std::string_view data, const std::string& name) {
+  while (!data.empty()) {
+    const ssize_t written = write(descriptor, data.data(), data.size());
+    if (written >= 0) {
+      data.remove_prefix(static_cast<size_t>(written));
+    } else if (errno == EAGAIN) {  // someone who shares the terminal made it non-blocking
+      pollfd waiting = {descriptor, POLLOUT, 0};
+      poll(&waiting, 1, -1);
+    } else if (errno == EPIPE) {
+      throw OutputClosed{};
+    } else if (errno != EINTR) {
+      throw Error(concat(name, ": write failed: ", std::strerror(errno)));
+    }
+  }
+}
+
+void print(std::string_view text) { write_all(STDOUT_FILENO, text, "standard output"); }
+
+void print_generated(std::string_view text) {
+  static const bool shown_to_a_person = is_terminal(STDOUT_FILENO);
+  print(shown_to_a_person ? escape_control_characters(text) : std::string(text));
+}
+
+}  // namespace tessera

@@ -1,0 +1,23 @@
+// Standard output and other descriptors, written so that no failure goes unnoticed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tessera {
+
+// The reader of a pipe has gone: not an error to talk about. main returns kExitClosedPipe.
+struct OutputClosed {};
+
+// Writes all of `data`, unbuffered. Throws OutputClosed on EPIPE, else Error naming `name` and the
+// reason.
+void write_all(int descriptor, std::string_view data, const std::string& name);
+
+// Writes to standard output.
+void print(std::string_view text);
+
+// The same for text a model generated: a terminal gets it without control characters, which could
+// otherwise move the cursor or rename the window.
+void print_generated(std::string_view text);
+
+}  // namespace tessera

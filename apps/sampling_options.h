@@ -1,0 +1,61 @@
+// The sampling a person asks for, by flag, by /set or in a batch line: one table names them all.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/options.h"
+
+namespace tessera {
+
+// What was set; the model's own suggestion holds for the rest.
+struct SamplingOptions {
+  std::optional<double> temperature;
+  std::optional<int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<double> min_p;
+  std::optional<double> repetition_penalty;
+  std::optional<double> presence_penalty;
+  std::optional<double> frequency_penalty;
+  std::optional<int64_t> penalty_window;
+  std::optional<uint64_t> seed;
+  std::optional<int64_t> max_tokens;
+  std::vector<std::string> stop;
+};
+
+struct SamplingField {
+  using Member = std::variant<std::optional<double> SamplingOptions::*,
+                              std::optional<int64_t> SamplingOptions::*,
+                              std::optional<uint64_t> SamplingOptions::*>;
+  std::string_view name;   // in /set and in batch lines
+  std::string_view alias;  // another name, or ""
+  std::string_view flags;  // for CLI11
+  std::string_view help;
+  Member member;
+};
+
+std::span<const SamplingField> sampling_fields();
+
+// The field called `name` or by its alias, "-" and "_" being the same; nullptr when there is none.
+const SamplingField* find_sampling_field(std::string_view name);
+
+// Reads `text` into the field. Throws Error when it is not a number of the field's kind.
+void set_sampling_field(SamplingOptions& options, const SamplingField& field,
+                        const std::string& text);
+
+// A seed of 32 bits: short enough to read out and type.
+uint64_t random_seed();
+
+// `options` over `defaults`, with a random seed where sampling needs one and none was set. Throws
+// Error naming the field and its range when a value is out of it.
+SamplingParams resolve_sampling(const SamplingOptions& options, const SamplingParams& defaults);
+
+// `over` where it sets something, else `base`.
+SamplingOptions merged(const SamplingOptions& base, const SamplingOptions& over);
+
+}  // namespace tessera

@@ -1,0 +1,99 @@
+#include "apps/stats.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "apps/human_units.h"
+#include "apps/output.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json sampling_json(const SamplingParams& params) {
+  return {{"temperature", params.temperature},
+          {"top_k", params.top_k},
+          {"top_p", params.top_p},
+          {"min_p", params.min_p},
+          {"repetition_penalty", params.repetition_penalty},
+          {"presence_penalty", params.presence_penalty},
+          {"frequency_penalty", params.frequency_penalty},
+          {"repeat_last_n", params.penalty_window},
+          {"max_tokens", params.max_tokens},
+          {"stop", params.stop}};
+}
+
+}  // namespace
+
+std::string stats_line(const Engine& engine, const GenerationResult& result,
+                       const SamplingParams& params) {
+  const auto generated = static_cast<int64_t>(result.tokens.size());
+  std::string line =
+      concat("prompt ", result.prompt_tokens, " tok ", fixed(result.prefill_tokens_per_second(), 1),
+             " tok/s | gen ", generated, " tok ", fixed(result.decode_tokens_per_second(), 1),
+             " tok/s | ttft ", fixed(result.prefill_seconds, 2), " s | kv ",
+             result.prompt_tokens + generated, '/', engine.context_size());
+  if (params.temperature != 0.0) line += concat(" | seed ", params.seed);
+  return line;
+}
+
+Json engine_json(const Engine& engine, const EngineOptions& options) {
+  const bool on_cpu = engine.device() == DeviceType::kCpu;
+  return {{"version", TESSERA_VERSION},
+          {"model", engine.folder().path},
+          {"device", engine.device_description()},
+          {"dtype", to_string(on_cpu ? DType::kFloat32 : options.compute_dtype)},
+          {"context_size", engine.context_size()},
+          {"weights_bytes", engine.memory_plan().weights_bytes},
+          {"kv_bytes", engine.memory_plan().kv_bytes},
+          {"allocated_bytes", engine.allocated_bytes()},
+          {"peak_resident_bytes", peak_resident_bytes()},
+          {"load_seconds", engine.load_timings().total_seconds}};
+}
+
+Json stats_json(const Engine& engine, const EngineOptions& options, const GenerationResult& result,
+                const SamplingParams& params) {
+  Json object = engine_json(engine, options);
+  object["seed"] = params.seed;
+  object["sampling"] = sampling_json(params);
+  object["prompt_tokens"] = result.prompt_tokens;
+  object["cached_prompt_tokens"] = result.cached_prompt_tokens;
+  object["completion_tokens"] = result.tokens.size();
+  object["finish_reason"] = finish_reason(result.stop_reason);
+  object["ttft_seconds"] = result.prefill_seconds;
+  object["decode_seconds"] = result.decode_seconds;
+  object["prefill_tokens_per_second"] = result.prefill_tokens_per_second();
+  object["decode_tokens_per_second"] = result.decode_tokens_per_second();
+  return object;
+}
+
+uint64_t peak_resident_bytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+StatsFile::StatsFile(const std::string& path) : path_(path) {
+  if (path == "-") {
+    descriptor_ = STDOUT_FILENO;
+  } else if (!path.empty()) {
+    descriptor_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    CHECK(descriptor_ >= 0, path, ": ", std::strerror(errno));
+  }
+}
+
+StatsFile::~StatsFile() {
+  if (descriptor_ > STDERR_FILENO) close(descriptor_);
+}
+
+void StatsFile::write(const Json& object) const {
+  if (!is_wanted()) return;
+  write_all(descriptor_, object.dump() + "\n", path_ == "-" ? "standard output" : path_);
+}
+
+}  // namespace tessera

@@ -1,0 +1,44 @@
+// What an answer cost, as a line for people and as JSON for programs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engine/engine.h"
+
+namespace tessera {
+
+// prompt 1234 tok 812.3 tok/s | gen 256 tok 95.1 tok/s | ttft 0.21 s | kv 1490/16384 | seed 42
+std::string stats_line(const Engine& engine, const GenerationResult& result,
+                       const SamplingParams& params);
+
+// Times in seconds, sizes in bytes, rates in tokens per second. Decode rates leave the first token
+// out: (n - 1) / (time of the last token - time of the first).
+nlohmann::ordered_json stats_json(const Engine& engine, const EngineOptions& options,
+                                  const GenerationResult& result, const SamplingParams& params);
+
+// The engine's part of stats_json: model, device, memory, load times.
+nlohmann::ordered_json engine_json(const Engine& engine, const EngineOptions& options);
+
+// Most memory this process has had resident, in bytes.
+uint64_t peak_resident_bytes();
+
+// Where --stats-json goes: one object a line.
+class StatsFile {
+ public:
+  // Opens `path` now, so that a mistake in it costs no model load. "-" is standard output, "" is
+  // nowhere. Throws Error.
+  explicit StatsFile(const std::string& path);
+  ~StatsFile();
+  StatsFile(const StatsFile&) = delete;
+  StatsFile& operator=(const StatsFile&) = delete;
+
+  bool is_wanted() const { return descriptor_ >= 0; }
+  void write(const nlohmann::ordered_json& object) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+}  // namespace tessera

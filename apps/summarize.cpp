@@ -1,0 +1,84 @@
+// tessera summarize: one document, one summary.
+#include <memory>
+
+#include "apps/answer.h"
+#include "apps/commands.h"
+#include "apps/common_options.h"
+#include "apps/exit_codes.h"
+
+namespace tessera {
+namespace {
+
+struct SummarizeOptions {
+  EngineOptions engine;
+  SamplingOptions sampling;
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
+  std::string file;
+  std::string instruction = "Summarize the following document.";
+  std::string stats_path;
+
+  SummarizeOptions() { sampling.max_tokens = 512; }
+};
+
+// A document is never cut silently: it fits or the person is told what would.
+void require_fit(const Engine& engine, const ContextDemand& demand) {
+  if (demand.fits()) return;
+  const int64_t needed = demand.prompt_tokens + demand.answer_tokens;
+  const int64_t model_maximum = engine.folder().config.max_position_embeddings;
+  throw Error(concat("the document does not fit: ", demand.prompt_tokens, " tokens + ",
+                     demand.answer_tokens, " reserved for the summary = ", needed,
+                     ", the context holds ", demand.context_size),
+              needed <= model_maximum
+                  ? concat("-c ", needed, " would hold it, if memory allows")
+                  : concat("this model holds at most ", model_maximum,
+                           " tokens; use one with a longer context, or a shorter document"));
+}
+
+int run_summarize(const SummarizeOptions& options, const Console& console) {
+  const std::string document = read_text(options.file, options.invalid_utf8);
+  if (is_blank(document)) throw UsageError("the document is empty");
+  const std::string instruction =
+      checked_utf8(options.instruction, "--instruction", options.invalid_utf8);
+  resolve_sampling(options.sampling, {});
+  const StatsFile stats(options.stats_path);
+
+  const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
+  const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
+  const std::vector<Message> messages = {{Role::kUser, instruction + "\n\n" + document}};
+  const std::vector<TokenId> prompt = engine->encode_chat(messages);
+  require_fit(*engine, context_demand(*engine, prompt, params));
+  answer_once(*engine, options.engine, prompt, params, stats, console);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_summarize(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<SummarizeOptions>();
+  CLI::App& command = *app.add_subcommand("summarize", "summarize one document");
+  command.add_option("file", options->file, "the document, UTF-8 text; - for stdin")
+      ->option_text("FILE")
+      ->required();
+  command
+      .add_option("--instruction", options->instruction,
+                  "what to ask of the document (" + options->instruction + ")")
+      ->option_text("TEXT")
+      ->group("Prompt");
+  add_replace_invalid_option(command, options->invalid_utf8);
+  add_sampling_options(command, options->sampling);
+  add_model_options(command, options->engine);
+  add_console_options(command, invocation.console);
+  add_stats_option(command, options->stats_path);
+  command.footer(
+      "--max-tokens is 512 unless given. The whole document must fit the context.\n"
+      "\n"
+      "Examples:\n"
+      "  tessera summarize -m weights/demo report.txt\n"
+      "  tessera summarize -m weights/demo --instruction \"List the decisions.\" minutes.txt");
+  command.callback([options, &invocation] {
+    require_model(options->engine);
+    invocation.run = [options](const Console& console) { return run_summarize(*options, console); };
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,23 @@
+// What can be known about the terminal behind a descriptor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tessera {
+
+enum class ColorChoice : uint8_t { kAuto, kAlways, kNever };
+
+bool is_terminal(int descriptor);
+
+// kAuto: on a terminal, unless TERM is "dumb" or NO_COLOR is set and not empty (no-color.org).
+bool uses_color(int descriptor, ColorChoice choice);
+
+// Columns; 80 when they cannot be known.
+int terminal_width(int descriptor);
+
+// `text` with control characters other than newline and tab spelled as \xHH.
+std::string escape_control_characters(std::string_view text);
+
+}  // namespace tessera

@@ -1,0 +1,117 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+#include "engine/engine_impl.h"
+#include "engine/sequence.h"
+
+namespace tessera {
+
+std::string_view finish_reason(StopReason reason) {
+  switch (reason) {
+    case StopReason::kEndOfSequence:
+    case StopReason::kStopString:
+      return "stop";
+    case StopReason::kMaxTokens:
+    case StopReason::kContextFull:
+      return "length";
+    case StopReason::kCancelled:
+      return "cancelled";
+    case StopReason::kNonFiniteLogits:
+      return "error";
+  }
+  return "unknown";
+}
+
+double GenerationResult::prefill_tokens_per_second() const {
+  const auto computed = static_cast<double>(prompt_tokens - cached_prompt_tokens);
+  return prefill_seconds > 0.0 ? computed / prefill_seconds : 0.0;
+}
+
+double GenerationResult::decode_tokens_per_second() const {
+  const auto count = static_cast<double>(tokens.size());
+  return tokens.size() > 1 && decode_seconds > 0.0 ? (count - 1.0) / decode_seconds : 0.0;
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+
+std::unique_ptr<Engine> Engine::load(const EngineOptions& options, const LoadProgress& progress) {
+  return std::unique_ptr<Engine>(new Engine(std::make_unique<Impl>(options, progress)));
+}
+
+const ModelFolder& Engine::folder() const { return impl_->folder; }
+const Tokenizer& Engine::tokenizer() const { return *impl_->tokenizer; }
+const MemoryPlan& Engine::memory_plan() const { return impl_->plan; }
+const LoadTimings& Engine::load_timings() const { return impl_->timings; }
+std::string Engine::device_description() const { return impl_->backend->description(); }
+DeviceType Engine::device() const { return impl_->backend->device(); }
+int64_t Engine::context_size() const { return impl_->plan.context_size; }
+const std::vector<TokenId>& Engine::stop_tokens() const { return impl_->stop_tokens; }
+
+const ChatTemplate& Engine::chat_template() const {
+  if (!impl_->chat_template) throw Error(impl_->chat_template_problem);
+  return *impl_->chat_template;
+}
+
+SamplingParams Engine::default_sampling() const {
+  return tessera::default_sampling(impl_->folder.generation);
+}
+
+std::vector<TokenId> Engine::encode_text(std::string_view text) const {
+  std::vector<TokenId> tokens = impl_->tokenizer->encode(text);
+  const auto bos = impl_->tokenizer->bos_token();
+  if (bos && impl_->tokenizer->adds_bos_token()) tokens.insert(tokens.begin(), *bos);
+  return tokens;
+}
+
+std::vector<TokenId> Engine::encode_chat(std::span<const Message> messages) const {
+  return chat_template().encode(*impl_->tokenizer, messages);
+}
+
+SequencePtr Engine::create_sequence() {
+  auto* const sequence =
+      new Sequence(*impl_->cache, *impl_->tokenizer, [impl = impl_.get()](Sequence& destroyed) {
+        impl->scheduler->remove(destroyed);
+        std::erase(impl->sequences, &destroyed);
+      });
+  SequencePtr owner(sequence);
+  impl_->sequences.push_back(sequence);
+  return owner;
+}
+
+GenerationResult Engine::generate(Sequence& sequence, std::span<const TokenId> prompt,
+                                  const SamplingParams& params,
+                                  const GenerationCallbacks& callbacks) {
+  submit(sequence, prompt, params, callbacks);
+  while (!is_finished(sequence)) step();
+  return result(sequence);
+}
+
+void Engine::submit(Sequence& sequence, std::span<const TokenId> prompt,
+                    const SamplingParams& params, const GenerationCallbacks& callbacks) {
+  impl_->submit(sequence, prompt, params, callbacks);
+}
+
+bool Engine::step() { return impl_->step(); }
+
+bool Engine::is_finished(const Sequence& sequence) const {
+  return sequence.state() == SequenceState::kFinished;
+}
+
+const GenerationResult& Engine::result(const Sequence& sequence) const { return sequence.result(); }
+
+std::vector<float> Engine::prompt_logits(std::span<const TokenId> prompt) {
+  return impl_->prompt_logits(prompt);
+}
+
+uint64_t Engine::weight_bytes_per_token() const { return impl_->weights->bytes_per_token(); }
+
+uint64_t Engine::allocated_bytes() const {
+  return impl_->weights->size_in_memory() + impl_->cache->size_bytes() +
+         impl_->activation_buffer.size_bytes();
+}
+
+double Engine::measure_read_bandwidth() { return impl_->backend->measure_read_bandwidth(); }
+
+}  // namespace tessera

@@ -1,0 +1,136 @@
+#include "engine/engine_impl.h"
+
+#include <algorithm>
+
+#include "engine/host_tensor.h"
+#include "engine/sequence.h"
+
+namespace tessera {
+
+void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserved) const {
+  CHECK(!prompt.empty(), "the prompt is empty");
+  for (const TokenId token : prompt) {
+    CHECK(token >= 0 && token < folder.config.vocab_size, "token id ", token,
+          " is outside the vocabulary of ", folder.config.vocab_size);
+  }
+  const auto prompt_size = static_cast<int64_t>(prompt.size());
+  if (prompt_size + reserved > plan.context_size) {
+    throw Error(concat("prompt ", prompt_size, " + reserved ", reserved, " > limit ",
+                       plan.context_size, " tokens"),
+                plan.context_size < folder.config.max_position_embeddings
+                    ? concat("the model itself takes up to ", folder.config.max_position_embeddings,
+                             " tokens: see --ctx-size")
+                    : "shorten the prompt or --max-tokens");
+  }
+}
+
+void Engine::Impl::submit(Sequence& sequence, std::span<const TokenId> prompt,
+                          const SamplingParams& params, const GenerationCallbacks& callbacks) {
+  validate(params);
+  CHECK(sequence.state() != SequenceState::kWaiting && sequence.state() != SequenceState::kRunning,
+        "the sequence is still generating");
+  check_prompt(prompt, std::max<int64_t>(params.max_tokens, 1));
+  sequence.start(prompt, params, callbacks);
+  scheduler->add(sequence);
+}
+
+bool Engine::Impl::step() {
+  finish_cancelled();
+  const std::vector<ScheduledSequence> batch = scheduler->next_batch();
+  if (batch.empty()) {
+    CHECK(scheduler->is_idle(), "the KV cache of ", plan.num_pages,
+          " pages is too small for the running sequences");
+    return false;
+  }
+  const ForwardBatch inputs = activations->inputs.prepare(batch, *cache, *backend);
+  transformer->forward(inputs);
+  take_sampled_tokens(batch, inputs.sampled_rows);
+  return !scheduler->is_idle();
+}
+
+void Engine::Impl::finish_cancelled() {
+  std::vector<Sequence*> cancelled;
+  for (Sequence* sequence : sequences) {
+    const bool active = sequence->state() == SequenceState::kWaiting ||
+                        sequence->state() == SequenceState::kRunning;
+    const auto& is_cancelled = sequence->callbacks().is_cancelled;
+    if (active && is_cancelled && is_cancelled()) cancelled.push_back(sequence);
+  }
+  for (Sequence* sequence : cancelled) finish(*sequence, StopReason::kCancelled);
+}
+
+bool Engine::Impl::release_oldest_unused_cache() {
+  Sequence* oldest = nullptr;
+  for (Sequence* sequence : sequences) {
+    const bool unused = sequence->state() == SequenceState::kFinished ||
+                        sequence->state() == SequenceState::kIdle ||
+                        sequence->state() == SequenceState::kWaiting;
+    if (!unused || sequence->block_table().empty()) continue;
+    if (oldest == nullptr || sequence->last_used() < oldest->last_used()) oldest = sequence;
+  }
+  if (oldest == nullptr) return false;
+  oldest->release_cache();
+  return true;
+}
+
+void Engine::Impl::take_sampled_tokens(std::span<const ScheduledSequence> batch,
+                                       const Tensor& rows) {
+  std::vector<Sequence*> completed;
+  for (const ScheduledSequence& scheduled : batch) {
+    if (scheduled.completes()) completed.push_back(scheduled.sequence);
+  }
+  std::vector<TokenId> tokens;
+  if (completed.empty()) {
+    backend->synchronize();  // so that prefill progress and cancelling keep pace with the device
+  } else {
+    const std::vector<const Sequence*> readers(completed.begin(), completed.end());
+    tokens = activations->sampler.sample(transformer->logits(rows), readers, tokenizer->size(),
+                                         *backend);
+  }
+  for (const ScheduledSequence& scheduled : batch) {
+    scheduled.sequence->advance(scheduled.num_tokens);
+  }
+  for (size_t i = 0; i < completed.size(); ++i) {
+    Sequence& sequence = *completed[i];
+    if (tokens[i] == kNonFiniteLogits) {
+      finish(sequence, StopReason::kNonFiniteLogits,
+             concat("non-finite logits at position ", sequence.num_tokens() - 1));
+      sequence.release_cache();
+      continue;
+    }
+    sequence.append(tokens[i], stop_tokens, plan.context_size);
+    if (sequence.state() == SequenceState::kFinished) scheduler->remove(sequence);
+  }
+}
+
+void Engine::Impl::finish(Sequence& sequence, StopReason reason, std::string error) {
+  scheduler->remove(sequence);
+  sequence.finish(reason, std::move(error));
+}
+
+std::vector<float> Engine::Impl::prompt_logits(std::span<const TokenId> prompt) {
+  check_prompt(prompt, 0);
+  Sequence sequence(*cache, *tokenizer, [](Sequence&) {});
+  sequence.start(prompt, {}, {});
+  const int64_t num_pages = cache->pages_missing(sequence.block_table(), sequence.num_tokens());
+  while (cache->num_free_pages() < num_pages && release_oldest_unused_cache()) {
+  }
+  const int64_t vocab_size = folder.config.vocab_size;
+  std::vector<float> result;
+  while (sequence.num_uncached() > 0) {
+    const ScheduledSequence chunk{&sequence, std::min(sequence.num_uncached(), limits.max_tokens)};
+    cache->grow(sequence.block_table(), sequence.num_cached() + chunk.num_tokens);
+    transformer->forward(activations->inputs.prepare({&chunk, 1}, *cache, *backend));
+    for (int64_t begin = 0; begin < chunk.num_tokens; begin += limits.max_sequences) {
+      const int64_t end = std::min(begin + limits.max_sequences, chunk.num_tokens);
+      std::vector<float> logits(static_cast<size_t>((end - begin) * vocab_size));
+      backend->download(host_tensor(logits, {end - begin, vocab_size}),
+                        transformer->logits(activations->inputs.rows(begin, end, *backend)));
+      result.insert(result.end(), logits.begin(), logits.end());
+    }
+    sequence.advance(chunk.num_tokens);
+  }
+  return result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,66 @@
+// What an Engine is made of, in the order it is built.
+#pragma once
+
+#include "engine/activations.h"
+#include "engine/engine.h"
+#include "engine/kv_cache.h"
+#include "engine/model_weights.h"
+#include "engine/scheduler.h"
+#include "engine/transformer.h"
+
+namespace tessera {
+
+struct Engine::Impl {
+  Impl(const EngineOptions& options, const LoadProgress& progress);
+
+  void submit(Sequence& sequence, std::span<const TokenId> prompt, const SamplingParams& params,
+              const GenerationCallbacks& callbacks);
+  bool step();
+  std::vector<float> prompt_logits(std::span<const TokenId> prompt);
+
+  ModelFolder folder;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::optional<ChatTemplate> chat_template;
+  Error chat_template_problem{""};  // thrown when chat_template is wanted and absent
+  std::vector<TokenId> stop_tokens;
+  std::unique_ptr<Backend> backend;
+  MemoryPlan plan;
+  BackendLimits limits;
+  std::optional<ModelWeights> weights;
+  std::optional<KvCache> cache;
+  Buffer activation_buffer;
+  std::optional<Activations> activations;
+  std::optional<Scheduler> scheduler;
+  std::optional<Transformer> transformer;
+  std::vector<Sequence*> sequences;  // all that live, for finding unused caches
+  LoadTimings timings;
+
+ private:
+  // Throws Error when the prompt is empty, has ids outside the vocabulary or, with `reserved` tokens
+  // of answer, exceeds the context.
+  void check_prompt(std::span<const TokenId> prompt, int64_t reserved) const;
+  void finish_cancelled();
+  // Frees the pages of the sequence that has not generated for longest; false when none has any.
+  bool release_oldest_unused_cache();
+  void take_sampled_tokens(std::span<const ScheduledSequence> batch, const Tensor& rows);
+  void finish(Sequence& sequence, StopReason reason, std::string error = {});
+};
+
+// --- what load and describe_model share ---------------------------------------------------------
+
+// The backend that `choice` means on this machine. Throws Error when CUDA is asked for and absent.
+std::unique_ptr<Backend> make_backend(const EngineOptions& options);
+
+// Ids that end an answer, from all four sources, sorted. Throws Error when one is not in the
+// vocabulary.
+std::vector<TokenId> collect_stop_tokens(const ModelFolder& folder, const Tokenizer& tokenizer,
+                                         const ChatTemplate* chat_template);
+
+// The template that the options name, else the folder's own. Throws Error when it is unknown.
+ChatTemplate choose_chat_template(const EngineOptions& options, const ModelFolder& folder);
+
+// Throws Error naming up to five missing tensors and how many there are, or the first of another
+// shape; the returned warnings speak of tensors that are not needed.
+std::vector<std::string> check_inventory(const ModelConfig& config, const Checkpoint& checkpoint);
+
+}  // namespace tessera

@@ -1,0 +1,42 @@
+// Everything that varies from one forward pass to the next, on the device.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/kv_cache.h"
+#include "engine/scheduler.h"
+#include "kernels/backend.h"
+
+namespace tessera {
+
+// The device tensors of a step, views of StepInputs' buffers cut to the step's sizes.
+struct ForwardBatch {
+  Tensor token_ids;          // int32 [num_tokens]
+  Tensor positions;          // int32 [num_tokens]
+  Tensor kv_slots;           // int32 [num_tokens]
+  AttentionBatch attention;  // which tokens belong to which sequence
+  Tensor sampled_rows;       // int32 [num_sampled], tokens whose logits are needed
+};
+
+// The fixed device buffers behind every ForwardBatch.
+class StepInputs {
+ public:
+  StepInputs(Arena& arena, const BackendLimits& limits, int64_t page_size);
+
+  // Describes the step and copies it to the device. The sampled rows are the last tokens of the
+  // sequences that complete, in order.
+  ForwardBatch prepare(std::span<const ScheduledSequence> scheduled, const KvCache& cache,
+                       Backend& backend);
+
+  // Rows [begin, end) of the step as sampled rows, for logits that no sequence asks for.
+  Tensor rows(int64_t begin, int64_t end, Backend& backend);
+
+ private:
+  Tensor token_ids_, positions_, kv_slots_;               // int32 [max_tokens]
+  Tensor query_starts_, context_lengths_, block_tables_;  // as in AttentionBatch, at their maximum
+  Tensor sampled_rows_;                                   // int32 [max_sequences]
+};
+
+}  // namespace tessera

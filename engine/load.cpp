@@ -1,0 +1,159 @@
+// Building an engine from a model folder, and describing one without its weights.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/engine_impl.h"
+#include "model_loaders/weight_inventory.h"
+
+namespace tessera {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const EngineOptions& options) {
+  if (options.device == DeviceChoice::kCpu) return make_cpu_backend(options.num_threads);
+  const CudaStatus status = cuda_status();
+  if (options.device == DeviceChoice::kAuto && status.num_devices == 0) {
+    if (status.built) spdlog::info("{}, using CPU", status.problem);
+    return make_cpu_backend(options.num_threads);
+  }
+  return make_cuda_backend(options.cuda_index, options.compute_dtype);
+}
+
+std::vector<TokenId> collect_stop_tokens(const ModelFolder& folder, const Tokenizer& tokenizer,
+                                         const ChatTemplate* chat_template) {
+  std::vector<TokenId> tokens;
+  const auto add = [&](int64_t id, std::string_view source) {
+    CHECK(id >= 0 && id < folder.config.vocab_size, folder.path, "/", source, ": eos_token_id ", id,
+          " is outside the vocabulary of ", folder.config.vocab_size);
+    tokens.push_back(static_cast<TokenId>(id));
+  };
+  for (const int64_t id : folder.generation.eos_token_ids) add(id, "generation_config.json");
+  for (const int64_t id : folder.config.eos_token_ids) add(id, "config.json");
+  if (const auto eos = tokenizer.eos_token()) add(*eos, "tokenizer.model");
+  if (chat_template != nullptr) {
+    for (const TokenId id : chat_template->stop_tokens(tokenizer)) tokens.push_back(id);
+  }
+  std::ranges::sort(tokens);
+  tokens.erase(std::ranges::unique(tokens).begin(), tokens.end());
+  return tokens;
+}
+
+ChatTemplate choose_chat_template(const EngineOptions& options, const ModelFolder& folder) {
+  return options.chat_template.empty() ? ChatTemplate::for_folder(folder)
+                                       : ChatTemplate::by_name(options.chat_template);
+}
+
+std::vector<std::string> check_inventory(const ModelConfig& config, const Checkpoint& checkpoint) {
+  const std::vector<std::string> missing = missing_weights(checkpoint, config);
+  if (!missing.empty()) {
+    std::string names;
+    for (size_t i = 0; i < std::min<size_t>(missing.size(), 5); ++i) names += "\n  " + missing[i];
+    throw Error(concat(checkpoint.file_paths().front(), ": ", missing.size(),
+                       " tensors are missing", names, missing.size() > 5 ? "\n  ..." : ""));
+  }
+  check_weight_shapes(checkpoint, config);
+  check_weight_shapes(checkpoint, config);
+  std::vector<std::string> warnings = checkpoint.warnings();
+  const std::vector<std::string> unexpected = unexpected_weights(checkpoint, config);
+  if (!unexpected.empty()) {
+    warnings.push_back(concat(
+        unexpected.size(), " tensors are not used by this model, the first: ", unexpected.front()));
+  }
+  return warnings;
+}
+
+Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  validate(options);
+  folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
+                             options.allow_unknown_config);
+  for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
+  const Checkpoint checkpoint = Checkpoint::open(folder.path);
+  for (const std::string& warning : check_inventory(folder.config, checkpoint)) {
+    spdlog::warn("{}", warning);
+  }
+  tokenizer = Tokenizer::load(folder);
+  if (!options.chat_template.empty()) {
+    chat_template = choose_chat_template(options, folder);
+  } else {
+    try {
+      chat_template = choose_chat_template(options, folder);
+    } catch (const Error& problem) {
+      chat_template_problem = problem;
+    }
+  }
+  stop_tokens = collect_stop_tokens(folder, *tokenizer, chat_template ? &*chat_template : nullptr);
+  if (stop_tokens.empty()) {
+    spdlog::warn("no end-of-sequence token is known: answers stop only at --max-tokens");
+  }
+
+  backend = make_backend(options);
+  spdlog::info("{}", backend->description());
+  plan = plan_memory(folder.config, options, *backend,
+                     ModelWeights::size_bytes(folder.config, checkpoint, *backend));
+  spdlog::info("memory\n{}", plan.table());
+  limits = step_limits(folder.config, options, plan.context_size);
+  timings.open_seconds = seconds_since(begin);
+
+  const auto weights_begin = std::chrono::steady_clock::now();
+  weights.emplace(folder.config, checkpoint, *backend, options.check_weights, progress);
+  timings.weights_seconds = seconds_since(weights_begin);
+  cache.emplace(folder.config, plan.num_pages, plan.page_size, *backend);
+  activation_buffer = backend->allocate(plan.activation_bytes, "the activations");
+  Arena arena(activation_buffer);
+  activations.emplace(arena, folder.config, limits, plan.page_size, *backend);
+  scheduler.emplace(SchedulerLimits{limits.max_tokens, limits.max_sequences}, *cache,
+                    [this] { return release_oldest_unused_cache(); });
+  transformer.emplace(folder.config, *weights, *cache, *activations, *backend);
+  timings.total_seconds = seconds_since(begin);
+}
+
+ModelDescription describe_model(const EngineOptions& options) {
+  validate(options);
+  ModelDescription description;
+  description.folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
+                                         options.allow_unknown_config);
+  const ModelFolder& folder = description.folder;
+  const Checkpoint checkpoint = Checkpoint::open(folder.path);
+  description.warnings = folder.warnings;
+  std::ranges::copy(check_inventory(folder.config, checkpoint),
+                    std::back_inserter(description.warnings));
+  for (const auto& [name, entry] : checkpoint.tensors()) {
+    description.tensors.push_back(entry);
+    description.num_parameters += entry.shape.num_elements();
+  }
+  description.weights_bytes_on_disk = checkpoint.total_bytes();
+
+  const auto tokenizer = Tokenizer::load(folder);
+  description.tokenizer_size = tokenizer->size();
+  description.bos_token = tokenizer->bos_token();
+  std::optional<ChatTemplate> chat_template;
+  try {
+    chat_template = choose_chat_template(options, folder);
+    description.chat_template = chat_template->name();
+  } catch (const Error& problem) {
+    description.chat_template_problem = problem.what();
+  }
+  description.eos_tokens =
+      collect_stop_tokens(folder, *tokenizer, chat_template ? &*chat_template : nullptr);
+
+  const auto backend = make_backend(options);
+  description.device = backend->description();
+  try {
+    description.memory_plan =
+        plan_memory(folder.config, options, *backend,
+                    ModelWeights::size_bytes(folder.config, checkpoint, *backend));
+  } catch (const Error& problem) {
+    description.memory_problem = problem.what();
+  }
+  return description;
+}
+
+}  // namespace tessera

@@ -1,0 +1,57 @@
+// What a caller chooses: how to load a model and how to sample. Plain values with defaults.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/tensor/dtype.h"
+#include "model_loaders/generation_config.h"
+
+namespace tessera {
+
+enum class DeviceChoice : uint8_t { kAuto, kCpu, kCuda };
+
+struct EngineOptions {
+  std::string model;         // folder, or org/name[@revision] in the Hugging Face cache
+  std::string cache_folder;  // the Hugging Face cache, for names; "" when there is none
+  DeviceChoice device = DeviceChoice::kAuto;
+  int cuda_index = 0;
+  DType compute_dtype = DType::kBFloat16;  // on CUDA: kBFloat16 or kFloat16
+  int num_threads = 0;                     // on the CPU; 0: one per physical core
+  int64_t context_size = 0;                // tokens a sequence may hold; 0: the model's maximum,
+                                           // less when memory is short
+  int64_t max_sequences = 1;               // sequences that run at the same time
+  int64_t page_size = 64;                  // tokens per KV page: 16, 32, 64, 128 or 256
+  int64_t prefill_chunk = 2048;            // prompt tokens of one step
+  std::string chat_template;               // "": the folder's own
+  bool allow_unknown_config = false;       // config.json keys that are not understood: warn only
+  bool check_weights = false;              // look for NaN and infinity while loading
+};
+
+// Throws Error naming the field, its value and the allowed range.
+void validate(const EngineOptions& options);
+
+struct SamplingParams {
+  double temperature = 0.0;         // 0: greedy; else [0.01, 100]
+  int64_t top_k = 0;                // 0: off
+  double top_p = 1.0;               // (0, 1]; 1: off
+  double min_p = 0.0;               // [0, 1]; 0: off
+  double repetition_penalty = 1.0;  // > 0; 1: off
+  double presence_penalty = 0.0;    // [-2, 2]; 0: off
+  double frequency_penalty = 0.0;   // [-2, 2]; 0: off
+  int64_t penalty_window = 64;      // last tokens the penalties look at; 0: all
+  uint64_t seed = 0;                // same seed, same tokens
+  int64_t max_tokens = 0;           // 0: until the context is full
+  std::vector<std::string> stop;    // the text ends before the first of these
+  bool ignore_eos = false;          // for benchmarks
+};
+
+// Throws Error naming the field, its value and the allowed range.
+void validate(const SamplingParams& params);
+
+// SamplingParams as the model's authors suggest in generation_config.json: greedy unless do_sample.
+SamplingParams default_sampling(const GenerationConfig& generation);
+
+}  // namespace tessera

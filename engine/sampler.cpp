@@ -1,0 +1,124 @@
+#include "engine/sampler.h"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/host_tensor.h"
+#include "engine/philox.h"
+
+namespace tessera {
+namespace {
+
+bool has_penalty(const SamplingParams& params) {
+  return params.repetition_penalty != 1.0 || params.frequency_penalty != 0.0 ||
+         params.presence_penalty != 0.0;
+}
+
+// How often each token occurs among the last ones that the penalties look at.
+std::map<TokenId, int32_t> count_recent_tokens(const Sequence& sequence) {
+  const std::vector<TokenId>& tokens = sequence.tokens();
+  const auto window = static_cast<size_t>(sequence.params().penalty_window);
+  const size_t begin = window == 0 || window > tokens.size() ? 0 : tokens.size() - window;
+  std::map<TokenId, int32_t> counts;
+  for (size_t i = begin; i < tokens.size(); ++i) ++counts[tokens[i]];
+  return counts;
+}
+
+// One number per sequence, copied into the front of `buffer`.
+template <typename T, typename Field>
+Tensor upload_each(const Tensor& buffer, std::span<const Sequence* const> sequences,
+                   Backend& backend, Field field) {
+  std::vector<T> values;
+  for (const Sequence* sequence : sequences) {
+    values.push_back(static_cast<T>(field(sequence->params())));
+  }
+  const Tensor destination = buffer.slice(0, static_cast<int64_t>(values.size()));
+  backend.upload(destination, host_tensor(values));
+  return destination;
+}
+
+}  // namespace
+
+Sampler::Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed) {
+  const auto take = [&](std::string_view name, DType dtype, int64_t size) {
+    return arena.take(name, dtype, {size});
+  };
+  tokens_ = take("sampled tokens", DType::kInt32, max_sequences);
+  temperature_ = take("temperature", DType::kFloat32, max_sequences);
+  top_p_ = take("top_p", DType::kFloat32, max_sequences);
+  min_p_ = take("min_p", DType::kFloat32, max_sequences);
+  top_k_ = take("top_k", DType::kInt32, max_sequences);
+  random_ = arena.take("random bits", DType::kInt32, {max_sequences, 2});
+  penalty_offsets_ = take("penalty offsets", DType::kInt32, max_sequences + 1);
+  const int64_t list_size = checked_multiply(max_sequences, max_listed, "penalty list");
+  penalty_tokens_ = take("penalty tokens", DType::kInt32, list_size);
+  penalty_counts_ = take("penalty counts", DType::kInt32, list_size);
+  repetition_ = take("repetition penalty", DType::kFloat32, max_sequences);
+  frequency_ = take("frequency penalty", DType::kFloat32, max_sequences);
+  presence_ = take("presence penalty", DType::kFloat32, max_sequences);
+}
+
+std::vector<TokenId> Sampler::sample(const Tensor& logits,
+                                     std::span<const Sequence* const> sequences,
+                                     int64_t num_candidates, Backend& backend) {
+  const auto num_sequences = static_cast<int64_t>(sequences.size());
+  if (std::ranges::any_of(sequences, [](const Sequence* s) { return has_penalty(s->params()); })) {
+    penalize(logits, sequences, backend);
+  }
+  std::vector<int32_t> random;
+  for (const Sequence* sequence : sequences) {
+    const uint64_t bits =
+        random_bits(sequence->params().seed, static_cast<uint64_t>(sequence->num_generated()));
+    random.push_back(static_cast<int32_t>(bits));
+    random.push_back(static_cast<int32_t>(bits >> 32));
+  }
+  const Tensor random_rows = random_.slice(0, num_sequences);
+  backend.upload(random_rows, host_tensor(random, random_rows.shape));
+
+  using P = const SamplingParams&;
+  const SamplingBatch batch{
+      .temperature =
+          upload_each<float>(temperature_, sequences, backend, [](P p) { return p.temperature; }),
+      .top_k = upload_each<int32_t>(top_k_, sequences, backend, [](P p) { return p.top_k; }),
+      .top_p = upload_each<float>(top_p_, sequences, backend, [](P p) { return p.top_p; }),
+      .min_p = upload_each<float>(min_p_, sequences, backend, [](P p) { return p.min_p; }),
+      .random = random_rows,
+      .num_candidates = num_candidates};
+  const Tensor tokens = tokens_.slice(0, num_sequences);
+  backend.sample(tokens, logits, batch);
+  std::vector<TokenId> result(sequences.size());
+  backend.download(host_tensor(result), tokens);
+  return result;
+}
+
+void Sampler::penalize(const Tensor& logits, std::span<const Sequence* const> sequences,
+                       Backend& backend) {
+  std::vector<int32_t> offsets = {0}, tokens, counts;
+  for (const Sequence* sequence : sequences) {
+    if (has_penalty(sequence->params())) {
+      for (const auto& [token, count] : count_recent_tokens(*sequence)) {
+        tokens.push_back(token);
+        counts.push_back(count);
+      }
+    }
+    offsets.push_back(static_cast<int32_t>(tokens.size()));
+  }
+  const auto copy = [&](const Tensor& buffer, const std::vector<int32_t>& values) {
+    const Tensor destination = buffer.slice(0, static_cast<int64_t>(values.size()));
+    backend.upload(destination, host_tensor(values));
+    return destination;
+  };
+  using P = const SamplingParams&;
+  backend.penalize(logits,
+                   {.offsets = copy(penalty_offsets_, offsets),
+                    .tokens = copy(penalty_tokens_, tokens),
+                    .counts = copy(penalty_counts_, counts),
+                    .repetition = upload_each<float>(repetition_, sequences, backend,
+                                                     [](P p) { return p.repetition_penalty; }),
+                    .frequency = upload_each<float>(frequency_, sequences, backend,
+                                                    [](P p) { return p.frequency_penalty; }),
+                    .presence = upload_each<float>(presence_, sequences, backend,
+                                                   [](P p) { return p.presence_penalty; })});
+}
+
+}  // namespace tessera

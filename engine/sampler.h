@@ -1,0 +1,35 @@
+// Picks the next token of every sequence from its logits.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/sequence.h"
+#include "kernels/backend.h"
+
+namespace tessera {
+
+class Sampler {
+ public:
+  // max_listed: distinct tokens that the penalties of one sequence may list.
+  Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed);
+
+  // One token per row of logits float32 [sequences.size(), vocab_size], which penalties change in
+  // place; kNonFiniteLogits where the row is not finite. Ids at or above num_candidates are never
+  // sampled (a vocabulary padded past its tokenizer). Waits for the device.
+  std::vector<TokenId> sample(const Tensor& logits, std::span<const Sequence* const> sequences,
+                              int64_t num_candidates, Backend& backend);
+
+ private:
+  void penalize(const Tensor& logits, std::span<const Sequence* const> sequences, Backend& backend);
+
+  Tensor tokens_;                             // int32 [max_sequences]
+  Tensor temperature_, top_p_, min_p_;        // float32 [max_sequences]
+  Tensor top_k_;                              // int32 [max_sequences]
+  Tensor random_;                             // int32 [max_sequences, 2]
+  Tensor penalty_offsets_;                    // int32 [max_sequences + 1]
+  Tensor penalty_tokens_, penalty_counts_;    // int32 [max_sequences * max_listed]
+  Tensor repetition_, frequency_, presence_;  // float32 [max_sequences]
+};
+
+}  // namespace tessera

@@ -1,0 +1,30 @@
+// Where a long text may be cut without changing its tokens.
+//
+// A token is a piece of the vocabulary or a part of one character. Two neighbouring characters that
+// are neighbours in no piece therefore always end up in different tokens, and what stands left of
+// them has no influence on what stands right: both sides may be tokenised on their own. Most
+// vocabularies have no piece with a space after a letter, so that nearly every word is such a
+// place.
+#pragma once
+
+#include <string_view>
+#include <unordered_set>
+
+#include "engine/sentencepiece_model.h"
+
+namespace tessera {
+
+class TextChunker {
+ public:
+  explicit TextChunker(const SentencePieceModel& model);
+
+  // The beginning of `text` up to the first place after `min_bytes` where it may be cut; all of it
+  // when there is none. `text` is well-formed UTF-8.
+  std::string_view first_chunk(std::string_view text, size_t min_bytes) const;
+
+ private:
+  // Two characters, at most 8 bytes, as one number.
+  std::unordered_set<uint64_t> pairs_;
+};
+
+}  // namespace tessera

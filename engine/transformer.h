@@ -1,0 +1,45 @@
+// The forward pass of a Llama-style decoder (Touvron et al. 2023): pre-norm blocks of causal
+// attention with rotary positions and a SiLU-gated feed-forward network.
+#pragma once
+
+#include "engine/activations.h"
+#include "engine/forward_batch.h"
+#include "engine/kv_cache.h"
+#include "engine/model_weights.h"
+#include "kernels/backend.h"
+#include "model_loaders/model_config.h"
+
+namespace tessera {
+
+class Transformer {
+ public:
+  // Keeps references: everything must outlive the transformer.
+  Transformer(const ModelConfig& config, const ModelWeights& weights, const KvCache& cache,
+              const Activations& activations, Backend& backend)
+      : config_(config),
+        weights_(weights),
+        cache_(cache),
+        activations_(activations),
+        backend_(backend) {}
+
+  // Runs all layers over the step's tokens, leaving the residual stream in activations.residual and
+  // the keys and values in the cache.
+  void forward(const ForwardBatch& batch);
+
+  // Logits of the given tokens of the last forward(), at most max_sequences of them.
+  //   rows int32 [num_rows]; returns float32 [num_rows, vocab_size]
+  Tensor logits(const Tensor& rows);
+
+ private:
+  void attention_block(const LayerWeights& layer, const KvPages& pages, const ForwardBatch& batch);
+  void feed_forward_block(const LayerWeights& layer, int64_t num_tokens);
+  float epsilon() const { return static_cast<float>(config_.rms_norm_eps); }
+
+  const ModelConfig& config_;
+  const ModelWeights& weights_;
+  const KvCache& cache_;
+  const Activations& activations_;
+  Backend& backend_;
+};
+
+}  // namespace tessera

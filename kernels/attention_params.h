@@ -1,0 +1,50 @@
+// What attention needs to know about the sequences of one step and the paged KV cache.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tensor/tensor.h"
+
+namespace tessera {
+
+// The KV pages of one layer. A page holds page_size consecutive tokens of one sequence; within a
+// page the rows of one KV head are contiguous, so that a head's tile is one straight copy.
+struct KvPages {
+  Tensor keys;    // [num_pages, num_kv_heads, page_size, head_dim]
+  Tensor values;  // same shape
+
+  int64_t num_pages() const { return keys.dim(0); }
+  int64_t num_kv_heads() const { return keys.dim(1); }
+  int64_t page_size() const { return keys.dim(2); }
+  int64_t head_dim() const { return keys.dim(3); }
+};
+
+// The sequences of one step. Their query tokens lie one sequence after the other in the step's
+// token dimension; sequence s owns tokens [query_starts[s], query_starts[s + 1]), which are the
+// last tokens of its context (causal attention is aligned at the end). Token t of a context lives
+// in page block_tables[s][t / page_size], row t % page_size.
+//
+// Entries of block_tables past the last used page, and rows past the context's end, may hold
+// anything (tests poison them) and must not be used.
+struct AttentionBatch {
+  Tensor query_starts;     // int32 [num_sequences + 1]
+  Tensor context_lengths;  // int32 [num_sequences], tokens, this step's included
+  Tensor block_tables;     // int32 [num_sequences, max_pages_per_sequence]
+
+  // The same numbers where the host needs them to size launches.
+  int64_t num_sequences = 0;
+  int64_t num_decodes = 0;         // leading sequences that have exactly one query token
+  int64_t max_query_length = 0;    // tokens, over all sequences
+  int64_t max_context_length = 0;  // tokens, over all sequences
+};
+
+struct AttentionParams {
+  Tensor query;  // activation dtype [num_tokens, num_heads, head_dim]
+  KvPages pages;
+  AttentionBatch batch;
+  float scale = 0.0f;          // of query . key, usually 1 / sqrt(head_dim)
+  int64_t sliding_window = 0;  // a query sees its own token and window - 1 before; 0: all
+  Tensor workspace;            // at least Backend::attention_workspace_bytes, float32, scratch
+};
+
+}  // namespace tessera

@@ -1,0 +1,160 @@
+// The operations a transformer needs, on one device.
+//
+// Public functions check shapes, dtypes and devices once and then call the device's private
+// implementation. Operations are asynchronous with respect to the host and ordered among
+// themselves; download() and synchronize() wait. Every argument tensor is on this backend's device
+// and contiguous. A Backend is used from one thread at a time.
+//
+// Types: "activation" is activation_dtype(): float32 on the CPU, bfloat16 or float16 on CUDA. The
+// residual stream and logits are float32 everywhere. Sums are accumulated in float32 or wider.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kernels/attention_params.h"
+#include "kernels/sampling_params.h"
+#include "kernels/tensor/buffer.h"
+#include "kernels/tensor/tensor.h"
+
+namespace tessera {
+
+struct DeviceMemory {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+};
+
+// Sizes that bound every later call, so that scratch space is known at start.
+struct BackendLimits {
+  int64_t max_tokens = 0;          // query tokens of a step
+  int64_t max_sequences = 0;       // sequences of a step
+  int64_t max_context_length = 0;  // tokens of a sequence
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  virtual DeviceType device() const = 0;
+  // For people: "NVIDIA H200, sm_90, 139.7 GiB" or "CPU, 2 threads, AVX-512".
+  virtual std::string description() const = 0;
+  virtual DType activation_dtype() const = 0;
+  // The dtype in which a weight matrix stored as `stored` is kept on this device.
+  virtual DType weight_dtype(DType stored) const = 0;
+
+  // --- memory -----------------------------------------------------------------------------------
+  virtual DeviceMemory memory() const = 0;
+  // Throws Error naming `purpose`, the bytes asked for and the bytes free.
+  virtual Buffer allocate(size_t bytes, std::string_view purpose) = 0;
+  // Copies source.size_bytes() from host memory, converting when the dtypes differ (floats only).
+  // `source` may be reused when the call returns.
+  void upload(const Tensor& destination, const Tensor& source);
+  // Copies to host memory and waits until it is there. Same dtype and shape.
+  void download(const Tensor& destination, const Tensor& source);
+  virtual void synchronize() = 0;
+  // Scratch that attention needs within `limits`; AttentionParams::workspace is at least this.
+  virtual size_t attention_workspace_bytes(const BackendLimits& limits) const = 0;
+
+  // --- operations -------------------------------------------------------------------------------
+  // out[t] = table[token_ids[t]]
+  //   out float32 [num_tokens, hidden_size], table weight [vocab_size, hidden_size],
+  //   token_ids int32 [num_tokens]
+  void embed(const Tensor& out, const Tensor& table, const Tensor& token_ids);
+
+  // out = x / sqrt(mean(x^2) + epsilon) * weight        (Zhang & Sennrich 2019)
+  //   out activation [num_tokens, hidden_size], x float32 same shape, weight float32 [hidden_size]
+  void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon);
+
+  // out = x . weight^T
+  //   out activation or float32 [num_tokens, out_features], x activation [num_tokens, in_features],
+  //   weight [out_features, in_features]
+  void linear(const Tensor& out, const Tensor& x, const Tensor& weight);
+
+  // residual += x . weight^T
+  //   residual float32 [num_tokens, out_features]; the rest as in linear()
+  void linear_add(const Tensor& residual, const Tensor& x, const Tensor& weight);
+
+  // Splits qkv into heads, rotates queries and keys (Su et al. 2021, pairs j and j + head_dim / 2
+  // as Hugging Face checkpoints store them) and writes keys and values to their KV pages.
+  //   qkv activation [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim], order q, k, v
+  //   query activation [num_tokens, num_heads, head_dim]
+  //   positions int32 [num_tokens]; inverse_frequencies float32 [head_dim / 2]
+  //   kv_slots int32 [num_tokens], page * page_size + row
+  void rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
+                     const Tensor& positions, const Tensor& kv_slots,
+                     const Tensor& inverse_frequencies);
+
+  // Causal attention of every query token over its sequence's pages; never an N x N matrix.
+  //   out activation [num_tokens, num_heads, head_dim]
+  void attention(const Tensor& out, const AttentionParams& params);
+
+  // out = silu(gate) * up, gate_up = [gate | up]
+  //   out activation [num_tokens, intermediate_size],
+  //   gate_up activation [num_tokens, 2 * intermediate_size]
+  void silu_mul(const Tensor& out, const Tensor& gate_up);
+
+  // out[i] = x[rows[i]]
+  //   out float32 [num_rows, hidden_size], x float32 [num_tokens, hidden_size],
+  //   rows int32 [num_rows]
+  void gather_rows(const Tensor& out, const Tensor& x, const Tensor& rows);
+
+  // Applies PenaltyBatch to logits float32 [num_sequences, vocab_size] in place.
+  void penalize(const Tensor& logits, const PenaltyBatch& penalties);
+
+  // tokens[s] = a draw from logits[s] by SamplingBatch, or kNonFiniteLogits.
+  //   tokens int32 [num_sequences], logits float32 [num_sequences, vocab_size]
+  void sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling);
+
+  // --- measurement ------------------------------------------------------------------------------
+  // Bytes per second that reading a large buffer reaches on this device now. Takes about 0.2 s and
+  // allocates; for benchmarks only.
+  virtual double measure_read_bandwidth() = 0;
+
+ protected:
+  Backend() = default;
+
+ private:
+  virtual void upload_impl(const Tensor& destination, const Tensor& source) = 0;
+  virtual void download_impl(const Tensor& destination, const Tensor& source) = 0;
+  virtual void embed_impl(const Tensor& out, const Tensor& table, const Tensor& token_ids) = 0;
+  virtual void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                             float epsilon) = 0;
+  // accumulate: out += instead of out =
+  virtual void linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                           bool accumulate) = 0;
+  virtual void rope_store_kv_impl(const Tensor& query, const KvPages& pages, const Tensor& qkv,
+                                  const Tensor& positions, const Tensor& kv_slots,
+                                  const Tensor& inverse_frequencies) = 0;
+  virtual void attention_impl(const Tensor& out, const AttentionParams& params) = 0;
+  virtual void silu_mul_impl(const Tensor& out, const Tensor& gate_up) = 0;
+  virtual void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) = 0;
+  virtual void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) = 0;
+  virtual void sample_impl(const Tensor& tokens, const Tensor& logits,
+                           const SamplingBatch& sampling) = 0;
+};
+
+// num_threads 0: one per physical core.
+std::unique_ptr<Backend> make_cpu_backend(int num_threads);
+
+// What can be said about CUDA on this machine without using it.
+struct CudaStatus {
+  bool built = false;   // this binary has the CUDA backend
+  int num_devices = 0;  // visible GPUs
+  std::string problem;  // why there is none: "no NVIDIA driver", "driver supports CUDA 12.4,
+                        // need 13.0", "no visible GPU"; empty when num_devices > 0
+};
+CudaStatus cuda_status();
+
+// Throws Error when the GPU is absent, its architecture was not built for, or its driver too old.
+// compute_dtype is kBFloat16 or kFloat16.
+std::unique_ptr<Backend> make_cuda_backend(int device_index, DType compute_dtype);
+
+}  // namespace tessera

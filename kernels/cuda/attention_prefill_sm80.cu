@@ -1,0 +1,175 @@
+#include "kernels/cuda/attention_prefill_sm80.h"
+#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/dispatch.h"
+#include "kernels/cuda/element.cuh"
+#include "kernels/cuda/paged_rows.cuh"
+#include "kernels/cuda/warp_attention.cuh"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr int kThreads = kWarps * kWarpSize;
+constexpr int kRowTiles = 2;
+constexpr int kWarpQueries = 16 * kRowTiles;
+constexpr int kTileQueries = kWarps * kWarpQueries;
+constexpr int kTileKeys = 64;
+constexpr int kStages = 2;
+static_assert(kTileKeys == kWarps * kGroupTokens, "each warp copies one group of a tile");
+
+// Shared memory: the query tile, then per stage a tile of keys and one of values.
+template <typename Element, int kHeadDim>
+constexpr size_t kSharedBytes = (kTileQueries + 2 * kStages * kTileKeys) * kHeadDim *
+                                sizeof(Element);
+
+// The query rows of a block: up to 128 of one sequence, one head. The main loop needs little of it,
+// so what the epilogue needs is read again there instead of kept in registers.
+struct QueryTile {
+  int sequence;
+  int first_token;  // of the step, row 0
+  int num_rows;
+  int first_position;  // in the context, row 0
+  int context_length;
+
+  __device__ explicit QueryTile(const AttentionArguments& arguments) {
+    sequence = arguments.num_decodes + static_cast<int>(blockIdx.y);
+    const int begin = arguments.query_starts[sequence];
+    const int query_length = arguments.query_starts[sequence + 1] - begin;
+    const int first_row = static_cast<int>(gridDim.z - 1 - blockIdx.z) * kTileQueries;
+    first_token = begin + first_row;
+    num_rows = min(kTileQueries, query_length - first_row);
+    context_length = arguments.context_lengths[sequence];
+    first_position = context_length - query_length + first_row;
+  }
+
+  // Of `row` and the block's head in a tensor [num_tokens, num_heads, head_dim].
+  template <int kHeadDim>
+  __device__ int64_t element_offset(const AttentionArguments& arguments, int row) const {
+    return (static_cast<int64_t>(first_token + row) * arguments.num_heads + blockIdx.x) * kHeadDim;
+  }
+};
+
+template <typename Element, int kHeadDim>
+__device__ void store_output(
+    const WarpAttention<Element, kHeadDim, kRowTiles, kTileKeys>& attention,
+    const SwizzledRows<Element, kHeadDim>& staging, const AttentionArguments& arguments) {
+  using Rows = SwizzledRows<Element, kHeadDim>;
+  const int warp_row = warp_index() * kWarpQueries;
+  const int lane = reread_lane_index();
+#pragma unroll
+  for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float factor = 1.0f / attention.row_sum[m][half];
+      const int row = warp_row + m * 16 + half * 8 + lane / 4;
+#pragma unroll
+      for (int n = 0; n < Rows::kChunks; ++n) {
+        const auto& values = attention.output[m][n];
+        *reinterpret_cast<uint32_t*>(staging.chunk(row, n) + lane % 4 * 2) =
+            pack_pair<Element>(values[2 * half] * factor, values[2 * half + 1] * factor);
+      }
+    }
+  }
+  __syncwarp();
+  const QueryTile tile(arguments);
+  for (int index = lane; index < kWarpQueries * Rows::kChunks; index += kWarpSize) {
+    const int row = warp_row + index / Rows::kChunks;
+    const int chunk = index % Rows::kChunks;
+    if (row < tile.num_rows) {
+      store_vector(static_cast<Element*>(arguments.out) +
+                       tile.template element_offset<kHeadDim>(arguments, row),
+                   chunk, load_vector<8>(staging.chunk(row, chunk), 0));
+    }
+  }
+}
+
+template <typename Element, int kHeadDim>
+__global__ void __launch_bounds__(kThreads, 2)
+    attention_prefill_kernel(const __grid_constant__ AttentionArguments arguments) {
+  using Rows = SwizzledRows<Element, kHeadDim>;
+  constexpr int kTileElements = kTileKeys * kHeadDim;
+  extern __shared__ __align__(128) unsigned char shared_bytes[];
+  const Rows queries{reinterpret_cast<Element*>(shared_bytes)};
+  Element* const stages = queries.data + kTileQueries * kHeadDim;
+  const auto key_rows = [&](int stage) { return Rows{stages + 2 * stage * kTileElements}; };
+  const auto value_rows = [&](int stage) { return Rows{stages + (2 * stage + 1) * kTileElements}; };
+
+  const QueryTile tile(arguments);
+  if (tile.num_rows <= 0) return;
+
+  const int warp = warp_index();
+  const int warp_row = warp * kWarpQueries;
+  queries.template copy_rows_async<kWarpQueries>(
+      warp_row,
+      static_cast<const Element*>(arguments.query) +
+          tile.template element_offset<kHeadDim>(arguments, warp_row),
+      static_cast<int64_t>(arguments.num_heads) * kHeadDim, 0, tile.num_rows - warp_row);
+
+  const int keys_begin = max(0, tile.first_position + 1 - arguments.window);
+  const int keys_end = min(tile.context_length, tile.first_position + kTileQueries);
+  const int first_key = keys_begin / kTileKeys * kTileKeys;
+  const PagedRows<Element, kHeadDim> context{arguments, tile.sequence,
+                                             static_cast<int>(blockIdx.x) / arguments.group,
+                                             keys_begin, keys_end};
+  const auto copy_tile = [&](int stage, int key, int32_t page) {
+    const int row = warp * kGroupTokens;
+    context.copy_group_async(key_rows(stage), value_rows(stage), row, key + row, page);
+    commit_async_copies();
+  };
+  const auto page_of_tile = [&](int key) { return context.page_of(key + warp * kGroupTokens); };
+
+  const int warp_position = tile.first_position + warp_row;
+  WarpAttention<Element, kHeadDim, kRowTiles, kTileKeys> attention;
+  attention.reset();
+
+  copy_tile(0, first_key, page_of_tile(first_key));
+  int32_t next_page = page_of_tile(first_key + kTileKeys);
+  int stage = 0;
+  for (int key = first_key; key < keys_end; key += kTileKeys, stage ^= 1) {
+    wait_async_copies<0>();
+    // The tile is there for every warp, and every warp is done with the stage that comes next.
+    __syncthreads();
+    if (key + kTileKeys < keys_end) {
+      copy_tile(stage ^ 1, key + kTileKeys, next_page);
+      next_page = page_of_tile(key + 2 * kTileKeys);
+    }
+    if (key >= warp_position + kWarpQueries) continue;  // the diagonal has passed this warp's rows
+
+    attention.multiply_keys(queries, warp_row, key_rows(stage), 0);
+    const bool all_visible = key + kTileKeys <= warp_position + 1 &&
+                             key >= warp_position + kWarpQueries - arguments.window;
+    if (!all_visible) {
+      attention.template mask<8>(warp_position + lane_index() / 4 + 1 - key, arguments.window);
+    }
+    attention.update_softmax(arguments.scale_log2);
+    attention.multiply_values(value_rows(stage), 0);
+  }
+  attention.finish_sums();
+  // The warp's own query rows, which no other warp reads, hold its output on the way out.
+  store_output(attention, queries, arguments);
+}
+
+}  // namespace
+
+void launch_attention_prefill_sm80(const Tensor& out, const AttentionParams& params,
+                                   cudaStream_t stream) {
+  const AttentionArguments arguments = make_attention_arguments(out, params);
+  const AttentionBatch& batch = params.batch;
+  const dim3 grid(
+      static_cast<unsigned>(params.query.dim(1)),
+      static_cast<unsigned>(batch.num_sequences - batch.num_decodes),
+      static_cast<unsigned>(ceil_divide<int64_t>(batch.max_query_length, kTileQueries)));
+  dispatch_element(out.dtype, [&]<typename Element>() {
+    dispatch_head_dim(params.pages.head_dim(), [&]<int kHeadDim>() {
+      constexpr size_t shared_bytes = kSharedBytes<Element, kHeadDim>;
+      const auto kernel = attention_prefill_kernel<Element, kHeadDim>;
+      CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(shared_bytes)));
+      kernel<<<grid, kThreads, shared_bytes, stream>>>(arguments);
+    });
+  });
+  CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace tessera

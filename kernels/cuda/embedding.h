@@ -1,0 +1,17 @@
+// Rows picked by index: token embeddings, and the rows whose logits are wanted.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/tensor/tensor.h"
+
+namespace tessera {
+
+// out[i] = table[rows[i]], converted to float32
+//   out float32 [num_rows, hidden_size], table float32, bfloat16 or float16 [any, hidden_size],
+//   rows int32 [num_rows]
+// One block per row. Rows of a multiple of 8 elements move 16 bytes at a time.
+void launch_gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows,
+                        cudaStream_t stream);
+
+}  // namespace tessera

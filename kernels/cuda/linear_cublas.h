@@ -1,0 +1,55 @@
+// Matrix products of prefill, by cuBLASLt.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "kernels/tensor/buffer.h"
+#include "kernels/tensor/tensor.h"
+
+struct cublasLtContext;
+
+namespace tessera {
+
+// Owns the library handle, its workspace, and the algorithm chosen for every shape seen so far.
+// Bitwise reproducible: one stream, and the choice depends on the shape only.
+class CublasLinear {
+ public:
+  CublasLinear();
+  ~CublasLinear();
+  CublasLinear(const CublasLinear&) = delete;
+  CublasLinear& operator=(const CublasLinear&) = delete;
+
+  // out = x . weight^T, or out += x . weight^T when `accumulate`, summed in float32
+  //   out activation type or float32 [num_tokens, out_features]; float32 when accumulating
+  //   x [num_tokens, in_features], weight [out_features, in_features], both bfloat16 or both
+  //   float16; in_features and out_features multiples of 8, for 16-byte aligned rows
+  // Asks the library for an algorithm at the first use of a shape; allocates no device memory.
+  void run(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
+           cudaStream_t stream);
+
+ private:
+  struct Problem {
+    int64_t num_tokens;
+    int64_t out_features;
+    int64_t in_features;
+    DType in_dtype;
+    DType out_dtype;
+    bool accumulate;
+
+    auto operator<=>(const Problem&) const = default;
+  };
+  struct Solution;
+
+  const Solution& solve(const Problem& problem);
+
+  cublasLtContext* handle_ = nullptr;
+  Buffer workspace_;
+  std::map<Problem, std::unique_ptr<Solution>> solutions_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+// The keys and values of one sequence and one KV head, read through its block table.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/attention_arguments.cuh"
+#include "kernels/cuda/swizzled_rows.cuh"
+
+namespace tessera {
+
+// Holds few numbers and computes addresses anew for each copy: registers are what the prefill
+// kernel is short of.
+template <typename Element, int kHeadDim>
+struct PagedRows {
+  const AttentionArguments& arguments;
+  int sequence;
+  int kv_head;
+  int context_begin;  // tokens before this one are not read
+  int context_end;    // nor from this one on
+
+  // The page of `token`, or any number when its group lies outside the context. Ask one tile ahead
+  // of the copy: the copy cannot start before the entry has arrived.
+  __device__ int32_t page_of(int token) const {
+    if (token >= context_end) return 0;
+    return arguments.block_tables[static_cast<int64_t>(sequence) * arguments.max_pages +
+                                  arguments.page_size.divide(token)];
+  }
+
+  // One warp starts copying the group of tokens that begins at `token` to rows [row, row + 16).
+  __device__ void copy_group_async(const SwizzledRows<Element, kHeadDim>& key_rows,
+                                   const SwizzledRows<Element, kHeadDim>& value_rows, int row,
+                                   int token, int32_t page) const {
+    const uint32_t page_size = arguments.page_size.divisor();
+    const uint32_t page_row = token - arguments.page_size.divide(token) * page_size;
+    const int64_t page_head = static_cast<int64_t>(page) * arguments.num_kv_heads + kv_head;
+    const int64_t offset = (page_head * page_size + page_row) * kHeadDim;
+    const int begin = context_begin - token;
+    const int end = context_end - token;
+    key_rows.template copy_rows_async<kGroupTokens>(
+        row, static_cast<const Element*>(arguments.keys) + offset, kHeadDim, begin, end);
+    value_rows.template copy_rows_async<kGroupTokens>(
+        row, static_cast<const Element*>(arguments.values) + offset, kHeadDim, begin, end);
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,17 @@
+// Root-mean-square normalisation (Zhang & Sennrich 2019).
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/tensor/tensor.h"
+
+namespace tessera {
+
+// out = x / sqrt(mean(x^2) + epsilon) * weight, every row by itself
+//   out bfloat16 or float16 [num_tokens, hidden_size], x float32 same shape,
+//   weight float32 [hidden_size]
+// One block per token. Rows of a multiple of 8 elements move 16 bytes at a time.
+void launch_rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
+                     cudaStream_t stream);
+
+}  // namespace tessera

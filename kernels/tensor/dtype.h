@@ -1,0 +1,99 @@
+// Element types of tensors and the 16-bit float formats on the host.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tessera {
+
+enum class DType : uint8_t { kFloat32, kFloat16, kBFloat16, kInt32 };
+
+// Bytes of one element.
+constexpr size_t size_of(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kInt32 ? 4 : 2;
+}
+
+// "float32", "float16", "bfloat16", "int32": the spelling of config.json and of --dtype.
+constexpr std::string_view to_string(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return "float32";
+    case DType::kFloat16:
+      return "float16";
+    case DType::kBFloat16:
+      return "bfloat16";
+    case DType::kInt32:
+      return "int32";
+  }
+  return "unknown";
+}
+
+// IEEE 754 binary32 without its low 16 bits.
+struct BFloat16 {
+  uint16_t bits;
+};
+
+// IEEE 754 binary16.
+struct Float16 {
+  uint16_t bits;
+};
+
+inline float to_float(float value) { return value; }
+inline float to_float(BFloat16 value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
+}
+inline float to_float(Float16 value) {
+  // Shift exponent and mantissa into binary32 position, then rebase the exponent (15 -> 127) with
+  // one multiplication, which also normalises subnormals. Infinity and NaN need their exponent set.
+  const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000u) << 16;
+  const uint32_t magnitude = static_cast<uint32_t>(value.bits & 0x7fffu) << 13;
+  const bool special = (value.bits & 0x7c00u) == 0x7c00u;
+  const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
+  const uint32_t bits = special ? (magnitude | 0x7f800000u) : std::bit_cast<uint32_t>(scaled);
+  return std::bit_cast<float>(bits | sign);
+}
+
+// Round to nearest, ties to even; NaN stays NaN.
+inline BFloat16 to_bfloat16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<uint16_t>((bits >> 16) | 0x40u)};
+  return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+}
+inline Float16 to_float16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u)};
+  if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};  // >= 65520
+  if (magnitude < 0x38800000u) {
+    // Subnormal result: adding 0.5 aligns the mantissa so that the FPU does the rounding.
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return {static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u))};
+  }
+  const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u;
+  return {static_cast<uint16_t>(sign | (rounded >> 13))};
+}
+
+// The DType of a C++ element type.
+template <typename T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kFloat32;
+};
+template <>
+struct DTypeOf<Float16> {
+  static constexpr DType value = DType::kFloat16;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::kBFloat16;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kInt32;
+};
+
+}  // namespace tessera

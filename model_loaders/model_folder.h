@@ -1,0 +1,32 @@
+// A Hugging Face model folder: finding it and reading its JSON files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model_loaders/generation_config.h"
+#include "model_loaders/model_config.h"
+#include "model_loaders/tokenizer_config.h"
+
+namespace tessera {
+
+struct ModelFolder {
+  std::string path;                  // the folder itself
+  ModelConfig config;                // config.json
+  GenerationConfig generation;       // generation_config.json, defaults when absent
+  TokenizerConfig tokenizer;         // tokenizer_config.json and its neighbours
+  std::string tokenizer_model_path;  // tokenizer.model
+  std::vector<std::string> warnings;
+};
+
+// The folder for `model`: an existing directory, else `org/name[@revision]` looked up in the
+// Hugging Face cache (`$HF_HUB_CACHE`, `$HF_HOME/hub`, `~/.cache/huggingface/hub`, resolved by the
+// caller into `cache_folder`). Never touches the network. Throws Error listing what was tried, with
+// the `hf download` command as hint.
+std::string resolve_model_folder(const std::string& model, const std::string& cache_folder);
+
+// Reads and checks every JSON file of the folder; no weights. Keys of config.json that are neither
+// understood nor known to be harmless are an Error unless `allow_unknown_config`, then a warning.
+ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_config);
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+// The rotary embedding of config.json, in the spelling of transformers 4 and of transformers 5.
+//
+//   v4: "rope_theta": 500000.0, "rope_scaling": null | {"rope_type" or "type": "llama3", ...}
+//   v5: "rope_parameters": {"rope_type": "llama3", "rope_theta": 500000.0, ...}
+//       "rope_parameters": {"full_attention": {...}, "sliding_attention": {...}}
+#pragma once
+
+#include <string_view>
+
+#include "model_loaders/json.h"
+#include "model_loaders/model_config.h"
+
+namespace tessera {
+
+struct RopeConfig {
+  double theta = 0.0;
+  RopeScaling scaling;
+};
+
+// `layer_type` selects among parameters given per layer type. `default_theta` is the family's. A
+// kind that is not known, a parameter that is missing, unknown or contradicts another is an Error
+// naming the field: wrong frequencies give a model that talks nonsense only after a while.
+RopeConfig read_rope_config(const JsonObject& config, std::string_view layer_type,
+                            double default_theta);
+
+}  // namespace tessera

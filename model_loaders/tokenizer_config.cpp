@@ -1,0 +1,118 @@
+#include "model_loaders/tokenizer_config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "kernels/tensor/check.h"
+#include "model_loaders/file_reader.h"
+#include "model_loaders/json.h"
+#include "model_loaders/printable.h"
+
+namespace tessera {
+namespace {
+
+constexpr uint64_t kMaxTemplateBytes = uint64_t{1} << 20;
+constexpr int64_t kMaxTokenId = (int64_t{1} << 31) - 1;
+
+// "<s>" or {"content": "<s>", ...}.
+std::optional<std::string> find_token(const JsonObject& json, std::string_view key) {
+  if (!json.is_object(key)) return json.find_string(key);
+  return json.find_object(key)->get_string("content");
+}
+
+// A template, or a list of named ones of which "default" is for chat.
+std::optional<std::string> find_chat_template(const JsonObject& json) {
+  constexpr std::string_view kKey = "chat_template";
+  if (json.is_string(kKey)) return json.find_string(kKey);
+  const auto named_templates = json.find_objects(kKey);
+  if (!named_templates) return std::nullopt;
+  for (const JsonObject& named : *named_templates) {
+    if (named.get_string("name") == "default") return named.get_string("template");
+  }
+  return std::nullopt;
+}
+
+int64_t parse_token_id(const std::string& text, const JsonObject& json) {
+  int64_t id = -1;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, id);
+  CHECK(result.ec == std::errc() && result.ptr == end && id >= 0 && id <= kMaxTokenId, json.path(),
+        ": added_tokens_decoder: '", printable(text), "' is not a token id");
+  return id;
+}
+
+// {"32000": {"content": "<|end|>", "special": true, ...}}
+std::vector<AddedToken> read_added_tokens_decoder(const JsonObject& decoder) {
+  std::vector<AddedToken> tokens;
+  for (const std::string& key : decoder.keys()) {
+    const int64_t id = parse_token_id(key, decoder);
+    const std::optional<JsonObject> token = decoder.find_object(key);
+    CHECK(token, decoder.path(), ": ", decoder.field(key), " must be an object, got null");
+    tokens.push_back({.id = id,
+                      .content = token->get_string("content"),
+                      .special = token->get_bool_or("special", false),
+                      .lstrip = token->get_bool_or("lstrip", false),
+                      .rstrip = token->get_bool_or("rstrip", false)});
+  }
+  return tokens;
+}
+
+// {"<|end|>": 32000}; says nothing else, so the tokens that have a role are the special ones.
+std::vector<AddedToken> read_added_tokens(const JsonObject& json, const TokenizerConfig& config) {
+  std::vector<AddedToken> tokens;
+  for (const std::string& content : json.keys()) {
+    const bool special =
+        content == config.bos_token || content == config.eos_token || content == config.unk_token;
+    const int64_t id = json.get_integer(content, 0, kMaxTokenId);
+    tokens.push_back({.id = id, .content = content, .special = special});
+  }
+  return tokens;
+}
+
+void sort_and_check(std::vector<AddedToken>& tokens, const std::string& path) {
+  std::ranges::sort(tokens, {}, &AddedToken::id);
+  const auto same = std::ranges::adjacent_find(tokens, {}, &AddedToken::id);
+  CHECK(same == tokens.end(), path, ": two added tokens have the id ", same->id);
+}
+
+void read_main_file(const JsonObject& json, TokenizerConfig& config) {
+  config.bos_token = find_token(json, "bos_token");
+  config.eos_token = find_token(json, "eos_token");
+  config.unk_token = find_token(json, "unk_token");
+  config.add_bos_token = json.find_bool("add_bos_token");
+  config.add_eos_token = json.find_bool("add_eos_token");
+  config.legacy = json.find_bool("legacy");
+  config.add_prefix_space = json.find_bool("add_prefix_space");
+  config.chat_template = find_chat_template(json);
+  if (const auto decoder = json.find_object("added_tokens_decoder")) {
+    config.added_tokens = read_added_tokens_decoder(*decoder);
+    sort_and_check(config.added_tokens, json.path());
+  }
+}
+
+}  // namespace
+
+TokenizerConfig read_tokenizer_config(const std::string& folder) {
+  TokenizerConfig config;
+  if (const std::string path = join_path(folder, "tokenizer_config.json"); file_exists(path)) {
+    read_main_file(JsonObject::read(path), config);
+  }
+  if (const std::string path = join_path(folder, "special_tokens_map.json"); file_exists(path)) {
+    const JsonObject json = JsonObject::read(path);
+    if (!config.bos_token) config.bos_token = find_token(json, "bos_token");
+    if (!config.eos_token) config.eos_token = find_token(json, "eos_token");
+    if (!config.unk_token) config.unk_token = find_token(json, "unk_token");
+  }
+  const std::string added_path = join_path(folder, "added_tokens.json");
+  if (config.added_tokens.empty() && file_exists(added_path)) {
+    config.added_tokens = read_added_tokens(JsonObject::read(added_path), config);
+    sort_and_check(config.added_tokens, added_path);
+  }
+  if (const std::string path = join_path(folder, "chat_template.jinja"); file_exists(path)) {
+    config.chat_template = read_whole_file(path, kMaxTemplateBytes);
+  }
+  return config;
+}
+
+}  // namespace tessera

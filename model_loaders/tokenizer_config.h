@@ -1,0 +1,37 @@
+// tokenizer_config.json and the files around it: special tokens and the chat template.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+struct AddedToken {
+  int64_t id = 0;
+  std::string content;
+  bool special = false;
+  bool lstrip = false;  // swallows white space before it
+  bool rstrip = false;  // swallows white space after it
+};
+
+// Every field may be absent. The tokenizer (engine/tokenizer.h) interprets it.
+struct TokenizerConfig {
+  std::optional<std::string> bos_token;
+  std::optional<std::string> eos_token;
+  std::optional<std::string> unk_token;
+  std::optional<bool> add_bos_token;
+  std::optional<bool> add_eos_token;
+  std::optional<bool> legacy;
+  std::optional<bool> add_prefix_space;
+  std::optional<std::string> chat_template;  // Jinja source; chat_template.jinja wins
+  std::vector<AddedToken> added_tokens;      // by id
+};
+
+// Reads what the folder has of tokenizer_config.json, chat_template.jinja, special_tokens_map.json
+// and, where the first lacks added_tokens_decoder, added_tokens.json. Throws Error naming file and
+// field.
+TokenizerConfig read_tokenizer_config(const std::string& folder);
+
+}  // namespace tessera

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Runs the tests of the command line: the tessera binary, seen from outside.
+
+    run.py --tessera BIN --model DIR [--demo DIR] [PATTERN ...]
+
+--model is a tiny random model whose context is at least 256 tokens; --demo is a trained chat model,
+without which the tests that need one are skipped. A PATTERN keeps the tests whose name contains it.
+"""
+
+import argparse
+import pathlib
+import sys
+import unittest
+
+import support
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Tests of the tessera command line.")
+    parser.add_argument("--tessera", required=True, type=pathlib.Path)
+    parser.add_argument("--model", required=True, type=pathlib.Path)
+    parser.add_argument("--demo", type=pathlib.Path)
+    parser.add_argument("patterns", nargs="*")
+    arguments = parser.parse_args()
+    support.configure(arguments.tessera, arguments.model, arguments.demo)
+
+    loader = unittest.TestLoader()
+    if arguments.patterns:
+        loader.testNamePatterns = [f"*{pattern}*" for pattern in arguments.patterns]
+    suite = loader.discover(str(pathlib.Path(__file__).parent), pattern="test_*.py")
+    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    sys.exit(not result.wasSuccessful())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""tessera chat without a terminal: a turn a line, answers on stdout, nothing else."""
+
+import json
+
+from support import Case
+
+
+class Pipe(Case):
+    def chat(self, text, *arguments, code=0, flags=None):
+        flags = self.model if flags is None else flags
+        return self.check("chat", *flags, "-n", "8", *arguments, stdin=text, code=code)
+
+    def test_turns_and_answers(self):
+        result = self.chat("hello\n\n   \nwho are you\n", "--stats-json", "stats")
+        stats = [json.loads(line) for line in (self.folder / "stats").read_text().splitlines()]
+        self.assertEqual(len(stats), 2)
+        self.assertNotIn("> ", result.out.replace("<", ""))
+        self.assertNotIn("/help", result.out + result.err)
+        self.assertEqual(result.err.count("| ttft"), 2)
+
+    def test_the_cache_is_kept_between_turns(self):
+        self.chat("hello\nagain\n", "--stats-json", "stats")
+        first, second = map(json.loads, (self.folder / "stats").read_text().splitlines())
+        self.assertEqual(first["cached_prompt_tokens"], 0)
+        self.assertGreaterEqual(second["cached_prompt_tokens"], first["prompt_tokens"] - 1)
+
+    def test_no_final_newline(self):
+        self.assertNotEqual(self.chat("hello").out, "")
+
+    def test_empty_input(self):
+        result = self.chat("")
+        self.assertEqual(result.out, "")
+
+    def test_invalid_utf8_fails_its_turn_only(self):
+        result = self.chat(b"caf\xe9\nhello\n", code=3)
+        self.assertIn("offset 3", result.err)
+        self.assertNotEqual(result.out, "")
+
+    def test_multi_line(self):
+        self.chat('"""one\ntwo"""\n', "--stats-json", "fenced")
+        self.chat("/exit\n", "--stats-json", "none")
+        self.assertEqual(len((self.folder / "fenced").read_text().splitlines()), 1)
+        self.assertEqual((self.folder / "none").read_text(), "")
+
+    def test_unknown_command(self):
+        result = self.chat("/frob\n", code=3)
+        self.assert_one_error(result, "/frob")
+        self.assertIn("/help", result.err)
+
+    def test_full_context_leaves_the_chat_usable(self):
+        result = self.chat("word " * 300 + "\nhi\n", code=3)
+        self.assertEqual(len(result.error_lines), 1)
+        self.assertNotEqual(result.out, "")
+
+
+class Commands(Case):
+    def chat(self, text, code=0):
+        return self.check("chat", *self.model, "-n", "4", "-q", stdin=text, code=code)
+
+    def test_save_and_load(self):
+        self.chat("/system Be brief.\nhello\n/save kept.json\n")
+        kept = json.loads((self.folder / "kept.json").read_text())
+        self.assertEqual([m["role"] for m in kept["messages"]], ["system", "user", "assistant"])
+        self.assertEqual(kept["messages"][0]["content"], "Be brief.")
+        self.chat("/load kept.json\n/undo\n/save undone.json\n")
+        undone = json.loads((self.folder / "undone.json").read_text())
+        self.assertEqual(undone["messages"], kept["messages"][:1])
+
+    def test_clear_keeps_the_system_message(self):
+        self.chat("/system S\nhello\n/clear\n/save kept.json\n")
+        self.assertEqual(len(json.loads((self.folder / "kept.json").read_text())["messages"]), 1)
+
+    def test_regen_answers_again(self):
+        result = self.chat("hello\n/regen\n")
+        half = len(result.out) // 2
+        self.assertEqual(result.out[:half], result.out[half:])  # greedy
+
+    def test_read(self):
+        self.write("message.txt", "from a file")
+        self.chat("/read message.txt\n/save kept.json\n")
+        kept = json.loads((self.folder / "kept.json").read_text())
+        self.assertEqual(kept["messages"][0]["content"], "from a file")
+
+    def test_set_and_show(self):
+        result = self.chat("/set top-k 7\n/set temperature 0.5\n/show\n/stats\n")
+        self.assertIn("top_k 7", result.err)
+        self.assertIn("temperature 0.5", result.err)
+
+    def test_commands_that_cannot_be_done(self):
+        self.write("not.json", "{")
+        self.write("odd.json", '{"messages": [{"role": "robot", "content": "x"}]}')
+        for line in ("/undo", "/regen", "/read missing", "/load missing", "/load not.json",
+                     "/load odd.json", "/save", "/save /no/such/folder/x", "/set", "/set top_k",
+                     "/set top_k x", "/set top_p 2", "/set frob 1", "/clear all"):  # fmt: skip
+            with self.subTest(line=line):
+                self.assert_one_error(self.chat(line + "\n", code=3))

@@ -1,0 +1,184 @@
+"""tessera generate: what goes where, and how it ends."""
+
+import json
+import os
+import re
+import signal
+import time
+
+from support import Case
+
+
+class Streams(Case):
+    def test_only_the_answer_on_stdout(self):
+        plain = self.check("generate", *self.model, "-p", "hello", "-n", "8")
+        quiet = self.check("generate", *self.model, "-p", "hello", "-n", "8", "-q")
+        loud = self.check("generate", *self.model, "-p", "hello", "-n", "8", "-vv")
+        self.assertEqual(plain.out, quiet.out)
+        self.assertEqual(plain.out, loud.out)
+        self.assertTrue(plain.out.endswith("\n"))
+        self.assertEqual(quiet.err, "")
+        self.assertRegex(plain.err, r"prompt \d+ tok .* \| gen 8 tok .* \| ttft .* \| kv \d+/\d+")
+
+    def test_no_colour_in_a_pipe(self):
+        result = self.check("generate", *self.model, "-p", "hello", "-n", "2", "-v")
+        self.assertNotIn("\x1b", result.out + result.err)
+
+    def test_colour_when_asked(self):
+        arguments = ["generate", *self.model, "-p", "hello", "-n", "2", "--color", "always"]
+        self.assertIn("\x1b[2m", self.check(*arguments).err)
+
+    def test_stats_json(self):
+        path = self.folder / "stats.json"
+        arguments = ["generate", *self.model, "-p", "hello", "-n", "5", "--temp", "0.8"]
+        self.check(*arguments, "--seed", "7", "--stats-json", path)
+        stats = json.loads(path.read_text())
+        expected = {
+            "version", "model", "device", "dtype", "context_size", "weights_bytes", "kv_bytes",
+            "allocated_bytes", "peak_resident_bytes", "load_seconds", "seed", "sampling",
+            "prompt_tokens", "cached_prompt_tokens", "completion_tokens", "finish_reason",
+            "ttft_seconds", "decode_seconds", "prefill_tokens_per_second",
+            "decode_tokens_per_second",
+        }  # fmt: skip
+        self.assertEqual(set(stats), expected)
+        self.assertEqual(stats["seed"], 7)
+        self.assertEqual(stats["completion_tokens"], 5)
+        self.assertEqual(stats["finish_reason"], "length")
+        self.assertEqual(stats["sampling"]["temperature"], 0.8)
+
+    def test_full_disk(self):
+        with open("/dev/full", "wb") as full:
+            result = self.check("generate", *self.model, "-p", "x", "-n", "4", stdout=full, code=1)
+        self.assert_one_error(result, "No space left")
+
+    def test_closed_pipe_is_quiet(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        result = self.check("generate", *self.model, "-p", "x", "-n", "4", "-q", stdout=writer,
+                            code=141)
+        os.close(writer)
+        self.assertEqual(result.err, "")
+
+
+class Prompts(Case):
+    def test_the_same_prompt_three_ways(self):
+        file = self.write("prompt.txt", "Tell me more.\n")
+        arguments = ["generate", *self.model, "-n", "6"]
+        from_flag = self.check(*arguments, "-p", "Tell me more.").out
+        self.assertEqual(self.check(*arguments, "-f", file).out, from_flag)
+        self.assertEqual(self.check(*arguments, "-f", "-", stdin="Tell me more.\n").out, from_flag)
+        self.assertEqual(self.check(*arguments, "-p", "-", stdin="Tell me more.").out, from_flag)
+
+    def test_raw_is_not_the_template(self):
+        arguments = ["generate", *self.model, "-p", "Once upon a time", "-n", "1"]
+        chat = self.check(*arguments).err
+        raw = self.check(*arguments, "--raw").err
+        tokens = [int(re.search(r"prompt (\d+) tok", text)[1]) for text in (chat, raw)]
+        self.assertGreater(tokens[0], tokens[1])
+
+    def test_files_that_are_no_text(self):
+        secret = self.write("secret", "x")
+        secret.chmod(0)
+        cases = [
+            ("/", "is a directory"),
+            (self.folder / "missing", "No such file"),
+            (self.write("binary", b"\x7fELF\x00\xff\xfe"), "binary"),
+            (self.write("latin1", b"caf\xe9 au lait"), "offset 3"),
+        ]
+        if os.geteuid() != 0:
+            cases.append((secret, "Permission denied"))
+        for path, reason in cases:
+            with self.subTest(path=path):
+                result = self.check("generate", *self.model, "-f", path, code=1)
+                self.assert_one_error(result, reason)
+                self.assertIn(str(path), result.err)
+
+    def test_replace_invalid(self):
+        path = self.write("latin1", b"caf\xe9 au lait")
+        self.check("generate", *self.model, "-f", path, "-n", "1", "--replace-invalid")
+
+    def test_odd_text_is_text(self):
+        for text in ("a\r\nb", "\u2581", "\U0001f600", "e\u0301", "</s>", "<|eot_id|>", "[INST]"):
+            with self.subTest(text=text):
+                path = self.write("odd", text)
+                self.check("generate", *self.model, "-f", path, "-n", "1")
+
+    def test_special_tokens_typed_are_plain_text(self):
+        def num_tokens(text):
+            result = self.check("generate", *self.model, "-p", text, "-n", "1")
+            return int(re.search(r"prompt (\d+) tok", result.err)[1])
+
+        self.assertGreater(num_tokens("a</s>"), num_tokens("a") + 1)
+
+
+class Limits(Case):
+    CONTEXT = 64
+
+    def num_tokens(self, text):
+        result = self.check("generate", *self.model, "--raw", "-p", text, "-n", "1")
+        return int(re.search(r"prompt (\d+) tok", result.err)[1])
+
+    def test_around_the_end_of_the_context(self):
+        text = "x" * 30
+        room = self.CONTEXT - self.num_tokens(text)
+        arguments = ["generate", *self.model, "--raw", "-p", text, "-c", self.CONTEXT]
+        for asked in (room - 1, room):
+            result = self.check(*arguments, "-n", asked)
+            self.assertIn(f"gen {asked} tok", result.err)
+        result = self.check(*arguments, "-n", room + 1, code=1)
+        self.assert_one_error(result, str(self.CONTEXT))
+
+    def test_full_context_is_said(self):
+        result = self.check("generate", *self.model, "--raw", "-p", "x", "-c", self.CONTEXT)
+        self.assertIn("context is full", result.err)
+
+    def test_too_long(self):
+        result = self.check("generate", *self.model, "-p", "word " * 2000, code=1)
+        self.assert_one_error(result)
+
+    def test_context_that_does_not_fit_memory(self):
+        flags = self.long_model()
+        result = self.check("generate", *flags, "-p", "x", "-c", "1073741824", code=1)
+        self.assert_one_error(result)
+
+    def test_kibi_tokens(self):
+        flags = self.long_model()
+        for spelled in ("2k", "2K", "2048"):
+            result = self.check("generate", *flags, "-p", "x", "-n", "1", "-c", spelled)
+            self.assertIn("/2048", result.err)
+
+
+class Reproducibility(Case):
+    def test_seed(self):
+        arguments = ["generate", *self.model, "-p", "x", "-n", "24", "--temp", "1.5"]
+        first = self.check(*arguments, "--seed", "1").out
+        self.assertEqual(self.check(*arguments, "--seed", "1").out, first)
+        self.assertNotEqual(self.check(*arguments, "--seed", "2").out, first)
+
+    def test_a_drawn_seed_is_printed_and_works(self):
+        arguments = ["generate", *self.model, "-p", "x", "-n", "24", "--temp", "1.5"]
+        drawn = self.check(*arguments)
+        seed = re.search(r"seed (\d+)", drawn.err)[1]
+        self.assertEqual(self.check(*arguments, "--seed", seed).out, drawn.out)
+
+
+class Signals(Case):
+    def test_interrupt_stops_within_a_second(self):
+        flags = self.long_model()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                process = self.start("generate", *flags, "-p", "x")
+                process.stdout.read(1)  # the answer has begun
+                sent = time.monotonic()
+                process.send_signal(number)
+                process.communicate(timeout=30)
+                self.assertLess(time.monotonic() - sent, 5)  # 1 s, on a machine that is not busy
+                self.assertEqual(process.returncode, 128 + number)
+
+
+class Devices(Case):
+    def test_cuda_without_gpu(self):
+        self.environment["CUDA_VISIBLE_DEVICES"] = ""
+        arguments = ["generate", *self.model[:4], "-p", "x", "-n", "1"]
+        self.assert_one_error(self.check(*arguments, "--device", "cuda", code=1))
+        self.check(*arguments, "--device", "auto")

@@ -1,0 +1,86 @@
+"""Help, usage errors and their exit codes."""
+
+from support import Case
+
+
+class Help(Case):
+    COMMANDS = ("chat", "generate", "summarize", "batch", "inspect", "bench")
+
+    def test_alone_prints_help(self):
+        result = self.check()
+        for command in self.COMMANDS:
+            self.assertIn(command, result.out)
+        self.assertEqual(result.err, "")
+
+    def test_every_command_teaches(self):
+        for command in self.COMMANDS:
+            result = self.check(command, "--help")
+            self.assertIn("Examples:", result.out)
+            self.assertIn("--model", result.out)
+
+    def test_version(self):
+        self.assertRegex(self.check("--version").out, r"^tessera \d+\.\d+\.\d+\n$")
+
+
+class UsageErrors(Case):
+    def assert_usage_error(self, *arguments, text="", help="tessera generate --help"):
+        result = self.check(*arguments, code=2)
+        self.assert_one_error(result, text)
+        self.assertIn(f"see '{help}'", result.err)
+
+    def test_command_lines_that_mean_nothing(self):
+        for arguments, text in [
+            (["--bogus"], "--bogus"),
+            (["-p"], "--prompt"),
+            (["-p", "x", "--temp", "abc"], "abc"),
+            (["-p", "x", "--top-k", "1.5"], "1.5"),
+            (["-p", "x", "-f", "y"], "--prompt"),
+            (["-p", "x", "--device", "gpu"], "cuda:N"),
+            (["-p", "x", "--dtype", "int3"], "bfloat16"),
+            (["-p", "x", "-c", "5q"], "5q"),
+            (["-p", "x", "--color", "pink"], "always"),
+            ([], "no prompt"),
+            (["-p", ""], "prompt is empty"),
+            (["-p", " \n\t"], "prompt is empty"),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.assert_usage_error("generate", *self.model, *arguments, text=text)
+
+    def test_no_model(self):
+        self.assert_usage_error("generate", "-p", "x", text="no model")
+
+    def test_unknown_command(self):
+        self.assert_usage_error("frobnicate", text="frobnicate", help="tessera --help")
+
+    def test_missing_file(self):
+        self.assert_usage_error("summarize", *self.model, text="file",
+                                help="tessera summarize --help")
+
+    def test_model_from_environment(self):
+        self.environment["TESSERA_MODEL"] = self.model[1]
+        self.check("generate", *self.model[2:], "-p", "x", "-n", "1")
+
+
+class OutOfRange(Case):
+    """Values that mean something, but nothing that can be done: exit code 1."""
+
+    def test_sampling(self):
+        for flag, value, name in [
+            ("--temp", "-1", "temperature"),
+            ("--temp", "nan", "temperature"),
+            ("--top-p", "0", "top_p"),
+            ("--top-p", "2", "top_p"),
+            ("--top-k", "-5", "top_k"),
+            ("--min-p", "1.5", "min_p"),
+            ("--repeat-penalty", "0", "repetition_penalty"),
+            ("--presence-penalty", "3", "presence_penalty"),
+        ]:
+            with self.subTest(flag=flag, value=value):
+                result = self.check("generate", *self.model, "-p", "x", flag, value, code=1)
+                self.assert_one_error(result, name)
+
+    def test_engine(self):
+        for flag, value in [("--page-size", "17"), ("--prefill-chunk", "0"), ("--threads", "-1")]:
+            with self.subTest(flag=flag):
+                result = self.check("generate", *self.model, "-p", "x", flag, value, code=1)
+                self.assert_one_error(result, value)

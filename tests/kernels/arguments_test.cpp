@@ -1,0 +1,142 @@
+// The checks in front of every operation, which are the same for all backends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/kernels/attention_problem.h"
+#include "tests/kernels/for_each_backend.h"
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+class ArgumentsTest : public testing::Test {
+ protected:
+  DeviceTensor tensor(const Shape& shape, DType dtype = DType::kFloat32) const {
+    return poisoned(*backend_, dtype, shape);
+  }
+  DeviceTensor integers(const Shape& shape) const {
+    return to_device(*backend_, std::vector<int32_t>(static_cast<size_t>(shape.num_elements()), 0),
+                     shape);
+  }
+
+  template <typename Call>
+  static void expect_error(Call call, const std::string& message) {
+    try {
+      call();
+      ADD_FAILURE() << "accepted; expected: " << message;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(message));
+    }
+  }
+
+  std::unique_ptr<Backend> backend_ = make_cpu_backend(1);
+};
+
+TEST_F(ArgumentsTest, Shapes) {
+  expect_error(
+      [&] {
+        backend_->rms_norm(tensor({2, 8}), tensor({2, 8}), tensor({7}), 1e-5f);
+      },
+      "rms_norm: weight has shape [7], expected [8]");
+  expect_error(
+      [&] {
+        backend_->linear(tensor({2, 5}), tensor({2, 8}), tensor({5, 9}));
+      },
+      "linear: weight has shape [5, 9], expected [5, 8]");
+  expect_error(
+      [&] {
+        backend_->linear_add(tensor({3, 5}), tensor({2, 8}), tensor({5, 8}));
+      },
+      "linear_add: out has shape [3, 5], expected [2, 5]");
+  expect_error(
+      [&] {
+        backend_->silu_mul(tensor({2, 8}), tensor({2, 8}));
+      },
+      "silu_mul: gate_up has shape [2, 8], expected [2, 16]");
+  expect_error(
+      [&] {
+        backend_->embed(tensor({2, 8}), tensor({4, 8}), integers({3}));
+      },
+      "embed: out has shape [2, 8], expected [3, 8]");
+  expect_error(
+      [&] {
+        backend_->gather_rows(tensor({2, 8}), tensor({8}), integers({2}));
+      },
+      "gather_rows: x has shape [8], expected 2 dimensions");
+}
+
+TEST_F(ArgumentsTest, Types) {
+  expect_error(
+      [&] {
+        backend_->rms_norm(tensor({2, 8}, DType::kBFloat16), tensor({2, 8}), tensor({8}), 1e-5f);
+      },
+      "rms_norm: out is bfloat16, expected float32");
+  expect_error(
+      [&] {
+        backend_->embed(tensor({2, 8}), tensor({4, 8}), tensor({2}));
+      },
+      "embed: token_ids is float32, expected int32");
+}
+
+TEST_F(ArgumentsTest, MissingData) {
+  Tensor missing = tensor({8}).view;
+  missing.data = nullptr;
+  expect_error(
+      [&] {
+        backend_->rms_norm(tensor({2, 8}), tensor({2, 8}), missing, 1e-5f);
+      },
+      "rms_norm: weight has no data");
+}
+
+TEST_F(ArgumentsTest, WrongDevice) {
+  const DeviceTensor x = tensor({2, 8});
+  Tensor elsewhere = x.view;
+  elsewhere.device = DeviceType::kCuda;
+  expect_error(
+      [&] {
+        backend_->rms_norm(tensor({2, 8}), elsewhere, tensor({8}), 1e-5f);
+      },
+      "rms_norm: x is on cuda, expected cpu");
+}
+
+TEST_F(ArgumentsTest, Attention) {
+  const AttentionProblem problem(*backend_, {.num_heads = 4, .num_kv_heads = 2}, {{1, 100}});
+  const DeviceTensor out = tensor(problem.params().query.shape);
+  const auto run = [&](auto change) {
+    AttentionParams params = problem.params();
+    change(params);
+    backend_->attention(out, params);
+  };
+  expect_error([&] { run([](AttentionParams& p) { p.batch.num_decodes = 2; }); },
+               "attention: 2 decodes among 1 sequences");
+  expect_error([&] { run([](AttentionParams& p) { p.batch.max_context_length = 1000; }); },
+               "attention: context of 1000 tokens, block tables hold 4 pages of 64");
+  expect_error([&] { run([](AttentionParams& p) { p.sliding_window = -1; }); },
+               "attention: sliding window of -1");
+}
+
+TEST_F(ArgumentsTest, Sample) {
+  const DeviceTensor logits = tensor({1, 8});
+  const DeviceTensor tokens = integers({1});
+  const DeviceTensor zeros = integers({1});
+  const DeviceTensor values = tensor({1});
+  const DeviceTensor random = integers({1, 2});
+  SamplingBatch batch{values, zeros, values, values, random, 9};
+  expect_error([&] { backend_->sample(tokens, logits, batch); },
+               "sample: 9 candidates of 8 logits");
+  batch.num_candidates = 0;
+  expect_error([&] { backend_->sample(tokens, logits, batch); },
+               "sample: 0 candidates of 8 logits");
+}
+
+TEST_F(ArgumentsTest, UploadAndDownload) {
+  std::vector<float> host(8);
+  const Tensor source{host.data(), DType::kFloat32, DeviceType::kCpu, {8}};
+  expect_error([&] { backend_->upload(tensor({4}), source); }, "upload of shape [8] to [4]");
+  expect_error([&] { backend_->download(source, tensor({8}, DType::kFloat16)); },
+               "download of float16[8] to float32[8]");
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,56 @@
+// Attention inputs as the engine would lay them out, with everything poisoned that must not be
+// read: pages in random physical order, unused pages and page tails NaN, block-table entries past
+// the last page absurd, output and workspace NaN.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/reference_ops.h"
+
+namespace tessera {
+
+struct SequenceSize {
+  int64_t query_length;    // tokens
+  int64_t context_length;  // tokens, the queries included
+};
+
+struct AttentionSize {
+  int64_t num_heads = 4;
+  int64_t num_kv_heads = 2;
+  int64_t head_dim = 64;
+  int64_t page_size = 64;      // tokens
+  int64_t sliding_window = 0;  // tokens; 0: all
+  double query_deviation = 1.0;
+};
+
+class AttentionProblem {
+ public:
+  // Sequences of one query token that come first are decodes, as in AttentionBatch.
+  AttentionProblem(Backend& backend, const AttentionSize& size,
+                   const std::vector<SequenceSize>& sequences, uint64_t seed = 1);
+
+  // Runs the operation into a poisoned output.
+  DeviceTensor run() const;
+  // run(), compared with the reference.
+  void check() const;
+
+  AttentionParams params() const;
+
+ private:
+  Backend& backend_;
+  AttentionSize size_;
+  std::vector<SequenceSize> sequence_sizes_;
+  std::vector<ReferenceSequence> sequences_;
+  int64_t num_tokens_ = 0;
+  int64_t num_decodes_ = 0;
+  int64_t max_query_length_ = 0;
+  int64_t max_context_length_ = 0;
+  DeviceTensor query_, keys_, values_;
+  DeviceTensor query_starts_, context_lengths_, block_tables_;
+  DeviceTensor workspace_;
+};
+
+}  // namespace tessera

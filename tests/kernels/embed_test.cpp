@@ -1,0 +1,42 @@
+#include <gtest/gtest.h>
+
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/random_values.h"
+#include "tests/kernels/reference_ops.h"
+
+namespace tessera {
+namespace {
+
+class EmbedTest : public BackendTest {};
+
+TEST_P(EmbedTest, CopiesRowsExactly) {
+  constexpr int64_t kVocabSize = 301;
+  RandomValues random(1);
+  for (const DType dtype : weight_dtypes()) {
+    for (const int64_t hidden_size : {1, 7, 64, 129, 1000}) {
+      const auto values = rounded(random.normal(kVocabSize * hidden_size), dtype);
+      const DeviceTensor table = to_device(backend(), values, dtype, {kVocabSize, hidden_size});
+      for (const int64_t num_tokens : {1, 3, 17, 33, 129}) {
+        auto ids = random.integers(num_tokens, 0, kVocabSize - 1);
+        ids.back() = kVocabSize - 1;
+        ids.front() = 0;
+        const Shape shape{num_tokens, hidden_size};
+        const DeviceTensor out = poisoned(backend(), DType::kFloat32, shape);
+        backend().embed(out, table, integers(ids, {num_tokens}));
+        SCOPED_TRACE(testing::Message() << "table " << to_string(dtype) << " " << hidden_size);
+        expect_equal(host(out), reference_rows(values, hidden_size, ids), shape);
+      }
+    }
+  }
+}
+
+TEST_P(EmbedTest, NoTokensIsNoWork) {
+  const DeviceTensor table = floats(std::vector<double>(8, 1.0), {2, 4});
+  const DeviceTensor out = poisoned(backend(), DType::kFloat32, {0, 4});
+  EXPECT_NO_THROW(backend().embed(out, table, integers({}, {0})));
+}
+
+FOR_EACH_BACKEND(EmbedTest);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,83 @@
+// Tests that run on every backend: "cpu", "cuda-bf16" and "cuda-fp16". Without a GPU the latter are
+// skipped with the reason.
+//
+//   class SiluMulTest : public BackendTest {};
+//   TEST_P(SiluMulTest, ...) { ... backend() ... }
+//   FOR_EACH_BACKEND(SiluMulTest);
+//
+// Shapes in these tests stay within what CUDA supports: in_features of linear layers a multiple of
+// 8, head_dim one of 32, 64, 80, 96, 128. What only the CPU supports is tested on make_cpu_backend.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/backend.h"
+
+namespace tessera {
+
+// A tensor in device memory and its owner.
+struct DeviceTensor {
+  Buffer buffer;
+  Tensor view;
+
+  operator const Tensor&() const { return view; }
+};
+
+// The values nearest to these that `dtype` can represent. References are computed from them, so
+// that a test measures the operation and not the rounding of its inputs.
+std::vector<double> rounded(std::vector<double> values, DType dtype);
+
+// A tensor of `dtype` with these values, rounded; NaN becomes NaN.
+DeviceTensor to_device(Backend& backend, const std::vector<double>& values, DType dtype,
+                       const Shape& shape);
+// An int32 tensor.
+DeviceTensor to_device(Backend& backend, const std::vector<int32_t>& values, const Shape& shape);
+
+// A tensor whose every element is NaN, or 0x7fffffff for int32: what an operation does not write
+// shows.
+DeviceTensor poisoned(Backend& backend, DType dtype, const Shape& shape);
+
+// The elements of a device tensor of any dtype.
+std::vector<double> to_host(Backend& backend, const Tensor& tensor);
+// Its bytes, to compare bit by bit.
+std::vector<uint8_t> bytes_of(Backend& backend, const Tensor& tensor);
+
+class BackendTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override;
+
+  Backend& backend() const { return *backend_; }
+  DType activation() const { return backend_->activation_dtype(); }
+
+  // The functions above on backend().
+  DeviceTensor activations(const std::vector<double>& values, const Shape& shape) const {
+    return to_device(backend(), values, activation(), shape);
+  }
+  DeviceTensor floats(const std::vector<double>& values, const Shape& shape) const {
+    return to_device(backend(), values, DType::kFloat32, shape);
+  }
+  DeviceTensor integers(const std::vector<int32_t>& values, const Shape& shape) const {
+    return to_device(backend(), values, shape);
+  }
+  std::vector<double> host(const Tensor& tensor) const { return to_host(backend(), tensor); }
+
+  // Weight dtypes that backend() keeps as they are stored.
+  std::vector<DType> weight_dtypes() const;
+
+ private:
+  Backend* backend_ = nullptr;
+};
+
+// The parameters of INSTANTIATE_TEST_SUITE_P.
+std::vector<std::string> backend_names();
+std::string backend_test_name(const testing::TestParamInfo<std::string>& info);
+
+#define FOR_EACH_BACKEND(suite)                                                    \
+  INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::tessera::backend_names()), \
+                           ::tessera::backend_test_name)
+
+}  // namespace tessera

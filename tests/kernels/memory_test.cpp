@@ -1,0 +1,57 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/kernels/for_each_backend.h"
+
+namespace tessera {
+namespace {
+
+class MemoryTest : public BackendTest {};
+
+TEST_P(MemoryTest, ReportsFreeWithinTotal) {
+  const DeviceMemory memory = backend().memory();
+  EXPECT_GT(memory.free_bytes, 0u);
+  EXPECT_LE(memory.free_bytes, memory.total_bytes);
+}
+
+TEST_P(MemoryTest, AllocatesAlignedMemoryOfTheDevice) {
+  for (const size_t bytes : {size_t{1}, size_t{1000}, size_t{5} << 20}) {
+    const Buffer buffer = backend().allocate(bytes, "test");
+    EXPECT_EQ(buffer.size_bytes(), bytes);
+    EXPECT_EQ(buffer.device(), backend().device());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % Arena::kAlignment, 0u);
+  }
+}
+
+TEST_P(MemoryTest, FailureNamesPurposeAndSizes) {
+  for (const size_t bytes : {size_t{1} << 50, ~size_t{0} - 1000}) {
+    try {
+      backend().allocate(bytes, "the KV cache");
+      FAIL() << "allocated " << bytes << " bytes";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("the KV cache"));
+      EXPECT_THAT(error.what(), testing::HasSubstr(std::to_string(bytes)));
+      EXPECT_THAT(error.what(), testing::HasSubstr("free"));
+    }
+  }
+  // And the backend works on.
+  EXPECT_NO_THROW(backend().allocate(1024, "test"));
+}
+
+TEST_P(MemoryTest, DescribesTheDevice) {
+  EXPECT_THAT(
+      backend().description(),
+      testing::HasSubstr(backend().device() == DeviceType::kCpu ? "CPU, 2 threads" : "sm_"));
+}
+
+FOR_EACH_BACKEND(MemoryTest);
+
+TEST(CpuMemoryTest, DefaultsToTheMachinesCores) {
+  EXPECT_THAT(make_cpu_backend(0)->description(), testing::StartsWith("CPU, "));
+  EXPECT_THAT(make_cpu_backend(1)->description(), testing::StartsWith("CPU, 1 thread,"));
+}
+
+}  // namespace
+}  // namespace tessera

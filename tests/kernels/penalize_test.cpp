@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/random_values.h"
+#include "tests/kernels/reference_ops.h"
+
+namespace tessera {
+namespace {
+
+class PenalizeTest : public BackendTest {
+ protected:
+  void check(const std::vector<ReferencePenalties>& sequences, int64_t vocab_size) const {
+    const auto num_sequences = static_cast<int64_t>(sequences.size());
+    RandomValues random(static_cast<uint64_t>(vocab_size));
+    const Shape shape{num_sequences, vocab_size};
+    const auto values = rounded(random.normal(shape.num_elements(), 5.0), DType::kFloat32);
+
+    std::vector<int32_t> offsets = {0}, tokens, counts;
+    std::vector<double> repetition, frequency, presence;
+    Reference expected;
+    for (size_t s = 0; s < sequences.size(); ++s) {
+      const ReferencePenalties& one = sequences[s];
+      tokens.insert(tokens.end(), one.tokens.begin(), one.tokens.end());
+      counts.insert(counts.end(), one.counts.begin(), one.counts.end());
+      offsets.push_back(static_cast<int32_t>(tokens.size()));
+      repetition.push_back(one.repetition);
+      frequency.push_back(one.frequency);
+      presence.push_back(one.presence);
+      const auto row = values.begin() + static_cast<int64_t>(s) * vocab_size;
+      const Reference result = reference_penalize({row, row + vocab_size}, one);
+      expected.values.insert(expected.values.end(), result.values.begin(), result.values.end());
+      expected.magnitudes.insert(expected.magnitudes.end(), result.magnitudes.begin(),
+                                 result.magnitudes.end());
+    }
+    const auto num_listed = static_cast<int64_t>(tokens.size());
+    const DeviceTensor logits = floats(values, shape);
+    backend().penalize(logits, {.offsets = integers(offsets, {num_sequences + 1}),
+                                .tokens = integers(tokens, {num_listed}),
+                                .counts = integers(counts, {num_listed}),
+                                .repetition = floats(repetition, {num_sequences}),
+                                .frequency = floats(frequency, {num_sequences}),
+                                .presence = floats(presence, {num_sequences})});
+    expect_close(host(logits), expected, shape, {.length = 4});
+  }
+
+  static ReferencePenalties random_penalties(RandomValues& random, int64_t vocab_size,
+                                             int64_t num_listed) {
+    ReferencePenalties penalties;
+    penalties.tokens = random.permutation(vocab_size);
+    penalties.tokens.resize(static_cast<size_t>(num_listed));
+    penalties.counts = random.integers(num_listed, 1, 9);
+    // Multiples of 1/64 are exact in float32.
+    penalties.repetition = static_cast<double>(random.integer(32, 128)) / 64.0;
+    penalties.frequency = static_cast<double>(random.integer(-64, 64)) / 64.0;
+    penalties.presence = static_cast<double>(random.integer(-64, 64)) / 64.0;
+    return penalties;
+  }
+};
+
+TEST_P(PenalizeTest, MatchesReference) {
+  RandomValues random(1);
+  for (const int64_t vocab_size : {7, 1000, 32000}) {
+    SCOPED_TRACE(testing::Message() << "vocab_size " << vocab_size);
+    check({random_penalties(random, vocab_size, 1)}, vocab_size);
+    check({random_penalties(random, vocab_size, 3),
+           {},
+           random_penalties(random, vocab_size, 7),
+           random_penalties(random, vocab_size, 0)},
+          vocab_size);
+    check({random_penalties(random, vocab_size, vocab_size),
+           random_penalties(random, vocab_size, vocab_size / 2)},
+          vocab_size);
+  }
+}
+
+TEST_P(PenalizeTest, EachPenaltyAlone) {
+  const std::vector<int32_t> tokens = {0, 3, 6};
+  const std::vector<int32_t> counts = {1, 5, 2};
+  check({{tokens, counts, 1.5, 0.0, 0.0},
+         {tokens, counts, 1.0, 0.25, 0.0},
+         {tokens, counts, 1.0, 0.0, 0.75}},
+        7);
+}
+
+TEST_P(PenalizeTest, NothingListedChangesNothing) { check({{}, {}}, 131); }
+
+FOR_EACH_BACKEND(PenalizeTest);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,234 @@
+#include "tests/kernels/reference_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace tessera {
+namespace {
+
+Reference empty_reference(size_t size) {
+  return {std::vector<double>(size, 0.0), std::vector<double>(size, 0.0)};
+}
+
+void add_term(Reference& reference, size_t i, double term) {
+  reference.values[i] += term;
+  reference.magnitudes[i] += std::abs(term);
+}
+
+}  // namespace
+
+std::vector<double> reference_rows(const std::vector<double>& x, int64_t row_size,
+                                   const std::vector<int32_t>& rows) {
+  std::vector<double> out;
+  for (const int32_t row : rows) {
+    const auto begin = x.begin() + row * row_size;
+    out.insert(out.end(), begin, begin + row_size);
+  }
+  return out;
+}
+
+Reference reference_rms_norm(const std::vector<double>& x, const std::vector<double>& weight,
+                             double epsilon) {
+  Reference out = empty_reference(x.size());
+  const size_t hidden_size = weight.size();
+  for (size_t begin = 0; begin < x.size(); begin += hidden_size) {
+    double sum = 0.0;
+    for (size_t i = 0; i < hidden_size; ++i) sum += x[begin + i] * x[begin + i];
+    const double root = std::sqrt(sum / static_cast<double>(hidden_size) + epsilon);
+    for (size_t i = 0; i < hidden_size; ++i) {
+      add_term(out, begin + i, x[begin + i] / root * weight[i]);
+    }
+  }
+  return out;
+}
+
+Reference reference_linear(const std::vector<double>& x, const std::vector<double>& weight,
+                           int64_t in_features, const std::vector<double>& initial) {
+  const auto length = static_cast<size_t>(in_features);
+  const size_t num_tokens = x.size() / length;
+  const size_t out_features = weight.size() / length;
+  Reference out = empty_reference(num_tokens * out_features);
+  for (size_t t = 0; t < num_tokens; ++t) {
+    for (size_t o = 0; o < out_features; ++o) {
+      double value = 0.0;
+      double magnitude = 0.0;
+      for (size_t i = 0; i < length; ++i) {
+        const double term = x[t * length + i] * weight[o * length + i];
+        value += term;
+        magnitude += std::abs(term);
+      }
+      out.values[t * out_features + o] = value;
+      out.magnitudes[t * out_features + o] = magnitude;
+    }
+  }
+  for (size_t i = 0; i < initial.size(); ++i) add_term(out, i, initial[i]);
+  return out;
+}
+
+Reference reference_rope(const std::vector<double>& head, int32_t position,
+                         const std::vector<double>& inverse_frequencies) {
+  Reference out = empty_reference(head.size());
+  const size_t half = head.size() / 2;
+  for (size_t j = 0; j < half; ++j) {
+    const double angle = position * inverse_frequencies[j];
+    add_term(out, j, head[j] * std::cos(angle));
+    add_term(out, j, -head[j + half] * std::sin(angle));
+    add_term(out, j + half, head[j + half] * std::cos(angle));
+    add_term(out, j + half, head[j] * std::sin(angle));
+    // Sine and cosine of an angle known to float32 are wrong by the same amount near 0 and 1.
+    for (const size_t i : {j, j + half}) {
+      out.magnitudes[i] = std::abs(head[j]) + std::abs(head[j + half]);
+    }
+  }
+  return out;
+}
+
+Reference reference_silu_mul(const std::vector<double>& gate_up, int64_t intermediate_size) {
+  const auto size = static_cast<size_t>(intermediate_size);
+  Reference out = empty_reference(gate_up.size() / 2);
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const size_t token = i / size;
+    const double gate = gate_up[2 * token * size + i % size];
+    const double up = gate_up[(2 * token + 1) * size + i % size];
+    add_term(out, i, gate / (1.0 + std::exp(-gate)) * up);
+  }
+  return out;
+}
+
+ReferenceAttention reference_attention(const ReferenceSequence& sequence, int64_t num_heads,
+                                       int64_t num_kv_heads, int64_t head_dim, double scale,
+                                       int64_t sliding_window) {
+  const int64_t query_length =
+      static_cast<int64_t>(sequence.queries.size()) / (num_heads * head_dim);
+  const int64_t context_length =
+      static_cast<int64_t>(sequence.keys.size()) / (num_kv_heads * head_dim);
+  ReferenceAttention result{empty_reference(sequence.queries.size())};
+  for (int64_t row = 0; row < query_length * num_heads; ++row) {
+    const int64_t position = context_length - query_length + row / num_heads;
+    const int64_t kv_head = row % num_heads / (num_heads / num_kv_heads);
+    const int64_t begin =
+        sliding_window == 0 ? 0 : std::max<int64_t>(0, position - sliding_window + 1);
+    const double* query = sequence.queries.data() + row * head_dim;
+    const auto offset = [&](int64_t token) { return (token * num_kv_heads + kv_head) * head_dim; };
+
+    std::vector<double> scores;
+    for (int64_t token = begin; token <= position; ++token) {
+      const double* key = sequence.keys.data() + offset(token);
+      double score = 0.0;
+      double magnitude = 0.0;
+      for (int64_t d = 0; d < head_dim; ++d) {
+        score += query[d] * key[d] * scale;
+        magnitude += std::abs(query[d] * key[d] * scale);
+      }
+      scores.push_back(score);
+      result.largest_score = std::max(result.largest_score, magnitude);
+    }
+    const double largest = *std::ranges::max_element(scores);
+    double sum = 0.0;
+    for (double& score : scores) sum += score = std::exp(score - largest);
+    for (int64_t token = begin; token <= position; ++token) {
+      const double probability = scores[static_cast<size_t>(token - begin)] / sum;
+      const double* value = sequence.values.data() + offset(token);
+      for (int64_t d = 0; d < head_dim; ++d) {
+        add_term(result.out, static_cast<size_t>(row * head_dim + d), probability * value[d]);
+      }
+    }
+  }
+  return result;
+}
+
+Reference reference_penalize(const std::vector<double>& logits,
+                             const ReferencePenalties& penalties) {
+  Reference out = empty_reference(logits.size());
+  for (size_t i = 0; i < logits.size(); ++i) add_term(out, i, logits[i]);
+  for (size_t i = 0; i < penalties.tokens.size(); ++i) {
+    const auto token = static_cast<size_t>(penalties.tokens[i]);
+    const double logit = logits[token];
+    out.values[token] = 0.0;
+    out.magnitudes[token] = 0.0;
+    add_term(out, token, logit > 0.0 ? logit / penalties.repetition : logit * penalties.repetition);
+    add_term(out, token, -penalties.frequency * penalties.counts[i]);
+    add_term(out, token, -penalties.presence);
+  }
+  return out;
+}
+
+int32_t ReferenceDistribution::draw(uint64_t random, double shift) const {
+  using Wide = unsigned __int128;
+  const auto target = static_cast<int64_t>((static_cast<Wide>(random) * total) >> 64);
+  const auto moved = static_cast<int64_t>(shift * static_cast<double>(total));
+  const auto place = static_cast<uint64_t>(
+      std::clamp<int64_t>(target + moved, 0, static_cast<int64_t>(total) - 1));
+  uint64_t sum = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    sum += weights[i];
+    if (sum > place) return tokens[i];
+  }
+  return kNonFiniteLogits;
+}
+
+ReferenceDistribution reference_distribution(const std::vector<float>& logits,
+                                             int64_t num_candidates,
+                                             const ReferenceSampling& sampling) {
+  const auto size = static_cast<size_t>(num_candidates);
+  const double largest = *std::max_element(logits.begin(), logits.begin() + num_candidates);
+  std::vector<uint64_t> weights(size);
+  for (size_t i = 0; i < size; ++i) {
+    const double exponent = (logits[i] - largest) / static_cast<double>(sampling.temperature);
+    weights[i] = static_cast<uint64_t>(std::floor(std::exp(exponent) * 0x1p40));
+  }
+  std::vector<uint64_t> sorted = weights;
+  std::ranges::sort(sorted, std::greater<>());
+  ReferenceDistribution result;
+  const auto note_margin = [&](double value, double threshold) {
+    result.margin = std::min(result.margin, std::abs(value - threshold) / threshold);
+  };
+
+  // Equal logits have equal weights everywhere, so top_k is exact unless rounding merges two.
+  uint64_t threshold = 0;
+  if (sampling.top_k > 0 && static_cast<size_t>(sampling.top_k) < size) {
+    threshold = sorted[static_cast<size_t>(sampling.top_k) - 1];
+    for (const uint64_t weight : sorted) {
+      if (weight != threshold)
+        note_margin(static_cast<double>(weight), static_cast<double>(threshold));
+    }
+  }
+  uint64_t total = 0;
+  for (const uint64_t weight : sorted) total += weight >= threshold ? weight : 0;
+  if (sampling.top_p < 1.0f) {
+    const long double wanted = static_cast<long double>(sampling.top_p) * total;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < size; ++i) {
+      sum += sorted[i];
+      if (i + 1 < size && sorted[i + 1] == sorted[i]) continue;
+      note_margin(static_cast<double>(sum), static_cast<double>(wanted));
+      if (sum >= wanted) {
+        threshold = std::max(threshold, sorted[i]);
+        break;
+      }
+    }
+  }
+  if (sampling.min_p > 0.0f) {
+    const double wanted = sampling.min_p * 0x1p40;
+    for (const uint64_t weight : sorted) {
+      // The largest weight is exp(0), which is exact.
+      if (weight != sorted.front()) note_margin(static_cast<double>(weight), wanted);
+    }
+    threshold = std::max(threshold, static_cast<uint64_t>(std::ceil(wanted)));
+  }
+  for (size_t i = 0; i < size; ++i) {
+    if (weights[i] < threshold || weights[i] == 0) continue;
+    result.tokens.push_back(static_cast<int32_t>(i));
+    result.weights.push_back(weights[i]);
+    result.total += weights[i];
+  }
+  return result;
+}
+
+int32_t reference_greedy(const std::vector<float>& logits, int64_t num_candidates) {
+  return static_cast<int32_t>(std::max_element(logits.begin(), logits.begin() + num_candidates) -
+                              logits.begin());
+}
+
+}  // namespace tessera

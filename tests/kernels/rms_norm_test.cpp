@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/random_values.h"
+#include "tests/kernels/reference_ops.h"
+
+namespace tessera {
+namespace {
+
+constexpr float kEpsilon = 1e-5f;
+
+class RmsNormTest : public BackendTest {
+ protected:
+  void check(const std::vector<double>& x, const std::vector<double>& weight) const {
+    const auto hidden_size = static_cast<int64_t>(weight.size());
+    const Shape shape{static_cast<int64_t>(x.size()) / hidden_size, hidden_size};
+    const DeviceTensor out = poisoned(backend(), activation(), shape);
+    backend().rms_norm(out, floats(x, shape), floats(weight, {hidden_size}), kEpsilon);
+    expect_close(host(out), reference_rms_norm(x, weight, kEpsilon), shape,
+                 {.out = activation(), .length = hidden_size + kOtherRoundings});
+  }
+
+ private:
+  // Mean, epsilon, root, quotient and product, counted generously.
+  static constexpr int64_t kOtherRoundings = 64;
+};
+
+TEST_P(RmsNormTest, MatchesReference) {
+  RandomValues random(1);
+  for (const int64_t hidden_size : {1, 7, 64, 129, 512, 2048, 4096, 5000, 8192}) {
+    const auto weight = rounded(random.normal(hidden_size), DType::kFloat32);
+    for (const int64_t num_tokens : {1, 3, 17, 33, 129}) {
+      SCOPED_TRACE(testing::Message() << num_tokens << " x " << hidden_size);
+      check(rounded(random.normal(num_tokens * hidden_size), DType::kFloat32), weight);
+    }
+  }
+}
+
+TEST_P(RmsNormTest, HandlesTinyLargeAndZeroRows) {
+  constexpr int64_t kHiddenSize = 512;
+  RandomValues random(2);
+  const std::vector<double> weight(kHiddenSize, 1.0);
+  for (const double deviation : {0.0, 1e-12, 1e-3, 1e4, 1e15}) {
+    SCOPED_TRACE(testing::Message() << "deviation " << deviation);
+    check(rounded(random.normal(2 * kHiddenSize, deviation), DType::kFloat32), weight);
+  }
+}
+
+TEST_P(RmsNormTest, IsBitwiseRepeatable) {
+  const Shape shape{33, 2048};
+  RandomValues random(3);
+  const DeviceTensor x = floats(random.normal(shape.num_elements()), shape);
+  const DeviceTensor weight = floats(random.normal(2048), {2048});
+  std::vector<uint8_t> first;
+  for (int run = 0; run < 20; ++run) {
+    const DeviceTensor out = poisoned(backend(), activation(), shape);
+    backend().rms_norm(out, x, weight, kEpsilon);
+    const auto bytes = bytes_of(backend(), out);
+    if (run == 0) first = bytes;
+    ASSERT_EQ(bytes, first) << "run " << run;
+  }
+}
+
+FOR_EACH_BACKEND(RmsNormTest);
+
+}  // namespace
+}  // namespace tessera

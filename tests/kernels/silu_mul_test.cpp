@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/random_values.h"
+#include "tests/kernels/reference_ops.h"
+
+namespace tessera {
+namespace {
+
+class SiluMulTest : public BackendTest {
+ protected:
+  void check(const std::vector<double>& gate_up, int64_t intermediate_size) const {
+    const Shape shape{static_cast<int64_t>(gate_up.size()) / (2 * intermediate_size),
+                      intermediate_size};
+    const DeviceTensor out = poisoned(backend(), activation(), shape);
+    backend().silu_mul(out, activations(gate_up, {shape[0], 2 * intermediate_size}));
+    // exp(-gate) is wrong by |gate| roundings, since its argument was rounded once.
+    double largest = 1.0;
+    for (const double value : gate_up) largest = std::max(largest, std::abs(value));
+    expect_close(host(out), reference_silu_mul(gate_up, intermediate_size), shape,
+                 {.out = activation(),
+                  .length = 16,
+                  .relative = 2.0 * unit_roundoff(DType::kFloat32) * largest});
+  }
+};
+
+TEST_P(SiluMulTest, MatchesReference) {
+  RandomValues random(1);
+  for (const int64_t intermediate_size : {1, 7, 64, 131, 1000, 5632}) {
+    for (const int64_t num_tokens : {1, 3, 17, 33, 129}) {
+      SCOPED_TRACE(testing::Message() << num_tokens << " x " << intermediate_size);
+      check(rounded(random.normal(2 * num_tokens * intermediate_size, 3.0), activation()),
+            intermediate_size);
+    }
+  }
+}
+
+TEST_P(SiluMulTest, SaturatesWithoutNan) {
+  std::vector<double> gate_up;
+  const std::vector<double> gates = {-60000.0, -500.0, -89.0, -88.0, -20.0, -0.0,
+                                     0.0,      1e-6,   20.0,  89.0,  500.0, 60000.0};
+  gate_up.insert(gate_up.end(), gates.begin(), gates.end());
+  gate_up.insert(gate_up.end(), gates.size(), 1.0);
+  check(rounded(gate_up, activation()), static_cast<int64_t>(gates.size()));
+}
+
+FOR_EACH_BACKEND(SiluMulTest);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/random_values.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Numbers whose rounding is delicate in one of the types.
+std::vector<double> delicate_values() {
+  return {0.0,       -0.0,       1.0,      -1.0,      257.0,     259.0,      2049.0,   2051.0,
+          65504.0,   65519.0,    65520.0,  -70000.0,  0x1p-14,   0x1p-24,    0x1p-25,  0x1.8p-25,
+          0x1p-126,  0x1p-133,   0x1p-149, 3.0e38,    -3.4e38,   0x1.01p0,   0x1.03p0, 0x1.002p0,
+          kInfinity, -kInfinity, kNan,     1.0 / 3.0, 0x1.ffep3, 0x1.fffp15, 1e-8,     -1e-40};
+}
+
+class UploadDownloadTest : public BackendTest {
+ protected:
+  template <typename T>
+  void check(const std::vector<T>& source, DType dtype) const {
+    const Shape shape{static_cast<int64_t>(source.size())};
+    const DeviceTensor destination = poisoned(backend(), dtype, shape);
+    std::vector<T> copy = source;
+    backend().upload(destination, {copy.data(), DTypeOf<T>::value, DeviceType::kCpu, shape});
+    std::vector<double> values;
+    for (const T value : source) values.push_back(to_float(value));
+    const std::vector<double> expected = rounded(values, dtype);
+    const std::vector<double> actual = host(destination);
+    for (size_t i = 0; i < actual.size(); ++i) {
+      if (std::isnan(expected[i])) {
+        EXPECT_TRUE(std::isnan(actual[i])) << "element " << i;
+      } else {
+        EXPECT_EQ(actual[i], expected[i]) << "element " << i << ", from " << values[i];
+        EXPECT_EQ(std::signbit(actual[i]), std::signbit(expected[i])) << "element " << i;
+      }
+    }
+  }
+};
+
+constexpr DType kFloatTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
+
+TEST_P(UploadDownloadTest, ConvertsDelicateValues) {
+  std::vector<float> floats;
+  std::vector<Float16> halves;
+  std::vector<BFloat16> bfloats;
+  for (const double value : delicate_values()) {
+    floats.push_back(static_cast<float>(value));
+    halves.push_back(to_float16(floats.back()));
+    bfloats.push_back(to_bfloat16(floats.back()));
+  }
+  for (const DType dtype : kFloatTypes) {
+    SCOPED_TRACE(testing::Message() << "to " << to_string(dtype));
+    check(floats, dtype);
+    check(halves, dtype);
+    check(bfloats, dtype);
+  }
+}
+
+TEST_P(UploadDownloadTest, ConvertsEveryLength) {
+  RandomValues random(1);
+  for (const int64_t size : {1, 3, 7, 8, 9, 255, 257, 100003}) {
+    std::vector<float> source;
+    for (const double value : random.normal(size)) source.push_back(static_cast<float>(value));
+    for (const DType dtype : kFloatTypes) check(source, dtype);
+  }
+}
+
+TEST_P(UploadDownloadTest, SourceMayBeReusedAtOnce) {
+  constexpr int64_t kSize = 1 << 20;
+  for (const DType dtype : kFloatTypes) {
+    std::vector<float> source(kSize, 1.0f);
+    const DeviceTensor destination = poisoned(backend(), dtype, {kSize});
+    backend().upload(destination, {source.data(), DType::kFloat32, DeviceType::kCpu, {kSize}});
+    source.assign(kSize, 2.0f);
+    EXPECT_EQ(host(destination), std::vector<double>(kSize, 1.0)) << to_string(dtype);
+  }
+}
+
+TEST_P(UploadDownloadTest, CopiesPartsOfATensor) {
+  const DeviceTensor whole = floats({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {5, 2});
+  std::vector<float> replacement = {20, 21, 30, 31};
+  backend().upload(whole.view.slice(1, 3),
+                   {replacement.data(), DType::kFloat32, DeviceType::kCpu, {2, 2}});
+  EXPECT_EQ(host(whole), (std::vector<double>{0, 1, 20, 21, 30, 31, 6, 7, 8, 9}));
+  EXPECT_EQ(host(whole.view.slice(2, 4)), (std::vector<double>{30, 31, 6, 7}));
+}
+
+TEST_P(UploadDownloadTest, RefusesToConvertIntegers) {
+  const DeviceTensor destination = floats({0, 0}, {2});
+  std::vector<int32_t> source = {1, 2};
+  EXPECT_THROW(backend().upload(destination, {source.data(), DType::kInt32, DeviceType::kCpu, {2}}),
+               Error);
+}
+
+FOR_EACH_BACKEND(UploadDownloadTest);
+
+}  // namespace
+}  // namespace tessera

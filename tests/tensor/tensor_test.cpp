@@ -1,0 +1,118 @@
+#include "kernels/tensor/tensor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/tensor/buffer.h"
+
+namespace tessera {
+namespace {
+
+TEST(DType, Float16RoundTripsEveryValue) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const Float16 half{static_cast<uint16_t>(bits)};
+    const float value = to_float(half);
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(to_float(to_float16(value))));
+    } else {
+      EXPECT_EQ(to_float16(value).bits, half.bits);
+    }
+  }
+}
+
+TEST(DType, Float16RoundsToNearestEven) {
+  EXPECT_EQ(to_float(to_float16(2049.0f)), 2048.0f);  // halfway, to even
+  EXPECT_EQ(to_float(to_float16(2051.0f)), 2052.0f);
+  EXPECT_EQ(to_float(to_float16(65519.0f)), 65504.0f);
+  EXPECT_TRUE(std::isinf(to_float(to_float16(65520.0f))));
+  EXPECT_EQ(to_float(to_float16(0x1p-25f)), 0.0f);        // half the smallest subnormal
+  EXPECT_EQ(to_float(to_float16(0x1.8p-25f)), 0x1p-24f);  // above half
+  EXPECT_EQ(std::signbit(to_float(to_float16(-0.0f))), true);
+}
+
+TEST(DType, BFloat16RoundsToNearestEven) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const BFloat16 value{static_cast<uint16_t>(bits)};
+    if (!std::isnan(to_float(value))) {
+      EXPECT_EQ(to_bfloat16(to_float(value)).bits, value.bits);
+    }
+  }
+  EXPECT_EQ(to_float(to_bfloat16(257.0f)), 256.0f);
+  EXPECT_EQ(to_float(to_bfloat16(259.0f)), 260.0f);
+  EXPECT_TRUE(std::isnan(to_float(to_bfloat16(std::nanf("")))));
+}
+
+TEST(CheckedMath, RefusesOverflow) {
+  EXPECT_EQ(checked_multiply<int64_t>(3, 4, "size"), 12);
+  EXPECT_THROW(checked_multiply<int64_t>(int64_t{1} << 40, int64_t{1} << 40, "size"), Error);
+  EXPECT_THROW(checked_multiply<size_t>(~size_t{0}, 2, "size"), Error);
+  EXPECT_THROW(checked_add<size_t>(~size_t{0}, 1, "size"), Error);
+  EXPECT_THROW(checked_round_up<size_t>(~size_t{0} - 3, 256, "size"), Error);
+  EXPECT_EQ(checked_round_up<size_t>(257, 256, "size"), 512u);
+  EXPECT_EQ(ceil_divide(0, 4), 0);
+  EXPECT_EQ(ceil_divide(5, 4), 2);
+}
+
+TEST(Shape, CountsAndRefuses) {
+  EXPECT_EQ(Shape{}.num_elements(), 1);
+  EXPECT_EQ((Shape{2, 3, 4}).num_elements(), 24);
+  EXPECT_EQ((Shape{2, 0, 4}).num_elements(), 0);
+  EXPECT_THROW((Shape{1, -1}), Error);
+  EXPECT_THROW((Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}), Error);
+  EXPECT_THROW((Shape{int64_t{1} << 40, int64_t{1} << 40}).num_elements(), Error);
+  EXPECT_EQ(concat(Shape{2, 3}), "[2, 3]");
+}
+
+TEST(Tensor, SlicesRowsAndChecksTypes) {
+  std::vector<float> values(12);
+  const Tensor tensor{values.data(), DType::kFloat32, DeviceType::kCpu, {4, 3}};
+  EXPECT_EQ(tensor.slice(1, 3).as<float>(), values.data() + 3);
+  EXPECT_EQ(tensor.slice(1, 3).shape, Shape({2, 3}));
+  EXPECT_EQ(tensor.slice(4, 4).num_elements(), 0);
+  EXPECT_THROW(tensor.slice(3, 5), Error);
+  EXPECT_THROW(tensor.as<int32_t>(), Error);
+  EXPECT_EQ(tensor.reshape({2, 6}).dim(1), 6);
+  EXPECT_THROW(tensor.reshape({5}), Error);
+}
+
+TEST(Buffer, ReleasesOnce) {
+  int releases = 0;
+  int memory = 0;
+  {
+    Buffer first(&memory, sizeof(memory), DeviceType::kCpu, [&](void*) { ++releases; });
+    Buffer second(std::move(first));
+    Buffer third;
+    third = std::move(second);
+    EXPECT_EQ(third.data(), &memory);
+    EXPECT_EQ(releases, 0);
+  }
+  EXPECT_EQ(releases, 1);
+}
+
+TEST(Arena, MeasuresThenAllocatesTheSameLayout) {
+  const auto lay_out = [](Arena& arena) {
+    arena.take("a", DType::kBFloat16, {3});
+    return arena.take("b", DType::kFloat32, {100});
+  };
+  Arena measure;
+  EXPECT_TRUE(lay_out(measure).empty());
+  EXPECT_EQ(measure.used_bytes(), 256u + 512u);
+
+  std::vector<std::byte> memory(measure.used_bytes());
+  const Buffer buffer(memory.data(), memory.size(), DeviceType::kCpu, {});
+  Arena arena(buffer);
+  EXPECT_EQ(lay_out(arena).data, memory.data() + 256);
+  try {
+    arena.take("one too many", DType::kFloat32, {1});
+    FAIL() << "took more than there is";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("'one too many'"));
+  }
+}
+
+}  // namespace
+}  // namespace tessera
