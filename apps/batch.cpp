@@ -1,18 +1,16 @@
 // tessera batch: a file of requests in, a file of answers out.
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 
 #include "apps/answer.h"
 #include "apps/batch_input.h"
 #include "apps/batch_output.h"
-#include "apps/batch_record.h"
+#include "apps/batch_run.h"
 #include "apps/commands.h"
 #include "apps/common_options.h"
 #include "apps/exit_codes.h"
 #include "apps/human_units.h"
-#include "apps/progress_bar.h"
 #include "apps/signals.h"
 
 namespace tessera {
@@ -29,135 +27,6 @@ struct BatchOptions {
   bool strict = false;
   std::string stats_path;
   std::vector<std::string> arguments;
-};
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// How many requests ended how, in this run.
-struct BatchCounts {
-  int64_t total = 0;    // in the input
-  int64_t skipped = 0;  // answered by an earlier run
-  int64_t answered = 0;
-  int64_t errors = 0;
-  int64_t prompt_tokens = 0;
-  int64_t generated_tokens = 0;
-
-  int64_t done() const { return skipped + answered + errors; }
-};
-
-class BatchRun {
- public:
-  BatchRun(const BatchOptions& options, const Console& console)
-      : options_(options),
-        console_(console),
-        bar_(console, "batch"),
-        system_(system_messages(options.prompt)),
-        model_(model_name()) {}
-
-  // Answers what is not answered yet. Returns early at a signal, which stays pending.
-  BatchCounts run(Engine* engine, BatchInput& input, BatchOutput& output) {
-    counts_.total = static_cast<int64_t>(input.items().size());
-    counts_.skipped =
-        std::count_if(input.items().begin(), input.items().end(), [&output](const BatchItem& item) {
-          return output.answered_ids().contains(item.custom_id);
-        });
-    start_ = Clock::now();
-    for (const BatchItem& item : input.items()) {
-      if (output.answered_ids().contains(item.custom_id)) continue;
-      if (item.problem) {
-        output.append(failed(item, item.problem->code, item.problem->message));
-      } else if (const auto record = answer(*engine, item, input.read(item))) {
-        output.append(*record);
-      }
-      if (pending_signal() != 0) break;
-    }
-    bar_.clear();
-    return counts_;
-  }
-
- private:
-  using Json = BatchOutput::Json;
-
-  std::string model_name() const {
-    const std::filesystem::path path = options_.engine.model;
-    if (!std::filesystem::is_directory(path)) return options_.engine.model;
-    return std::filesystem::canonical(path).filename().string();
-  }
-
-  Json failed(const BatchItem& item, const std::string& code, const std::string& message) {
-    ++counts_.errors;
-    return error_record(item, code, message);
-  }
-
-  // The record of an answer or an error; nothing when a signal cut the answer short.
-  std::optional<Json> answer(Engine& engine, const BatchItem& item, BatchRequest request) {
-    std::vector<TokenId> prompt;
-    try {
-      if (!system_.empty() && request.messages.front().role != Role::kSystem) {
-        request.messages.insert(request.messages.begin(), system_.front());
-      }
-      prompt = engine.encode_chat(request.messages);
-    } catch (const Error& error) {
-      return failed(item, "invalid_prompt", error.what());
-    }
-    const SamplingParams params =
-        resolve_sampling(merged(options_.sampling, request.sampling), engine.default_sampling());
-    const ContextDemand demand = context_demand(engine, prompt, params);
-    if (!demand.fits()) {
-      return failed(item, "context_length_exceeded",
-                    concat("prompt ", demand.prompt_tokens, " + reserved ", demand.answer_tokens,
-                           " > limit ", demand.context_size, " tokens"));
-    }
-    return generate(engine, item, prompt, params);
-  }
-
-  std::optional<Json> generate(Engine& engine, const BatchItem& item,
-                               std::span<const TokenId> prompt, const SamplingParams& params) {
-    GenerationCallbacks callbacks;
-    callbacks.is_cancelled = [this] {
-      show_progress();
-      return pending_signal() != 0;
-    };
-    // A fresh sequence each: what a request is answered must not depend on the one before it.
-    const SequencePtr sequence = engine.create_sequence();
-    const GenerationResult result = engine.generate(*sequence, prompt, params, callbacks);
-    if (result.stop_reason == StopReason::kCancelled) return std::nullopt;
-    counts_.prompt_tokens += result.prompt_tokens;
-    counts_.generated_tokens += static_cast<int64_t>(result.tokens.size());
-    if (result.stop_reason == StopReason::kNonFiniteLogits) {
-      return failed(item, "non_finite_logits", result.error);
-    }
-    ++counts_.answered;
-    return answer_record(item, model_, result);
-  }
-
-  void show_progress() {
-    const double seconds = seconds_since(start_);
-    const int64_t done_now = counts_.answered + counts_.errors;
-    const auto done = static_cast<double>(counts_.done());
-    const auto left = static_cast<double>(counts_.total) - done;
-    const std::string eta =
-        done_now == 0 ? "?" : human_duration(seconds / static_cast<double>(done_now) * left);
-    bar_.update(done / static_cast<double>(counts_.total),
-                concat(counts_.done(), '/', counts_.total, " requests, ", counts_.errors,
-                       " errors, ", fixed(tokens_per_second(seconds), 1), " tok/s, ETA ", eta));
-  }
-
-  double tokens_per_second(double seconds) const {
-    return seconds > 0 ? static_cast<double>(counts_.generated_tokens) / seconds : 0.0;
-  }
-
-  const BatchOptions& options_;
-  const Console& console_;
-  ProgressBar bar_;
-  std::vector<Message> system_;
-  std::string model_;
-  BatchCounts counts_;
-  Clock::time_point start_;
 };
 
 std::string shell_quoted(const std::string& argument) {
@@ -186,19 +55,19 @@ std::string resume_command(const BatchOptions& options, bool seed_was_drawn) {
   return command + "--resume";
 }
 
-void say_summary(const BatchCounts& counts, double seconds, const Console& console) {
+void say_summary(const BatchCounts& counts, const Console& console) {
   std::string line =
       concat(counts.total, counts.total == 1 ? " request: " : " requests: ", counts.answered,
              " answered, ", counts.errors, " errors");
   if (counts.skipped > 0) line += concat(", ", counts.skipped, " answered before");
   if (counts.done() < counts.total) line += concat(", ", counts.total - counts.done(), " to do");
   line += concat(" | prompt ", counts.prompt_tokens, " tok | gen ", counts.generated_tokens,
-                 " tok | ", fixed(seconds, 1), " s");
+                 " tok | ", fixed(counts.seconds, 1), " s");
   console.say(line);
 }
 
 void write_stats(const StatsFile& stats, const Engine* engine, const BatchOptions& options,
-                 const BatchCounts& counts, double seconds) {
+                 const BatchCounts& counts) {
   nlohmann::ordered_json object;
   if (engine != nullptr) object = engine_json(*engine, options.engine);
   object["requests"] = counts.total;
@@ -207,9 +76,15 @@ void write_stats(const StatsFile& stats, const Engine* engine, const BatchOption
   object["errors"] = counts.errors;
   object["prompt_tokens"] = counts.prompt_tokens;
   object["completion_tokens"] = counts.generated_tokens;
-  object["seconds"] = seconds;
+  object["seconds"] = counts.seconds;
   object["seed"] = *options.sampling.seed;
   stats.write(object);
+}
+
+// What answers call the model: its folder's own name, or org/name as it was given.
+std::string model_name(const std::string& model) {
+  if (!std::filesystem::is_directory(model)) return model;
+  return std::filesystem::canonical(model).filename().string();
 }
 
 void refuse_problems(const BatchInput& input) {
@@ -240,21 +115,22 @@ int run_batch(BatchOptions& options, const Console& console) {
   BatchInput input(options.input_path);
   if (options.strict) refuse_problems(input);
   BatchOutput output(options.output_path, options.input_path, existing_output(options), console);
-  BatchRun run(options, console);
+  BatchRun run(
+      {model_name(options.engine.model), system_messages(options.prompt), options.sampling},
+      console);
 
   std::unique_ptr<Engine> engine;
   if (needs_engine(input, output)) {
     engine = load_engine(options.engine, console);
     engine->chat_template();  // throws once, here, rather than for every request
   }
-  const Clock::time_point start = Clock::now();
   const BatchCounts counts = run.run(engine.get(), input, output);
-  say_summary(counts, seconds_since(start), console);
-  write_stats(stats, engine.get(), options, counts, seconds_since(start));
+  say_summary(counts, console);
+  write_stats(stats, engine.get(), options, counts);
   if (counts.done() < counts.total) {
     console.say("interrupted; the rest with: " + resume_command(options, seed_was_drawn));
+    throw_if_interrupted();
   }
-  throw_if_interrupted();
   return counts.errors > 0 ? kExitItemErrors : kExitOk;
 }
 

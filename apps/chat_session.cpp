@@ -26,34 +26,36 @@ void ChatSession::set_sampling(const SamplingField& field, const std::string& te
 }
 
 void ChatSession::ask(const std::string& text) {
-  conversation_.add(Role::kUser, checked_utf8(text, "your message", options_.invalid_utf8));
-  try {
-    answer();
-  } catch (...) {
-    conversation_.undo();
-    throw;
-  }
+  Conversation next = conversation_;
+  next.add(Role::kUser, checked_utf8(text, "your message", options_.invalid_utf8));
+  answer(std::move(next));
 }
 
 void ChatSession::answer_again() {
-  CHECK(conversation_.drop_answer(), "there is no message to answer yet");
+  Conversation next = conversation_;
+  CHECK(next.drop_answer(), "there is no message to answer yet");
   // The same seed would give the same answer.
   ++params_.seed;
   if (params_.temperature == 0.0) {
     console_.say("temperature is 0: the answer will be the same; try /set temperature 0.8");
   }
-  answer();
+  answer(std::move(next));
 }
 
 std::optional<std::string> ChatSession::last_stats() const { return last_stats_; }
 
-void ChatSession::answer() {
-  const std::vector<TokenId> prompt = engine_.encode_chat(conversation_.messages());
+void ChatSession::answer(Conversation conversation) {
+  const std::vector<TokenId> prompt = engine_.encode_chat(conversation.messages());
   const GenerationResult result = stream_answer(engine_, *sequence_, prompt, params_, console_);
-  conversation_.add(Role::kAssistant, result.text);
   last_stats_ = stats_line(engine_, result, params_);
   console_.say_dim(*last_stats_);
   stats_.write(stats_json(engine_, options_.engine, result, params_));
+  if (result.stop_reason == StopReason::kCancelled && result.text.empty()) {
+    console_.say("stopped before the answer began: your message was taken back");
+    return;
+  }
+  conversation.add(Role::kAssistant, result.text);
+  conversation_ = std::move(conversation);
   if (result.stop_reason == StopReason::kContextFull) {
     console_.say("/undo takes back the last exchange, /clear starts afresh; -c gives more room");
   }

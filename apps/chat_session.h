@@ -35,18 +35,20 @@ class ChatSession {
   // Sets one of them as /set does. Throws Error; nothing is then changed.
   void set_sampling(const SamplingField& field, const std::string& text);
 
-  // Adds what the person said, after a check of its UTF-8, and streams the answer. Throws Error,
-  // the message then being taken back.
+  // Adds what the person said, after a check of its UTF-8, and streams the answer. The conversation
+  // stays as it was when this throws Error, or is stopped before the answer begins.
   void ask(const std::string& text);
 
-  // Replaces the last answer by another one. Throws Error when there is nothing to answer.
+  // Replaces the last answer by another one, in the same way. Throws Error when there is nothing to
+  // answer.
   void answer_again();
 
   // Statistics of the last answer, if there was one.
   std::optional<std::string> last_stats() const;
 
  private:
-  void answer();
+  // Answers `conversation`, which ends with a question, and makes it the session's own.
+  void answer(Conversation conversation);
 
   Engine& engine_;
   const ChatOptions& options_;

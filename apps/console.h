@@ -20,7 +20,6 @@ class Console {
   // Also sets up the log, which the engine writes to.
   explicit Console(const ConsoleOptions& options = {});
 
-  bool quiet() const { return options_.quiet; }
   bool shows_progress() const { return !options_.quiet && !options_.no_progress; }
   // Standard error is a terminal that understands cursor control.
   bool is_terminal() const { return is_terminal_; }

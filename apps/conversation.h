@@ -25,7 +25,6 @@ class Conversation {
   void save(const std::string& path) const;
 
   const std::vector<Message>& messages() const { return messages_; }
-  bool has_turns() const { return num_leading_system() < messages_.size(); }
 
   void add(Role role, std::string content) { messages_.push_back({role, std::move(content)}); }
 

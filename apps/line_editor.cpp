@@ -2,11 +2,15 @@
 
 #include <histedit.h>
 #include <langinfo.h>
+#include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
+#include <cwchar>
 #include <filesystem>
 #include <iostream>
 #include <string_view>
@@ -25,6 +29,38 @@ void use_utf8_locale() {
   if (std::string_view(nl_langinfo(CODESET)) != "UTF-8") std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
+// Holds SIGINT and SIGTERM back, so that none is lost between looking at the flag and waiting.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, &before_);
+  }
+  ~BlockedSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t before_;
+};
+
+// Waits for a byte of standard input, with the signals of `mask` let through. False at a signal or
+// the end of the input.
+bool read_byte(const sigset_t& mask, char& byte) {
+  while (pending_signal() == 0) {
+    pollfd input = {STDIN_FILENO, POLLIN, 0};
+    if (ppoll(&input, 1, nullptr, &mask) <= 0) continue;
+    const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
+    if (count >= 0 || (errno != EINTR && errno != EAGAIN)) return count == 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 struct LineEditor::Terminal {
@@ -39,6 +75,7 @@ struct LineEditor::Terminal {
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_HIST, history, lines);
     el_set(editor, EL_SIGNAL, 0);
+    el_set(editor, EL_GETCFN, &Terminal::read_character);
     el_source(editor, nullptr);
   }
   ~Terminal() {
@@ -46,10 +83,28 @@ struct LineEditor::Terminal {
     history_end(lines);
   }
 
-  static const char* current_prompt(EditLine* editor) {
-    Terminal* self = nullptr;
-    el_get(editor, EL_CLIENTDATA, &self);
-    return self->prompt.c_str();
+  static Terminal& self(EditLine* editor) {
+    Terminal* terminal = nullptr;
+    el_get(editor, EL_CLIENTDATA, &terminal);
+    return *terminal;
+  }
+
+  static const char* current_prompt(EditLine* editor) { return self(editor).prompt.c_str(); }
+
+  // libedit's callback: 1 with a character, 0 at the end of the input or a signal. Bytes that are
+  // not UTF-8 are dropped.
+  static int read_character(EditLine* editor, wchar_t* character) {
+    std::mbstate_t state = {};
+    char byte = 0;
+    while (read_byte(self(editor).mask_while_waiting, byte)) {
+      const size_t length = std::mbrtowc(character, &byte, 1, &state);
+      if (length == static_cast<size_t>(-1)) {
+        state = {};
+      } else if (length != static_cast<size_t>(-2)) {
+        return 1;
+      }
+    }
+    return 0;
   }
 
   History* lines = history_init();
@@ -57,6 +112,7 @@ struct LineEditor::Terminal {
   EditLine* editor = el_init("tessera", stdin, stderr, stderr);
   std::string history_path;
   std::string prompt;
+  sigset_t mask_while_waiting = {};
 };
 
 LineEditor::LineEditor(const std::string& history_path) {
@@ -69,7 +125,9 @@ LineEditor::Line LineEditor::read(const std::string& prompt) {
   Line line;
   bool has_line = false;
   if (is_interactive()) {
+    const BlockedSignals blocked;
     terminal_->prompt = prompt;
+    terminal_->mask_while_waiting = blocked.before();
     el_resize(terminal_->editor);
     int count = 0;
     const char* typed = el_gets(terminal_->editor, &count);

@@ -38,7 +38,15 @@ void build_parser(CLI::App& app, Invocation& invocation) {
   add_batch(app, invocation);
   add_inspect(app, invocation);
   add_bench(app, invocation);
-  for (CLI::App* command : app.get_subcommands({})) command->group("Commands");
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->group("Commands");
+    // A flag given again overrides: so a shell alias can hold defaults.
+    for (CLI::Option* option : command->get_options()) {
+      const bool refuses_repetition =
+          option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+      if (refuses_repetition && option->get_items_expected_max() == 1) option->take_last();
+    }
+  }
   app.footer(
       "Examples:\n"
       "  tessera chat -m weights/demo\n"

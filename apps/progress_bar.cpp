@@ -31,7 +31,8 @@ ProgressBar::ProgressBar(const Console& console, std::string label)
 void ProgressBar::update(double fraction, const std::string& detail) {
   if (!console_.shows_progress()) return;
   const Clock::time_point now = Clock::now();
-  if (now < next_draw_) return;
+  const bool is_over = fraction >= 1.0 && !is_drawn_;
+  if (now < next_draw_ || is_over) return;
   if (console_.is_terminal()) {
     console_.write("\r" + line(fraction, detail) + "\x1b[K");
     is_drawn_ = true;

@@ -92,7 +92,7 @@ StatsFile::~StatsFile() {
 }
 
 void StatsFile::write(const Json& object) const {
-  if (!is_wanted()) return;
+  if (descriptor_ < 0) return;
   write_all(descriptor_, object.dump() + "\n", path_ == "-" ? "standard output" : path_);
 }
 

@@ -33,7 +33,6 @@ class StatsFile {
   StatsFile(const StatsFile&) = delete;
   StatsFile& operator=(const StatsFile&) = delete;
 
-  bool is_wanted() const { return descriptor_ >= 0; }
   void write(const nlohmann::ordered_json& object) const;
 
  private:

@@ -10,22 +10,29 @@
 namespace tessera {
 namespace {
 
-// A template that a renderer reproduces, by the hash of its text.
+// A template that a renderer reproduces, by the hash of its text without a newline at its end.
+// Some are listed twice because they circulate with line feeds in place of \n.
 struct KnownTemplate {
   std::string_view hash;
   std::string_view format;
 };
 
 constexpr KnownTemplate kKnownTemplates[] = {
+    // OpenHermes 2.5
     {"fcf7a096fe99a48fd9ad2b250bf9237e96e8f48bffec1c7ea4d3f225176cd40e", "chatml"},
     {"153280e3ff55d19da1398bdb3914ee2a51b80429bfaedde11d7d216c39db80f3", "chatml"},
     {"a04e64f49487286dc36dd4417bd0b6b0aabd92392f3921c94697bbe14bd1269d", "demo"},
+    // Llama 2 Chat
     {"e8d5b5a546d3f19df16a5320c614fab05bdc4edd50e850f1afd947b503ea41cf", "llama2"},
     {"9780fae5bfea3cfd7be37d328c6edfd296a8869be8131495bbe7eb37e780c88c", "llama2"},
+    // Llama 3 Instruct
     {"ba03a121d097859c7b5b9cd03af99aafe95275210d2876f642ad9929a150f122", "llama3"},
     {"4f46ecd43418f216df8c26936c60e5d04bcc81db47db5d86fbe889f64212dd4c", "llama3"},
+    // Llama 3 Instruct, first version
     {"b48c47f6443892716176eb200bf4ef108f64e06ca26ed0fa8ebc0a4b3992fcb2", "llama3"},
+    // Mistral 7B Instruct 0.1, 0.2
     {"26a59556925c987317ce5291811ba3b7f32ec4c647c400c6cc7e3a9993007ba7", "mistral-v1"},
+    // Zephyr 7B, TinyLlama Chat
     {"66291cf0045c2425a3a667cf3cbb7af2b11f09e025c02f97245323ab79119362", "zephyr"},
 };
 
@@ -89,7 +96,8 @@ class SegmentEncoder {
 
   void add_bos_token() {
     const auto bos = tokenizer_.bos_token();
-    if (!tokenizer_.adds_bos_token() || tokens_.front() == *bos) return;
+    if (!tokenizer_.adds_bos_token()) return;
+    if (!tokens_.empty() && tokens_.front() == *bos) return;
     tokens_.insert(tokens_.begin(), *bos);
   }
 

@@ -1,7 +1,9 @@
 // Turning a conversation into the tokens a chat model was trained on.
 //
 // Template text and message contents stay apart until they are tokenised: only the template can
-// produce special tokens, so nothing a user types can end a turn or pose as the system.
+// produce special tokens, so nothing a user types can end a turn or pose as the system. Formats
+// that mark turns with plain text (llama2's [INST], zephyr's <|user|>) cannot keep that text from
+// being typed as well.
 #pragma once
 
 #include <span>

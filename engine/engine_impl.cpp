@@ -6,6 +6,13 @@
 #include "engine/sequence.h"
 
 namespace tessera {
+namespace {
+
+bool is_active(const Sequence& sequence) {
+  return sequence.state() == SequenceState::kWaiting || sequence.state() == SequenceState::kRunning;
+}
+
+}  // namespace
 
 void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserved) const {
   CHECK(!prompt.empty(), "the prompt is empty");
@@ -27,14 +34,27 @@ void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserve
 void Engine::Impl::submit(Sequence& sequence, std::span<const TokenId> prompt,
                           const SamplingParams& params, const GenerationCallbacks& callbacks) {
   validate(params);
-  CHECK(sequence.state() != SequenceState::kWaiting && sequence.state() != SequenceState::kRunning,
-        "the sequence is still generating");
+  CHECK(!is_active(sequence), "the sequence is still generating");
   check_prompt(prompt, std::max<int64_t>(params.max_tokens, 1));
   sequence.start(prompt, params, callbacks);
   scheduler->add(sequence);
 }
 
 bool Engine::Impl::step() {
+  try {
+    return run_step();
+  } catch (...) {
+    // Half a step leaves caches of unknown contents: end every generation and compute anew.
+    for (Sequence* sequence : sequences) {
+      if (!is_active(*sequence)) continue;
+      scheduler->remove(*sequence);
+      sequence->abandon();
+    }
+    throw;
+  }
+}
+
+bool Engine::Impl::run_step() {
   finish_cancelled();
   const std::vector<ScheduledSequence> batch = scheduler->next_batch();
   if (batch.empty()) {
@@ -51,10 +71,8 @@ bool Engine::Impl::step() {
 void Engine::Impl::finish_cancelled() {
   std::vector<Sequence*> cancelled;
   for (Sequence* sequence : sequences) {
-    const bool active = sequence->state() == SequenceState::kWaiting ||
-                        sequence->state() == SequenceState::kRunning;
     const auto& is_cancelled = sequence->callbacks().is_cancelled;
-    if (active && is_cancelled && is_cancelled()) cancelled.push_back(sequence);
+    if (is_active(*sequence) && is_cancelled && is_cancelled()) cancelled.push_back(sequence);
   }
   for (Sequence* sequence : cancelled) finish(*sequence, StopReason::kCancelled);
 }
@@ -62,10 +80,8 @@ void Engine::Impl::finish_cancelled() {
 bool Engine::Impl::release_oldest_unused_cache() {
   Sequence* oldest = nullptr;
   for (Sequence* sequence : sequences) {
-    const bool unused = sequence->state() == SequenceState::kFinished ||
-                        sequence->state() == SequenceState::kIdle ||
-                        sequence->state() == SequenceState::kWaiting;
-    if (!unused || sequence->block_table().empty()) continue;
+    const bool is_running = sequence->state() == SequenceState::kRunning;
+    if (is_running || sequence->block_table().empty()) continue;
     if (oldest == nullptr || sequence->last_used() < oldest->last_used()) oldest = sequence;
   }
   if (oldest == nullptr) return false;

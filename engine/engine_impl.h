@@ -36,9 +36,10 @@ struct Engine::Impl {
   LoadTimings timings;
 
  private:
-  // Throws Error when the prompt is empty, has ids outside the vocabulary or, with `reserved` tokens
-  // of answer, exceeds the context.
+  // Throws Error when the prompt is empty, has ids outside the vocabulary or, with `reserved`
+  // tokens of answer, exceeds the context.
   void check_prompt(std::span<const TokenId> prompt, int64_t reserved) const;
+  bool run_step();
   void finish_cancelled();
   // Frees the pages of the sequence that has not generated for longest; false when none has any.
   bool release_oldest_unused_cache();

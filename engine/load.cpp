@@ -54,11 +54,12 @@ std::vector<std::string> check_inventory(const ModelConfig& config, const Checkp
   const std::vector<std::string> missing = missing_weights(checkpoint, config);
   if (!missing.empty()) {
     std::string names;
-    for (size_t i = 0; i < std::min<size_t>(missing.size(), 5); ++i) names += "\n  " + missing[i];
+    for (size_t i = 0; i < std::min<size_t>(missing.size(), 5); ++i) {
+      names += concat(i == 0 ? ": " : ", ", missing[i]);
+    }
     throw Error(concat(checkpoint.file_paths().front(), ": ", missing.size(),
-                       " tensors are missing", names, missing.size() > 5 ? "\n  ..." : ""));
+                       " tensors are missing", names, missing.size() > 5 ? ", ..." : ""));
   }
-  check_weight_shapes(checkpoint, config);
   check_weight_shapes(checkpoint, config);
   std::vector<std::string> warnings = checkpoint.warnings();
   const std::vector<std::string> unexpected = unexpected_weights(checkpoint, config);

@@ -42,8 +42,14 @@ class Layout {
   Tensor matrix(const std::vector<Rows>& parts, int64_t columns) {
     int64_t rows = 0;
     for (const Rows& part : parts) rows += part.rows;
-    const DType dtype =
-        backend_.weight_dtype(checkpoint_.expect(parts[0].name, {parts[0].rows, columns}).dtype);
+    // Parts stored in different dtypes meet in the one that holds them all.
+    DType stored = checkpoint_.expect(parts[0].name, {parts[0].rows, columns}).dtype;
+    for (const Rows& part : parts) {
+      if (checkpoint_.expect(part.name, {part.rows, columns}).dtype != stored) {
+        stored = DType::kFloat32;
+      }
+    }
+    const DType dtype = backend_.weight_dtype(stored);
     const Tensor tensor = arena_.take(parts[0].name, dtype, {rows, columns});
     int64_t begin = 0;
     for (const Rows& part : parts) {

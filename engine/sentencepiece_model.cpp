@@ -40,8 +40,10 @@ class ModelParser {
       : path_(path), malformed_(path + ": not a valid SentencePiece model") {}
 
   SentencePieceModel parse(std::string_view bytes) {
-    CHECK(!bytes.starts_with("version https://git-lfs"), path_,
-          ": is a Git LFS pointer, not the file itself; run `git lfs pull`");
+    if (bytes.starts_with("version https://git-lfs")) {
+      throw Error(path_ + ": this is a Git LFS pointer, not a tokenizer",
+                  "run git lfs pull in the model folder");
+    }
     ProtobufReader reader(bytes, malformed_);
     while (const auto field = reader.next()) {
       switch (field->number) {
@@ -49,9 +51,11 @@ class ModelParser {
           parse_piece(bytes_of(*field));
           break;
         case kTrainerSpec:
+          has_trainer_ = true;
           parse_trainer(bytes_of(*field));
           break;
         case kNormalizerSpec:
+          has_normalizer_ = true;
           parse_normalizer(bytes_of(*field));
           break;
         case kDenormalizerSpec:
@@ -162,6 +166,9 @@ class ModelParser {
 
   void check_vocabulary() const {
     CHECK(!model_.pieces.empty(), malformed_, ": it has no pieces");
+    // They follow the pieces: a file that was cut short lacks them.
+    CHECK(has_trainer_ && has_normalizer_, malformed_, ": it ends after ", model_.pieces.size(),
+          " pieces, without the settings that should follow");
     size_t num_unknown = 0, num_bytes = 0;
     std::unordered_set<std::string_view> texts;
     for (size_t i = 0; i < model_.pieces.size(); ++i) {
@@ -195,6 +202,8 @@ class ModelParser {
   const std::string& path_;
   const std::string malformed_;
   SentencePieceModel model_;
+  bool has_trainer_ = false;
+  bool has_normalizer_ = false;
 };
 
 std::optional<int> hexadecimal_digit(char digit) {

@@ -80,6 +80,12 @@ void Sequence::finish(StopReason reason, std::string error) {
   state_ = SequenceState::kFinished;
 }
 
+void Sequence::abandon() {
+  result_.stop_reason = StopReason::kCancelled;
+  state_ = SequenceState::kFinished;
+  release_cache();
+}
+
 void Sequence::release_cache() {
   num_cached_ = 0;
   if (state_ == SequenceState::kWaiting) result_.cached_prompt_tokens = 0;

@@ -54,6 +54,9 @@ class Sequence {
   // Ends the generation; the tokens and their cache stay for a later prompt.
   void finish(StopReason reason, std::string error = {});
 
+  // Ends the generation without streaming what is left, and gives the pages back.
+  void abandon();
+
   // Gives the pages back. The next prompt is computed from its start.
   void release_cache();
 

@@ -5,6 +5,9 @@
 // them has no influence on what stands right: both sides may be tokenised on their own. Most
 // vocabularies have no piece with a space after a letter, so that nearly every word is such a
 // place.
+//
+// For BPE the tokens are exactly the same. A unigram model adds up scores in float over the whole
+// text, so that of two segmentations with equal scores a chunk may get the other one.
 #pragma once
 
 #include <string_view>
@@ -18,8 +21,8 @@ class TextChunker {
  public:
   explicit TextChunker(const SentencePieceModel& model);
 
-  // The beginning of `text` up to the first place after `min_bytes` where it may be cut; all of it
-  // when there is none. `text` is well-formed UTF-8.
+  // The beginning of `text` up to the first place at or after `min_bytes` (at least 1) where it may
+  // be cut; all of it when there is none. `text` is well-formed UTF-8.
   std::string_view first_chunk(std::string_view text, size_t min_bytes) const;
 
  private:

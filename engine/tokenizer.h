@@ -40,7 +40,8 @@ class Tokenizer {
   std::optional<TokenId> special_token(std::string_view content) const;
 
   // Text of a whole sequence. Special tokens give nothing, invalid UTF-8 gives U+FFFD. Encoding and
-  // decoding gives the text back, except that U+2581 becomes a space.
+  // decoding gives the text back but for U+2581, which becomes a space, extra spaces where the
+  // model removes them, and characters unknown to a model without byte pieces, which are lost.
   std::string decode(const std::vector<TokenId>& tokens) const;
 
   // Bytes that one token adds to a text: "" for special tokens, one byte for byte pieces.

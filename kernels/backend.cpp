@@ -81,20 +81,20 @@ void Backend::rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight,
 
 namespace {
 
-void check_linear(const ArgumentCheck& check, const Tensor& out, const Tensor& x,
-                  const Tensor& weight, DType activation_dtype) {
+void check_linear(const ArgumentCheck& check, std::string_view out_name, const Tensor& out,
+                  const Tensor& x, const Tensor& weight, DType activation_dtype) {
   check.rank("x", x, 2);
   check.rank("weight", weight, 2);
   check("x", x, activation_dtype, x.shape);
   check.shape("weight", weight, {weight.dim(0), x.dim(1)});
-  check.shape("out", out, {x.dim(0), weight.dim(0)});
+  check.shape(out_name, out, {x.dim(0), weight.dim(0)});
 }
 
 }  // namespace
 
 void Backend::linear(const Tensor& out, const Tensor& x, const Tensor& weight) {
   const ArgumentCheck check("linear", device());
-  check_linear(check, out, x, weight, activation_dtype());
+  check_linear(check, "out", out, x, weight, activation_dtype());
   CHECK(out.dtype == activation_dtype() || out.dtype == DType::kFloat32, "linear: out is ",
         to_string(out.dtype), ", expected ", to_string(activation_dtype()), " or float32");
   if (x.dim(0) > 0) linear_impl(out, x, weight, false);
@@ -102,7 +102,7 @@ void Backend::linear(const Tensor& out, const Tensor& x, const Tensor& weight) {
 
 void Backend::linear_add(const Tensor& residual, const Tensor& x, const Tensor& weight) {
   const ArgumentCheck check("linear_add", device());
-  check_linear(check, residual, x, weight, activation_dtype());
+  check_linear(check, "residual", residual, x, weight, activation_dtype());
   CHECK(residual.dtype == DType::kFloat32, "linear_add: residual is ", to_string(residual.dtype),
         ", expected float32");
   if (x.dim(0) > 0) linear_impl(residual, x, weight, true);
@@ -149,6 +149,8 @@ void Backend::attention(const Tensor& out, const AttentionParams& params) {
   CHECK(batch.max_context_length <= batch.block_tables.dim(1) * params.pages.page_size(),
         "attention: context of ", batch.max_context_length, " tokens, block tables hold ",
         batch.block_tables.dim(1), " pages of ", params.pages.page_size());
+  CHECK(params.workspace.dtype == DType::kFloat32 && params.workspace.device == device(),
+        "attention: the workspace is not float32 on ", to_string(device()));
   CHECK(params.sliding_window >= 0, "attention: sliding window of ", params.sliding_window);
   if (params.query.dim(0) > 0) attention_impl(out, params);
 }

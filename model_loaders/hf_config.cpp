@@ -57,8 +57,6 @@ constexpr Family kFamilies[] = {
      .sliding_window = 4096},
 };
 
-constexpr int64_t kMaxTokens = int64_t{1} << 30;
-
 // Switches of the transformer block that exist in config.json and are only supported in one
 // position.
 struct FixedSwitch {
@@ -118,9 +116,6 @@ void check_block_switches(const JsonObject& json) {
     CHECK(value == supported, json.path(), ": ", key, " ", value ? "true" : "false",
           " is not supported");
   }
-  const double rotated = json.find_number("partial_rotary_factor", 0.0, 1.0).value_or(1.0);
-  CHECK(rotated == 1.0, json.path(), ": partial_rotary_factor ", rotated,
-        " is not supported; supported: 1.0");
   const std::string activation = json.find_string("hidden_act").value_or("silu");
   CHECK(activation == "silu" || activation == "swish", json.path(), ": hidden_act '",
         printable(activation), "' is not supported; supported: silu swish");
@@ -132,8 +127,8 @@ void read_sizes(const JsonObject& json, const Family& family, ModelConfig& confi
       json.get_integer_or("intermediate_size", family.intermediate_size, 1, 1 << 22);
   config.num_layers = json.get_integer_or("num_hidden_layers", family.num_layers, 1, 4096);
   config.vocab_size = json.get_integer_or("vocab_size", family.vocab_size, 1, 1 << 24);
-  config.max_position_embeddings =
-      json.get_integer_or("max_position_embeddings", family.max_position_embeddings, 1, kMaxTokens);
+  config.max_position_embeddings = json.get_integer_or(
+      "max_position_embeddings", family.max_position_embeddings, 1, kMaxContextTokens);
   config.rms_norm_eps = json.get_number_or("rms_norm_eps", family.rms_norm_eps, 1e-30, 1.0);
 }
 
@@ -160,7 +155,7 @@ int64_t read_sliding_window(const JsonObject& json, const Family& family,
   // A window in a family without windows stays unread and is reported as not understood.
   int64_t window = family.sliding_window.value_or(0);
   if (family.sliding_window || json.is_null("sliding_window")) {
-    const auto given = json.find_integer("sliding_window", 1, kMaxTokens);
+    const auto given = json.find_integer("sliding_window", 1, kMaxContextTokens);
     if (json.contains("sliding_window")) window = given.value_or(0);
   }
   if (layer_type == kFullAttention) return 0;

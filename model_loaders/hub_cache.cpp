@@ -53,7 +53,7 @@ std::optional<HubName> parse_hub_name(std::string_view text) {
   HubName name;
   if (const size_t at = text.find('@'); at != std::string_view::npos) {
     name.revision = text.substr(at + 1);
-    if (!is_safe_relative_path(*name.revision)) return std::nullopt;
+    if (!is_safe_relative_path(name.revision)) return std::nullopt;
     text = text.substr(0, at);
   }
   const size_t slash = text.find('/');
@@ -69,7 +69,7 @@ std::optional<std::string> find_snapshot(const HubName& name, const std::string&
   const std::string repository =
       join_path(cache_folder, concat("models--", name.organisation, "--", name.name));
   const std::string snapshots = join_path(repository, "snapshots");
-  const std::string revision = name.revision.value_or("main");
+  const std::string revision = name.revision.empty() ? "main" : name.revision;
   std::optional<std::string> commit;
   if (is_commit(revision)) {
     commit = revision;
@@ -84,7 +84,7 @@ std::optional<std::string> find_snapshot(const HubName& name, const std::string&
     tried.push_back(snapshot);
     return std::nullopt;
   }
-  if (name.revision) return std::nullopt;
+  if (!name.revision.empty()) return std::nullopt;
   tried.push_back(snapshots);
   return only_snapshot(snapshots);
 }
@@ -107,7 +107,7 @@ std::string resolve_model_folder(const std::string& model, const std::string& ca
   std::string message = model + ": is not a Hugging Face model folder, nor in the cache; tried";
   for (const std::string& path : tried) message += " '" + path + "'";
   throw Error(message, concat("hf download ", name->organisation, "/", name->name,
-                              name->revision ? " --revision " + *name->revision : ""));
+                              name->revision.empty() ? "" : " --revision ", name->revision));
 }
 
 }  // namespace tessera

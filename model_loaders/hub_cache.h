@@ -15,7 +15,7 @@ namespace tessera {
 struct HubName {
   std::string organisation;
   std::string name;
-  std::optional<std::string> revision;  // branch, tag or commit; none: "main"
+  std::string revision;  // branch, tag or commit; "" when none is asked for, which means main
 };
 
 // Nothing when `text` is not such a name. All parts are safe file names: none can lead out of the

@@ -14,12 +14,17 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kMaxFileBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxFileBytes = uint64_t{16} << 20;
+
+// A document takes many times the memory of its text.
+constexpr size_t kMaxEvents = 1'000'000;
 
 // Builds the document and refuses a key that its object already has.
 Json parse_without_duplicates(std::string_view text, const JsonSource& source) {
   std::vector<std::set<std::string>> open_objects;
+  size_t num_events = 0;
   const auto on_event = [&](int, Json::parse_event_t event, Json& parsed) {
+    CHECK(++num_events <= kMaxEvents, source.path, ": has more than ", kMaxEvents, " JSON values");
     if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == Json::parse_event_t::object_end) open_objects.pop_back();
     if (event == Json::parse_event_t::key) {
@@ -136,10 +141,6 @@ bool JsonObject::is_string(std::string_view key) const {
 
 std::string JsonObject::field(std::string_view key) const { return prefix_ + printable(key); }
 
-void JsonObject::ignore(std::string_view key) const {
-  document_->read_fields.insert(prefix_ + std::string(key));
-}
-
 std::vector<std::string> JsonObject::unread_fields() const {
   std::vector<std::string> fields;
   for (const std::string& key : keys()) {
@@ -149,7 +150,7 @@ std::vector<std::string> JsonObject::unread_fields() const {
 }
 
 const Json* JsonObject::value(std::string_view key) const {
-  ignore(key);
+  document_->read_fields.insert(prefix_ + std::string(key));
   const auto found = object_->find(key);
   return found == object_->end() ? nullptr : &*found;
 }

@@ -23,11 +23,12 @@ namespace tessera {
 class JsonObject {
  public:
   // Throws when the text is not one JSON object in UTF-8: duplicate keys (also spelled with
-  // escapes), byte order mark, NUL, text after the end, nesting deeper than kMaxJsonNesting.
+  // escapes), byte order mark, NUL, text after the end, more than a million values, the limits of
+  // json_text.h.
   // `path` is for messages.
   static JsonObject parse(std::string_view text, const std::string& path);
 
-  // The same for a file of at most 64 MiB.
+  // The same for a file of at most 16 MiB.
   static JsonObject read(const std::string& path);
 
   const std::string& path() const;
@@ -63,10 +64,7 @@ class JsonObject {
   // "rope_scaling.factor": the key with the path of this object in the document.
   std::string field(std::string_view key) const;
 
-  // Counts the key as read.
-  void ignore(std::string_view key) const;
-
-  // Fields of this object that were neither read nor ignored.
+  // Fields of this object that nobody read.
   std::vector<std::string> unread_fields() const;
 
  private:

@@ -15,7 +15,7 @@ struct ModelFolder {
   ModelConfig config;                // config.json
   GenerationConfig generation;       // generation_config.json, defaults when absent
   TokenizerConfig tokenizer;         // tokenizer_config.json and its neighbours
-  std::string tokenizer_model_path;  // tokenizer.model
+  std::string tokenizer_model_path;  // tokenizer.model, which exists
   std::vector<std::string> warnings;
 };
 

@@ -15,13 +15,19 @@ namespace {
 
 constexpr double kMaxTheta = 1e15;
 constexpr double kMaxFactor = 1e6;
-constexpr int64_t kMaxTokens = int64_t{1} << 30;
 
 constexpr std::pair<std::string_view, RopeScaling::Kind> kKinds[] = {
     {"default", RopeScaling::Kind::kNone},
     {"linear", RopeScaling::Kind::kLinear},
     {"llama3", RopeScaling::Kind::kLlama3},
 };
+
+void check_whole_head_rotates(const JsonObject& json) {
+  constexpr std::string_view kKey = "partial_rotary_factor";
+  const double rotated = json.find_number(kKey, 0.0, 1.0).value_or(1.0);
+  CHECK(rotated == 1.0, json.path(), ": ", json.field(kKey), " ", rotated,
+        " is not supported; supported: 1.0");
+}
 
 RopeScaling::Kind read_kind(const JsonObject& rope) {
   // "type" is the older name; some files have both.
@@ -42,11 +48,11 @@ RopeScaling::Kind read_kind(const JsonObject& rope) {
 
 int64_t read_original_context(const JsonObject& rope, const JsonObject& config) {
   constexpr std::string_view kKey = "original_max_position_embeddings";
-  const auto outer = config.find_integer(kKey, 1, kMaxTokens);
-  const auto inner = rope.find_integer(kKey, 1, kMaxTokens);
+  const auto outer = config.find_integer(kKey, 1, kMaxContextTokens);
+  const auto inner = rope.find_integer(kKey, 1, kMaxContextTokens);
   CHECK(!outer || !inner || *outer == *inner, config.path(), ": ", kKey, " is ", *outer, " but ",
         rope.field(kKey), " is ", *inner);
-  return outer ? *outer : rope.get_integer(kKey, 1, kMaxTokens);
+  return outer ? *outer : rope.get_integer(kKey, 1, kMaxContextTokens);
 }
 
 RopeScaling read_scaling(const JsonObject& rope, const JsonObject& config) {
@@ -63,9 +69,7 @@ RopeScaling read_scaling(const JsonObject& rope, const JsonObject& config) {
           scaling.low_freq_factor, " and ", scaling.high_freq_factor);
     scaling.original_max_position_embeddings = read_original_context(rope, config);
   }
-  const double rotated = rope.get_number_or("partial_rotary_factor", 1.0, 0.0, 1.0);
-  CHECK(rotated == 1.0, rope.path(), ": ", rope.field("partial_rotary_factor"), " ", rotated,
-        " is not supported; supported: 1.0");
+  check_whole_head_rotates(rope);
   const std::vector<std::string> unread = rope.unread_fields();
   CHECK(unread.empty(), rope.path(), ": ", unread.front(), " is not understood");
   return scaling;
@@ -88,6 +92,7 @@ JsonObject select_parameters(const JsonObject& parameters, std::string_view laye
 
 RopeConfig read_rope_config(const JsonObject& config, std::string_view layer_type,
                             double default_theta) {
+  check_whole_head_rotates(config);
   const std::optional<double> outer_theta = config.find_number("rope_theta", 1.0, kMaxTheta);
   const std::optional<JsonObject> v4 = config.find_object("rope_scaling");
   const std::optional<JsonObject> v5 = config.find_object("rope_parameters");

@@ -5,12 +5,16 @@
 //       "rope_parameters": {"full_attention": {...}, "sliding_attention": {...}}
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "model_loaders/json.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
+
+// Largest length of a context that config.json may name; keeps products of lengths in int64_t.
+constexpr int64_t kMaxContextTokens = int64_t{1} << 30;
 
 struct RopeConfig {
   double theta = 0.0;

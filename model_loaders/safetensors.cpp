@@ -1,9 +1,9 @@
 #include "model_loaders/safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "kernels/tensor/check.h"
 #include "kernels/tensor/checked_math.h"
@@ -92,9 +92,10 @@ const StoredDtype& stored_dtype(const SafetensorsRow& row, const std::string& pa
   const auto* const known = std::ranges::find(kStoredDtypes, row.dtype, &StoredDtype::name);
   const bool is_known = known != std::end(kStoredDtypes);
   if (is_known && (known->usable_as || is_ignorable_weight(row.name))) return *known;
-  CHECK(!row.name.ends_with(".qweight") && !row.name.ends_with(".qzeros"), path,
-        ": quantised checkpoints are not supported: ", tensor_label(row), " is ",
-        printable(row.dtype));
+  const bool is_quantised = row.name.ends_with(".qweight") || row.name.ends_with(".qzeros") ||
+                            row.name.ends_with(".g_idx");
+  CHECK(!is_quantised, path, ": quantised checkpoints are not supported: ", tensor_label(row),
+        " is ", printable(row.dtype));
   throw Error(concat(path, ": dtype '", printable(row.dtype), "' of ", tensor_label(row),
                      " is not supported; supported: F32 F16 BF16"));
 }

@@ -5,6 +5,7 @@
 //                                            "data_offsets": [0, 12]}}
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "model_loaders/file_reader.h"
@@ -13,8 +14,6 @@
 namespace tessera {
 
 constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
-constexpr size_t kMaxTensorsPerFile = 100'000;
-constexpr uint64_t kMaxTensorDimension = uint64_t{1} << 48;
 
 // Reads and checks the header; the entries come in the order of their data. Stricter than the
 // format's reference reader, which lets pass duplicate names, unknown fields and absurd shapes; it

@@ -1,12 +1,11 @@
 #include "model_loaders/safetensors_header.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
 #include "model_loaders/printable.h"
-#include "model_loaders/safetensors.h"
 
 namespace tessera {
 namespace {

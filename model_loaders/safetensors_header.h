@@ -12,6 +12,10 @@
 
 namespace tessera {
 
+// About as many as the largest models have in all their files together.
+constexpr size_t kMaxTensorsPerFile = 100'000;
+constexpr uint64_t kMaxTensorDimension = uint64_t{1} << 48;
+
 // One tensor as the header describes it. Only the form is checked: types and counts of the JSON
 // values, every dimension at most kMaxTensorDimension, names unique.
 struct SafetensorsRow {

@@ -139,7 +139,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     problems = check_tree(pathlib.Path(sys.argv[1]))
-    print("\n".join(problems))
+    print("\n".join(problems) or "no rule is broken")
     sys.exit(1 if problems else 0)
 
 

@@ -107,12 +107,11 @@ __global__ void __launch_bounds__(kThreads, DecodeAttentionPlan::kBlocksPerMulti
   Element* const ring = rings + warp * kStages * 2 * kGroupElements;
   const auto key_rows = [&](int stage) { return Rows{ring + 2 * stage * kGroupElements}; };
   const auto value_rows = [&](int stage) { return Rows{ring + (2 * stage + 1) * kGroupElements}; };
-  const PagedRows<Element, kHeadDim> context{arguments, sequence, kv_head, visible_begin, end};
+  const PagedRows<Element, kHeadDim> context{arguments, sequence, kv_head, end};
 
   if (warp == 0) {
     queries.template copy_rows_async<kTileHeads>(
-        0, static_cast<const Element*>(arguments.query) + query_row * kHeadDim, kHeadDim, 0,
-        num_rows);
+        0, static_cast<const Element*>(arguments.query) + query_row * kHeadDim, kHeadDim, num_rows);
   }
   // Group i of this warp begins at token first + i * step. The ring holds kStages - 1 groups ahead.
   const int first = begin + warp * kGroupTokens;

@@ -104,14 +104,14 @@ __global__ void __launch_bounds__(kThreads, 2)
       warp_row,
       static_cast<const Element*>(arguments.query) +
           tile.template element_offset<kHeadDim>(arguments, warp_row),
-      static_cast<int64_t>(arguments.num_heads) * kHeadDim, 0, tile.num_rows - warp_row);
+      static_cast<int64_t>(arguments.num_heads) * kHeadDim, tile.num_rows - warp_row);
 
-  const int keys_begin = max(0, tile.first_position + 1 - arguments.window);
+  // The first group of tokens that the first row sees; keys before it may have lost their page.
+  const int first_key =
+      max(0, tile.first_position + 1 - arguments.window) / kGroupTokens * kGroupTokens;
   const int keys_end = min(tile.context_length, tile.first_position + kTileQueries);
-  const int first_key = keys_begin / kTileKeys * kTileKeys;
-  const PagedRows<Element, kHeadDim> context{arguments, tile.sequence,
-                                             static_cast<int>(blockIdx.x) / arguments.group,
-                                             keys_begin, keys_end};
+  const PagedRows<Element, kHeadDim> context{
+      arguments, tile.sequence, static_cast<int>(blockIdx.x) / arguments.group, keys_end};
   const auto copy_tile = [&](int stage, int key, int32_t page) {
     const int row = warp * kGroupTokens;
     context.copy_group_async(key_rows(stage), value_rows(stage), row, key + row, page);
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     const bool all_visible = key + kTileKeys <= warp_position + 1 &&
                              key >= warp_position + kWarpQueries - arguments.window;
     if (!all_visible) {
-      attention.template mask<8>(warp_position + lane_index() / 4 + 1 - key, arguments.window);
+      attention.template mask<8>(warp_position + reread_lane_index() / 4 + 1 - key, arguments.window);
     }
     attention.update_softmax(arguments.scale_log2);
     attention.multiply_values(value_rows(stage), 0);

@@ -26,7 +26,7 @@ Buffer allocate_device_memory(size_t bytes, std::string_view purpose) {
   if (bytes == 0) return {};
   void* data = nullptr;
   const cudaError_t code = cudaMalloc(&data, bytes);
-  if (code == cudaErrorMemoryAllocation) {
+  if (code == cudaErrorMemoryAllocation || code == cudaErrorInvalidValue) {  // too much; absurd
     cudaGetLastError();
     size_t free_bytes = 0;
     size_t total_bytes = 0;

@@ -9,7 +9,6 @@ namespace {
 
 // What NVIDIA recommends for Hopper; with less, the library silently leaves out algorithms.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
-constexpr int64_t kAlignedElements = 8;
 
 void check_cublas(cublasStatus_t status, const char* call) {
   CHECK(status == CUBLAS_STATUS_SUCCESS,
@@ -110,8 +109,6 @@ const CublasLinear::Solution& CublasLinear::solve(const Problem& problem) {
 
 void CublasLinear::run(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
                        cudaStream_t stream) {
-  CHECK(weight.dim(0) % kAlignedElements == 0, "linear: out_features is ", weight.dim(0),
-        ", cuBLAS needs a multiple of ", kAlignedElements);
   const Solution& solution = solve({.num_tokens = x.dim(0),
                                     .out_features = weight.dim(0),
                                     .in_features = weight.dim(1),

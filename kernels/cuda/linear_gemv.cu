@@ -14,7 +14,7 @@ constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kRows = 16;
 constexpr int kTokens = 8;
-constexpr int kStepFeatures = 32;  // two tensor-core steps, see load_step()
+constexpr int kStepFeatures = 32;  // see Step
 constexpr int kStepsInFlight = 4;
 constexpr int kWarpFeatures = kStepFeatures * kStepsInFlight;
 static_assert(kTokens == kGemvMaxTokens);
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads, 3)
   const int warp = warp_index();
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kRows;
 
-  // Rows and tokens past the end are read as the last row and as zeros.
+  // Past the end, weights are those of the last row or features again, and tokens are zero.
   const int64_t last_row = out_features - 1;
   const Element* upper_row = weight + min(first_row + lane / 4, last_row) * in_features;
   const Element* lower_row = weight + min(first_row + lane / 4 + 8, last_row) * in_features;
@@ -63,16 +63,18 @@ __global__ void __launch_bounds__(kThreads, 3)
   const Element* token = x + (has_token ? lane / 4 : 0) * in_features;
 
   float sums[4] = {};
+#pragma unroll 1  // more loads in flight would cost a block per multiprocessor in registers
   for (int begin = warp * kWarpFeatures; begin < in_features; begin += kWarps * kWarpFeatures) {
-    Step steps[kStepsInFlight] = {};
+    Step steps[kStepsInFlight];
 #pragma unroll
     for (int i = 0; i < kStepsInFlight; ++i) {
       const int feature = begin + i * kStepFeatures + lane % 4 * 8;
-      if (feature < in_features) {
-        steps[i].upper_row = load_weights(upper_row + feature);
-        steps[i].lower_row = load_weights(lower_row + feature);
-        if (has_token) steps[i].token = *reinterpret_cast<const uint4*>(token + feature);
-      }
+      const int readable = min(feature, in_features - 8);
+      steps[i].upper_row = load_weights(upper_row + readable);
+      steps[i].lower_row = load_weights(lower_row + readable);
+      steps[i].token = has_token && feature < in_features
+                           ? *reinterpret_cast<const uint4*>(token + readable)
+                           : uint4{};
     }
 #pragma unroll
     for (const Step& step : steps) multiply_step<Element>(sums, step);

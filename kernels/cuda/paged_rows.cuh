@@ -15,13 +15,12 @@ struct PagedRows {
   const AttentionArguments& arguments;
   int sequence;
   int kv_head;
-  int context_begin;  // tokens before this one are not read
-  int context_end;    // nor from this one on
+  int end;  // tokens from this one on are not read
 
-  // The page of `token`, or any number when its group lies outside the context. Ask one tile ahead
+  // The page of `token`, or any number when its group is not read. Ask one tile ahead
   // of the copy: the copy cannot start before the entry has arrived.
   __device__ int32_t page_of(int token) const {
-    if (token >= context_end) return 0;
+    if (token >= end) return 0;
     return arguments.block_tables[static_cast<int64_t>(sequence) * arguments.max_pages +
                                   arguments.page_size.divide(token)];
   }
@@ -34,12 +33,10 @@ struct PagedRows {
     const uint32_t page_row = token - arguments.page_size.divide(token) * page_size;
     const int64_t page_head = static_cast<int64_t>(page) * arguments.num_kv_heads + kv_head;
     const int64_t offset = (page_head * page_size + page_row) * kHeadDim;
-    const int begin = context_begin - token;
-    const int end = context_end - token;
     key_rows.template copy_rows_async<kGroupTokens>(
-        row, static_cast<const Element*>(arguments.keys) + offset, kHeadDim, begin, end);
+        row, static_cast<const Element*>(arguments.keys) + offset, kHeadDim, end - token);
     value_rows.template copy_rows_async<kGroupTokens>(
-        row, static_cast<const Element*>(arguments.values) + offset, kHeadDim, begin, end);
+        row, static_cast<const Element*>(arguments.values) + offset, kHeadDim, end - token);
   }
 };
 

@@ -26,10 +26,10 @@ struct SwizzledRows {
   }
 
   // One warp starts copying rows [row, row + kRows) from rows that are `stride` elements apart.
-  // Rows outside [valid_begin, valid_end), counted from `row`, become zero and are not read.
+  // All but the first num_valid become zero and are not read.
   template <int kRows>
-  __device__ void copy_rows_async(int row, const Element* source, int64_t stride, int valid_begin,
-                                  int valid_end) const {
+  __device__ void copy_rows_async(int row, const Element* source, int64_t stride,
+                                  int num_valid) const {
     static_assert(kRows * kChunks % kWarpSize == 0);
     const int lane = reread_lane_index();
 #pragma unroll
@@ -38,7 +38,7 @@ struct SwizzledRows {
       const int offset = index / kChunks;
       copy_async_16(chunk(row + offset, index % kChunks),
                     source + offset * stride + index % kChunks * kChunkElements,
-                    offset >= valid_begin && offset < valid_end);
+                    offset < num_valid);
     }
   }
 };

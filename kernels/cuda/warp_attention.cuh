@@ -67,7 +67,7 @@ struct WarpAttention {
         for (float& score : scores[m][n]) score = 0.0f;
       }
     }
-#pragma unroll
+#pragma unroll 1  // unrolled, its loads would run ahead and spill registers
     for (int step = 0; step < kHeadDim / 16; ++step) {
       uint32_t query[kRowTiles][4];
 #pragma unroll
@@ -93,7 +93,7 @@ struct WarpAttention {
   // first row sees the `window` keys before `visible_end`, each later one kRowStep keys further.
   template <int kRowStep>
   __device__ void mask(int visible_end, int window) {
-    const int first_column = lane_index() % 4 * 2;
+    const int first_column = reread_lane_index() % 4 * 2;
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs the tests of the command line: the tessera binary, seen from outside.
 
-    run.py --tessera BIN --model DIR [--demo DIR] [PATTERN ...]
+    run.py --tessera BIN [--model DIR] [--demo DIR] [PATTERN ...]
 
---model is a tiny random model whose context is at least 256 tokens; --demo is a trained chat model,
-without which the tests that need one are skipped. A PATTERN keeps the tests whose name contains it.
+--model is a tiny random model with a context of at least 256 tokens, one of tests/golden unless
+given; --demo is a trained chat model, without which the tests that need one are skipped. A PATTERN
+keeps the tests whose name contains it.
 """
 
 import argparse
@@ -14,11 +15,13 @@ import unittest
 
 import support
 
+TINY_MODEL = pathlib.Path(__file__).parent.parent / "golden" / "data" / "tied"
+
 
 def main():
     parser = argparse.ArgumentParser(description="Tests of the tessera command line.")
     parser.add_argument("--tessera", required=True, type=pathlib.Path)
-    parser.add_argument("--model", required=True, type=pathlib.Path)
+    parser.add_argument("--model", type=pathlib.Path, default=TINY_MODEL)
     parser.add_argument("--demo", type=pathlib.Path)
     parser.add_argument("patterns", nargs="*")
     arguments = parser.parse_args()

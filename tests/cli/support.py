@@ -11,10 +11,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 60
 LONG_CONTEXT = 65536
 
 _tessera = None
@@ -159,6 +160,15 @@ class Terminal:
                 return match
             if not self._read(deadline - time.monotonic()):
                 raise AssertionError(f"no {pattern!r} in {self.seen[self._position:]!r}")
+
+    def expect_prompt(self, prompt="> "):
+        """Waits until a line can be edited: the prompt is there and the terminal is raw."""
+        self.expect(re.escape(prompt))
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while termios.tcgetattr(self._descriptor)[3] & termios.ICANON:
+            if time.monotonic() > deadline:
+                raise AssertionError("the terminal stays in line mode")
+            time.sleep(0.001)
 
     def signal(self, number):
         os.kill(self._pid, number)

@@ -5,7 +5,6 @@ import signal
 
 from support import Case
 
-PROMPT = "> "
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -13,25 +12,30 @@ class OnTerminal(Case):
     def chat(self, *arguments, flags=None):
         terminal = self.terminal("chat", *(flags or self.model), *arguments)
         terminal.expect("Ctrl-D leaves")
-        terminal.expect(PROMPT)
+        terminal.expect_prompt()
         return terminal
+
+    def ask(self, terminal, text):
+        terminal.send(text + "\r")
+        terminal.expect(r"gen \d+ tok")
+        terminal.expect_prompt()
 
     def leave(self, terminal):
         terminal.send("\x04")
         self.assertEqual(terminal.exit_code(), 0)
 
+
+class Conversation(OnTerminal):
     def test_a_question_and_its_answer(self):
         terminal = self.chat("-n", "8")
-        terminal.send("hello\r")
-        terminal.expect(r"gen 8 tok")
-        terminal.expect(PROMPT)
+        self.ask(terminal, "hello")
         self.leave(terminal)
 
     def test_empty_lines_are_ignored(self):
         terminal = self.chat("-n", "8")
         terminal.send("\r   \r")
-        terminal.expect(PROMPT)
-        terminal.expect(PROMPT)
+        terminal.expect_prompt()
+        terminal.expect_prompt()
         self.assertNotIn("gen", terminal.seen)
         self.leave(terminal)
 
@@ -49,16 +53,17 @@ class OnTerminal(Case):
         terminal.send("/frob\r")
         terminal.expect("unknown command /frob")
         terminal.expect("/help")
+        terminal.expect_prompt()
         self.leave(terminal)
 
     def test_multi_line(self):
         terminal = self.chat("-n", "4")
         terminal.send('"""one\r')
-        terminal.expect(r"\.\.\. ")
-        terminal.send('two"""\r')
-        terminal.expect("gen 4 tok")
+        terminal.expect_prompt("... ")
+        self.ask(terminal, 'two"""')
         terminal.send("/save kept.json\r")
         terminal.expect("saved")
+        terminal.expect_prompt()
         self.assertIn(r"one\ntwo", (self.folder / "kept.json").read_text())
         self.leave(terminal)
 
@@ -68,15 +73,17 @@ class OnTerminal(Case):
         terminal.expect("hello\r?\n.")  # the echo, and the first of the answer
         terminal.send("\x03")
         terminal.expect(r"gen \d+ tok", timeout=10)
-        terminal.expect(PROMPT)
+        terminal.expect_prompt()
         self.leave(terminal)
 
     def test_interrupt_at_the_prompt(self):
         terminal = self.chat()
         terminal.send("half a line\x03")
         terminal.expect("Ctrl-D or /exit leaves")
+        terminal.expect_prompt()
         terminal.send("\x03")
         terminal.expect("Ctrl-D or /exit leaves")
+        terminal.expect_prompt()
         self.leave(terminal)
 
     def test_terminate_at_the_prompt(self):
@@ -86,8 +93,7 @@ class OnTerminal(Case):
 
     def test_history(self):
         terminal = self.chat("-n", "2")
-        terminal.send("a memorable line\r")
-        terminal.expect("gen 2 tok")
+        self.ask(terminal, "a memorable line")
         self.leave(terminal)
         history = self.folder / "home/.local/state/tessera/history"
         self.assertTrue(history.exists())
@@ -100,29 +106,25 @@ class OnTerminal(Case):
     def test_history_follows_xdg(self):
         self.environment["XDG_STATE_HOME"] = str(self.folder / "state")
         terminal = self.chat("-n", "1")
-        terminal.send("hi\r")
-        terminal.expect("gen 1 tok")
+        self.ask(terminal, "hi")
         self.leave(terminal)
         self.assertTrue((self.folder / "state/tessera/history").exists())
 
     def test_typed_umlauts_arrive(self):
         terminal = self.chat("-n", "1")
-        terminal.send("Grüße\r")
-        terminal.expect("gen 1 tok")
+        self.ask(terminal, "Grüße")
         terminal.send("/save kept.json\r")
         terminal.expect("saved")
+        terminal.expect_prompt()
         self.assertIn("Grüße", (self.folder / "kept.json").read_text())
         self.leave(terminal)
 
 
-class Colour(Case):
+class Colour(OnTerminal):
     def chat_once(self):
-        terminal = self.terminal("chat", *self.model, "-n", "2")
-        terminal.expect(PROMPT)
-        terminal.send("hello\r")
-        terminal.expect("gen 2 tok")
-        terminal.send("\x04")
-        self.assertEqual(terminal.exit_code(), 0)
+        terminal = self.chat("-n", "2")
+        self.ask(terminal, "hello")
+        self.leave(terminal)
         return terminal.seen
 
     def test_on_a_terminal(self):

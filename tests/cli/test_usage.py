@@ -46,6 +46,10 @@ class UsageErrors(Case):
             with self.subTest(arguments=arguments):
                 self.assert_usage_error("generate", *self.model, *arguments, text=text)
 
+    def test_a_flag_given_again_overrides(self):
+        result = self.check("generate", *self.model, "-p", "x", "-n", "9", "-n", "2")
+        self.assertIn("gen 2 tok", result.err)
+
     def test_no_model(self):
         self.assert_usage_error("generate", "-p", "x", text="no model")
 

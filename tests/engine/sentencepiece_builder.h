@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,12 +73,12 @@ struct SentencePieceBuilder {
   }
 };
 
-inline constexpr int32_t kFirstByteToken = 7;      // of small_model(): byte b is 7 + b
-inline constexpr int32_t kFirstPiece = 7 + 256;    // the first of kSmallModelPieces
+inline constexpr int32_t kFirstByteToken = 7;    // of small_model(): byte b is 7 + b
+inline constexpr int32_t kFirstPiece = 7 + 256;  // the first of kSmallModelPieces
 inline const std::vector<std::string> kSmallModelPieces = {
-    "he", "ll", "llo", "hello", "▁hello", "or", "ld", "orld", "▁w",  "▁world", "▁▁", "▁a", "!!",
-    "▁",  "h",  "e",   "l",     "o",      "w",  "r",  "d",    "a",   "!",      "<",  ">",  "/",
-    "s",  "|",  "n",   "é",     "▁▁▁▁"};
+    "he", "ll", "llo", "hello", "▁hello", "or", "ld", "orld", "▁w",  "▁world", "▁▁",
+    "▁a", "!!", "▁",   "h",     "e",      "l",  "o",  "w",    "r",   "d",      "a",
+    "!",  "<",  ">",   "/",     "s",      "|",  "n",  "é",    "▁▁▁▁"};
 
 // The token of one of kSmallModelPieces.
 inline int32_t piece_token(std::string_view text) {

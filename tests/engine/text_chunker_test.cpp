@@ -20,7 +20,7 @@ TEST(TextChunker, CutsBetweenCharactersThatNoPieceJoins) {
   const TextChunker chunker = chunker_of({"▁ab", "cd", "▁▁"});
   EXPECT_EQ(chunker.first_chunk("ababab", 1), "ab");
   EXPECT_EQ(chunker.first_chunk("ab cd", 1), "ab");
-  EXPECT_EQ(chunker.first_chunk("cdcd", 2), "cdc" + std::string("d").substr(1) + "d");
+  EXPECT_EQ(chunker.first_chunk("cdcd", 2), "cd");
   EXPECT_EQ(chunker.first_chunk("  ab", 1), "  ab");
   EXPECT_EQ(chunker.first_chunk("  cd", 1), "  ");
 }
@@ -37,9 +37,9 @@ TEST(TextChunker, NewlinesAreNotSpecial) {
 TEST(TextChunker, NeverCutsACharacter) {
   const TextChunker chunker = chunker_of({});
   for (size_t min_bytes = 1; min_bytes <= 4; ++min_bytes) {
-    EXPECT_EQ(chunker.first_chunk("😀😀", min_bytes), min_bytes < 4 ? "😀" : "😀😀");
+    EXPECT_EQ(chunker.first_chunk("😀😀", min_bytes), "😀");
   }
-  EXPECT_EQ(chunker_of({"aé"}).first_chunk(std::string_view("\0é\0é", 6), 1),
+  EXPECT_EQ(chunker_of({"aé"}).first_chunk(std::string_view("\0é\0é", 6), 2),
             std::string_view("\0é", 3));
 }
 

@@ -24,17 +24,17 @@ TEST(Utf8, FindsTheFirstInvalidByte) {
     size_t offset;
     std::string_view replaced;
   } cases[] = {
-      {"ab\x80", 2, "ab\uFFFD"},                          // continuation without a lead
-      {"é\xFFz", 2, "é\uFFFDz"},                          // never occurs
-      {"\xC0\xAF", 0, "\uFFFD\uFFFD"},                    // overlong "/"
-      {"\xE0\x80\xAF", 0, "\uFFFD\uFFFD\uFFFD"},          // overlong
+      {"ab\x80", 2, "ab\uFFFD"},                            // continuation without a lead
+      {"é\xFFz", 2, "é\uFFFDz"},                            // never occurs
+      {"\xC0\xAF", 0, "\uFFFD\uFFFD"},                      // overlong "/"
+      {"\xE0\x80\xAF", 0, "\uFFFD\uFFFD\uFFFD"},            // overlong
       {"\xF0\x8F\xBF\xBF", 0, "\uFFFD\uFFFD\uFFFD\uFFFD"},  // overlong
-      {"\xED\xA0\x80", 0, "\uFFFD\uFFFD\uFFFD"},          // surrogate
+      {"\xED\xA0\x80", 0, "\uFFFD\uFFFD\uFFFD"},            // surrogate
       {"\xF4\x90\x80\x80", 0, "\uFFFD\uFFFD\uFFFD\uFFFD"},  // above U+10FFFF
       {"\xF5", 0, "\uFFFD"},
-      {"a\xE2\x82", 1, "a\uFFFD"},                        // cut short
-      {"a\xF0\x9F\x98!", 1, "a\uFFFD!"},                  // interrupted
-      {"\xE2\x82\xE2\x82\xAC", 0, "\uFFFD€"},             // interrupted by a good one
+      {"a\xE2\x82", 1, "a\uFFFD"},             // cut short
+      {"a\xF0\x9F\x98!", 1, "a\uFFFD!"},       // interrupted
+      {"\xE2\x82\xE2\x82\xAC", 0, "\uFFFD€"},  // interrupted by a good one
   };
   for (const auto& [text, offset, replaced] : cases) {
     EXPECT_EQ(find_invalid_utf8(text), offset) << replaced;
@@ -48,8 +48,8 @@ TEST(Utf8, HoldsBackOnlyUnfinishedCharacters) {
   EXPECT_EQ(complete_utf8_prefix("a\xF0"), 1u);
   EXPECT_EQ(complete_utf8_prefix("a\xE2\x96"), 1u);
   EXPECT_EQ(complete_utf8_prefix("\xC3"), 0u);
-  EXPECT_EQ(complete_utf8_prefix("a\x80"), 2u);        // certainly invalid
-  EXPECT_EQ(complete_utf8_prefix("a\xED\xA0"), 3u);    // a surrogate, whatever follows
+  EXPECT_EQ(complete_utf8_prefix("a\x80"), 2u);      // certainly invalid
+  EXPECT_EQ(complete_utf8_prefix("a\xED\xA0"), 3u);  // a surrogate, whatever follows
   EXPECT_EQ(complete_utf8_prefix("\x80\x80\x80\x80"), 4u);
 }
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <string>
 
 #include "tests/kernels/for_each_backend.h"
 
@@ -44,6 +44,13 @@ TEST_P(MemoryTest, DescribesTheDevice) {
   EXPECT_THAT(
       backend().description(),
       testing::HasSubstr(backend().device() == DeviceType::kCpu ? "CPU, 2 threads" : "sm_"));
+}
+
+// No memory is slower than 100 MB/s, none reads 100 TB/s.
+TEST_P(MemoryTest, MeasuresAPlausibleBandwidth) {
+  const double bytes_per_second = backend().measure_read_bandwidth();
+  EXPECT_GT(bytes_per_second, 1e8);
+  EXPECT_LT(bytes_per_second, 1e14);
 }
 
 FOR_EACH_BACKEND(MemoryTest);

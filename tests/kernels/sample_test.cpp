@@ -24,6 +24,7 @@ constexpr int64_t kVocabSizes[] = {1, 7, 1000, 32000, 128256};
 //   - a draw may land on the neighbour when its place is this close to the edge of a token; every
 //     token between place - error and place + error is accepted.
 constexpr double kWeightError = 28.0 * 0x1p-22;
+constexpr double kMargin = 2.0 * kWeightError;  // both sides of a comparison may err
 
 struct Draw {
   std::vector<float> logits;
@@ -145,7 +146,7 @@ TEST_P(SampleTest, MatchesReference) {
       {0.01f, 5, 0.5f},
       {100.0f, 3},
       {1.0f, 1},
-      {2.0f, 1 << 30, 0.999f},
+      {2.0f, 1 << 30, 0.99f},
       {1.0f, 0, 1e-6f},
       {1.0f, 0, 1.0f, 1.0f},
   };
@@ -156,10 +157,11 @@ TEST_P(SampleTest, MatchesReference) {
     for (const ReferenceSampling& sampling : settings) {
       Draw draw{{}, sampling, random.bits()};
       ReferenceDistribution distribution;
-      do {
+      for (int attempt = 0; attempt == 0 || distribution.margin < kMargin; ++attempt) {
+        ASSERT_LT(attempt, 20) << "weights are too dense for these settings";
         draw.logits = random_logits(random, vocab_size, 3.0);
         distribution = reference_distribution(draw.logits, vocab_size, sampling);
-      } while (distribution.margin < 2.0 * kWeightError);
+      }
       draws.push_back(draw);
       distributions.push_back(distribution);
     }
@@ -220,7 +222,7 @@ TEST_P(SampleTest, FrequenciesFollowTheProbabilities) {
   for (const ReferenceSampling& sampling :
        {ReferenceSampling{1.0f}, ReferenceSampling{0.8f, 20, 0.9f}}) {
     const auto distribution = reference_distribution(logits, 60, sampling);
-    ASSERT_GT(distribution.margin, 2.0 * kWeightError);
+    ASSERT_GT(distribution.margin, kMargin);
     std::vector<Draw> draws;
     for (int i = 0; i < kNumDraws; ++i) draws.push_back({logits, sampling, random.bits()});
     std::vector<double> counts(60, 0.0);

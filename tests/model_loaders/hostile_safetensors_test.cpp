@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <ostream>
 
 #include "model_loaders/safetensors.h"
@@ -174,6 +173,9 @@ std::vector<HostileFile> broken_rows() {
       dtype("lower_case", "\"f32\"", "dtype 'f32' of tensor 'w' is not supported"),
       dtype("fp8", "\"F8_E4M3FN\"", "dtype 'F8_E4M3FN' of tensor 'w' is not supported"),
       dtype("not_usable", "\"I32\"", "dtype 'I32' of tensor 'w' is not supported"),
+      header("dtype_of_gptq",
+             R"({"l.qweight": {"dtype": "I32", "shape": [1], "data_offsets": [0, 4]}})",
+             "quantised checkpoints are not supported: tensor 'l.qweight' is I32"),
       dtype("with_escape", R"("\u001b[2J")", "dtype '\\x1b[2J' of tensor 'w'"),
       dtype("number", "32", "tensor 'w': dtype must be a string"),
       tensor("no_dtype", R"({"shape": [1], "data_offsets": [0, 4]})", "tensor 'w' has no dtype"),
@@ -225,7 +227,7 @@ std::vector<HostileFile> broken_json() {
       header("nul_and_more", kGoodHeader + "\0garbage"s,
              invalid + std::to_string(kGoodHeader.size())),
       header("text_after_end", kGoodHeader + "{}", invalid),
-      header("comment", "/* */" + kGoodHeader, invalid + "1"),
+      header("comment", "/* */" + kGoodHeader, invalid + "0"),
       header("trailing_comma", R"({"w": )" + kGoodRow + ",}", invalid),
       header("not_a_number", R"({"w": NaN})", invalid),
       header("leading_zero", R"({"w": {"shape": [01]}})", invalid),
@@ -257,9 +259,8 @@ class HostileSafetensors : public testing::TestWithParam<HostileFile> {};
 TEST_P(HostileSafetensors, IsRefused) {
   const TemporaryFolder folder;
   const std::string path = folder.write("model.safetensors", GetParam().bytes);
-  const auto begin = std::chrono::steady_clock::now();
   const ThrownError error = thrown_error([&] { read_safetensors_header(FileReader(path), 0); });
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  EXPECT_LT(error.cpu_seconds, 1.0);
   EXPECT_THAT(error.message, AllOf(StartsWith(path + ": "), HasSubstr(GetParam().message)));
   EXPECT_THAT(error.hint, HasSubstr(GetParam().hint));
   EXPECT_THAT(error.message, Each(testing::AllOf(testing::Ge(' '), testing::Le('~'))));

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <fstream>
 
 #include "model_loaders/safetensors.h"
+#include "model_loaders/safetensors_header.h"
 #include "tests/model_loaders/safetensors_builder.h"
 #include "tests/model_loaders/temporary_folder.h"
 #include "tests/model_loaders/thrown_error.h"
@@ -37,12 +37,10 @@ void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 void expect_cheap_refusal(const std::string& path, const std::string& message) {
   reset_peak_memory();
   const uint64_t before_bytes = memory_bytes("VmRSS");
-  const auto begin = std::chrono::steady_clock::now();
   const ThrownError error = thrown_error([&] { read_safetensors_header(FileReader(path), 0); });
-  const auto duration = std::chrono::steady_clock::now() - begin;
   EXPECT_THAT(error.message, HasSubstr(message));
   if (kIsInstrumented) return;
-  EXPECT_LT(duration, std::chrono::seconds(1));
+  EXPECT_LT(error.cpu_seconds, 1.0);
   EXPECT_LT(memory_bytes("VmHWM") - before_bytes, uint64_t{200} << 20);
 }
 
@@ -69,11 +67,11 @@ TEST(SafetensorsLimits, RefusesMillionsOfEmptyTensors) {
                        "more than 100000 tensors");
 }
 
-TEST(SafetensorsLimits, RefusesMillionsOfMetadataKeys) {
+TEST(SafetensorsLimits, RefusesTooManyMetadataKeys) {
   const TemporaryFolder folder;
   expect_cheap_refusal(
       write_header(
-          folder, 6'000'000,
+          folder, 200'000,
           [](size_t i) { return concat(i == 0 ? R"("__metadata__":{")" : "\"", i, R"(":"")"); }),
       "more than 100000 keys in __metadata__");
 }

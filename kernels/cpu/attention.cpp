@@ -1,0 +1,209 @@
+#include "kernels/cpu/attention.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cpu/attention_tile.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+namespace {
+
+// Rows that share the keys and values in a core's cache. The rows of a KV head are the queries of
+// the sequence times the query heads of the group, heads fastest: row r is query r / group, head
+// r % group of the group. So decoding, with one query, still uses each key for the whole group.
+constexpr int64_t kTileRows = 64;
+
+// Keys of one part of a decode. With one query per sequence only the context can be divided among
+// threads; how depends on the context alone, so that results do not depend on the threads.
+constexpr int64_t kPartKeys = 1024;
+
+// One thread's work. Ranges are half open.
+struct WorkItem {
+  int64_t sequence;
+  int64_t kv_head;
+  int64_t row_begin, row_end;  // at most kTileRows
+  int64_t key_begin, key_end;  // tokens of the context
+  int64_t part;                // which part of the keys; 0 when there is only one
+};
+
+class AttentionStep {
+ public:
+  AttentionStep(const Tensor& out, const AttentionParams& params);
+
+  void run(int num_threads);
+
+ private:
+  int64_t query_begin(int64_t sequence) const { return query_starts_[sequence]; }
+  int64_t query_length(int64_t sequence) const {
+    return query_starts_[sequence + 1] - query_starts_[sequence];
+  }
+  // Where in the context the query of a row lies.
+  int64_t position(int64_t sequence, int64_t row) const {
+    return context_lengths_[sequence] - query_length(sequence) + row / group_;
+  }
+  // The first key that the row sees; the last is its own.
+  int64_t first_key(int64_t sequence, int64_t row) const {
+    const int64_t window = params_.sliding_window;
+    return window == 0 ? 0 : std::max<int64_t>(0, position(sequence, row) - window + 1);
+  }
+  int64_t num_parts(int64_t sequence) const {
+    if (query_length(sequence) != 1) return 1;
+    return ceil_divide(context_lengths_[sequence] - first_key(sequence, 0), kPartKeys);
+  }
+
+  // [num_tokens, num_heads, head_dim], in the query tensor and in out.
+  int64_t offset(const WorkItem& item, int64_t row) const {
+    const int64_t token = query_begin(item.sequence) + row / group_;
+    return (token * num_heads_ + item.kv_head * group_ + row % group_) * head_dim_;
+  }
+  // A part's accumulated values, then its largest score and its sum: [head_dim + 2].
+  float* partial(int64_t sequence, int64_t part, int64_t head) const {
+    return workspace_ + ((sequence * max_parts_ + part) * num_heads_ + head) * (head_dim_ + 2);
+  }
+  float* accumulated(const WorkItem& item, int64_t row) const {
+    if (num_parts(item.sequence) == 1) return out_ + offset(item, row);
+    return partial(item.sequence, item.part, item.kv_head * group_ + row);
+  }
+
+  std::vector<WorkItem> plan() const;
+  void compute(const WorkItem& item) const;
+  void add_keys(const WorkItem& item, int64_t key, int64_t count, RunningSoftmax* states) const;
+  void merge_parts(int64_t sequence, int64_t head) const;
+
+  const AttentionParams& params_;
+  const int32_t* query_starts_;
+  const int32_t* context_lengths_;
+  float* out_;
+  float* workspace_ = nullptr;  // [num_sequences, max_parts, num_heads, head_dim + 2]
+  int64_t num_heads_, num_kv_heads_, group_, head_dim_, max_parts_;
+};
+
+int64_t max_parts(int64_t max_context_length) { return ceil_divide(max_context_length, kPartKeys); }
+
+AttentionStep::AttentionStep(const Tensor& out, const AttentionParams& params)
+    : params_(params),
+      query_starts_(params.batch.query_starts.as<int32_t>()),
+      context_lengths_(params.batch.context_lengths.as<int32_t>()),
+      out_(out.as<float>()),
+      num_heads_(params.query.dim(1)),
+      num_kv_heads_(params.pages.num_kv_heads()),
+      group_(num_heads_ / num_kv_heads_),
+      head_dim_(params.pages.head_dim()),
+      max_parts_(max_parts(params.batch.max_context_length)) {
+  const size_t needed =
+      attention_workspace_bytes({.max_sequences = params.batch.num_sequences,
+                                 .max_context_length = params.batch.max_context_length,
+                                 .num_heads = num_heads_,
+                                 .head_dim = head_dim_});
+  if (needed == 0) return;
+  CHECK(params.workspace.size_bytes() >= needed, "attention: the workspace has ",
+        params.workspace.size_bytes(), " bytes, needs ", needed);
+  workspace_ = params.workspace.as<float>();
+}
+
+void AttentionStep::run(int num_threads) {
+  const std::vector<WorkItem> items = plan();
+  parallel_for(static_cast<int64_t>(items.size()), num_threads,
+               [&](int64_t i) { compute(items[static_cast<size_t>(i)]); });
+  for (int64_t sequence = 0; sequence < params_.batch.num_sequences; ++sequence) {
+    if (num_parts(sequence) == 1) continue;
+    for (int64_t head = 0; head < num_heads_; ++head) merge_parts(sequence, head);
+  }
+}
+
+std::vector<WorkItem> AttentionStep::plan() const {
+  std::vector<WorkItem> items;
+  for (int64_t sequence = 0; sequence < params_.batch.num_sequences; ++sequence) {
+    const int64_t num_rows = query_length(sequence) * group_;
+    for (int64_t kv_head = 0; kv_head < num_kv_heads_; ++kv_head) {
+      // Later queries see more keys: the longest work first leaves the threads evenly loaded.
+      for (int64_t row_end = num_rows; row_end > 0; row_end -= kTileRows) {
+        const int64_t row_begin = std::max<int64_t>(0, row_end - kTileRows);
+        const int64_t key_begin = first_key(sequence, row_begin);
+        const int64_t key_end = position(sequence, row_end - 1) + 1;
+        const int64_t parts = num_parts(sequence);
+        const int64_t part_keys = parts == 1 ? key_end - key_begin : kPartKeys;
+        for (int64_t part = 0; part < parts; ++part) {
+          const int64_t begin = key_begin + part * part_keys;
+          items.push_back({sequence, kv_head, row_begin, row_end, begin,
+                           std::min(begin + part_keys, key_end), part});
+        }
+      }
+    }
+  }
+  return items;
+}
+
+void AttentionStep::compute(const WorkItem& item) const {
+  RunningSoftmax states[kTileRows];
+  for (int64_t row = item.row_begin; row < item.row_end; ++row) {
+    std::fill_n(accumulated(item, row), head_dim_, 0.0f);
+  }
+  const int64_t page_size = params_.pages.page_size();
+  for (int64_t key = item.key_begin; key < item.key_end;) {
+    const int64_t count = std::min({kTileKeys, page_size - key % page_size, item.key_end - key});
+    add_keys(item, key, count, states);
+    key += count;
+  }
+  const bool is_whole = num_parts(item.sequence) == 1;
+  for (int64_t row = item.row_begin; row < item.row_end; ++row) {
+    const RunningSoftmax& state = states[row - item.row_begin];
+    float* values = accumulated(item, row);
+    if (is_whole) {
+      for (int64_t d = 0; d < head_dim_; ++d) values[d] /= state.sum;
+    } else {
+      values[head_dim_] = state.largest;
+      values[head_dim_ + 1] = state.sum;
+    }
+  }
+}
+
+// Keys [key, key + count) of the context, which lie in one page.
+void AttentionStep::add_keys(const WorkItem& item, int64_t key, int64_t count,
+                             RunningSoftmax* states) const {
+  const KvPages& pages = params_.pages;
+  const Tensor& tables = params_.batch.block_tables;
+  const int64_t page_size = pages.page_size();
+  const int64_t page = tables.as<int32_t>()[item.sequence * tables.dim(1) + key / page_size];
+  const int64_t page_row = (page * num_kv_heads_ + item.kv_head) * page_size + key % page_size;
+  for (int64_t row = item.row_begin; row < item.row_end; ++row) {
+    const int64_t begin = std::max(key, first_key(item.sequence, row));
+    const int64_t end = std::min(key + count, position(item.sequence, row) + 1);
+    if (begin >= end) continue;
+    const int64_t first = (page_row + begin - key) * head_dim_;
+    add_tile(params_.query.as<float>() + offset(item, row), pages.keys.as<float>() + first,
+             pages.values.as<float>() + first, end - begin, head_dim_, params_.scale,
+             states[row - item.row_begin], accumulated(item, row));
+  }
+}
+
+// Always in the order of the context.
+void AttentionStep::merge_parts(int64_t sequence, int64_t head) const {
+  float* const total = partial(sequence, 0, head);
+  RunningSoftmax state{total[head_dim_], total[head_dim_ + 1]};
+  for (int64_t part = 1; part < num_parts(sequence); ++part) {
+    const float* other = partial(sequence, part, head);
+    merge({other[head_dim_], other[head_dim_ + 1]}, other, head_dim_, state, total);
+  }
+  float* out = out_ + (query_begin(sequence) * num_heads_ + head) * head_dim_;
+  for (int64_t d = 0; d < head_dim_; ++d) out[d] = total[d] / state.sum;
+}
+
+}  // namespace
+
+void attention(const Tensor& out, const AttentionParams& params, int num_threads) {
+  AttentionStep(out, params).run(num_threads);
+}
+
+size_t attention_workspace_bytes(const BackendLimits& limits) {
+  const int64_t parts = max_parts(limits.max_context_length);
+  if (parts <= 1) return 0;
+  int64_t elements = checked_multiply(limits.max_sequences, parts, "attention workspace");
+  elements = checked_multiply(elements, limits.num_heads, "attention workspace");
+  elements = checked_multiply(elements, limits.head_dim + 2, "attention workspace");
+  return checked_multiply(static_cast<size_t>(elements), sizeof(float), "attention workspace");
+}
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+#include "kernels/cpu/copy_tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/element_types.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+namespace {
+
+// Elements [begin, end).
+void convert(const Tensor& destination, const Tensor& source, int64_t begin, int64_t end) {
+  with_float_type(destination.dtype, [&]<typename To>() {
+    with_float_type(source.dtype, [&]<typename From>() {
+      const From* from = source.as<From>();
+      std::transform(from + begin, from + end, destination.as<To>() + begin,
+                     [](From value) { return from_float<To>(to_float(value)); });
+    });
+  });
+}
+
+}  // namespace
+
+void copy_tensor(const Tensor& destination, const Tensor& source, int num_threads) {
+  constexpr int64_t kChunkElements = 1 << 18;
+  const int64_t num_elements = source.num_elements();
+  parallel_for(ceil_divide(num_elements, kChunkElements), num_threads, [&](int64_t chunk) {
+    const int64_t begin = chunk * kChunkElements;
+    const int64_t end = std::min(begin + kChunkElements, num_elements);
+    if (destination.dtype != source.dtype) return convert(destination, source, begin, end);
+    const size_t element_bytes = size_of(source.dtype);
+    const size_t offset = static_cast<size_t>(begin) * element_bytes;
+    std::memcpy(static_cast<std::byte*>(destination.data) + offset,
+                static_cast<const std::byte*>(source.data) + offset,
+                static_cast<size_t>(end - begin) * element_bytes);
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,93 @@
+#include "kernels/backend.h"
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/copy_tensor.h"
+#include "kernels/cpu/embedding.h"
+#include "kernels/cpu/host_memory.h"
+#include "kernels/cpu/linear.h"
+#include "kernels/cpu/machine.h"
+#include "kernels/cpu/read_bandwidth.h"
+#include "kernels/cpu/rms_norm.h"
+#include "kernels/cpu/rope_store_kv.h"
+#include "kernels/cpu/sampling.h"
+#include "kernels/cpu/silu_mul.h"
+
+namespace tessera {
+namespace {
+
+// Every operation has finished when its call returns.
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(int num_threads) : num_threads_(num_threads), scratch_(num_threads) {}
+
+  DeviceType device() const override { return DeviceType::kCpu; }
+  std::string description() const override {
+    return concat("CPU, ", num_threads_, num_threads_ == 1 ? " thread, " : " threads, ",
+                  vector_instruction_set());
+  }
+  DType activation_dtype() const override { return DType::kFloat32; }
+  // Decoding is bound by reading weights: widening them in memory would only make them larger.
+  DType weight_dtype(DType stored) const override { return stored; }
+
+  DeviceMemory memory() const override { return host_memory(); }
+  Buffer allocate(size_t bytes, std::string_view purpose) override {
+    return allocate_host_memory(bytes, purpose);
+  }
+  void synchronize() override {}
+  size_t attention_workspace_bytes(const BackendLimits& limits) const override {
+    return tessera::attention_workspace_bytes(limits);
+  }
+  double measure_read_bandwidth() override { return measure_host_read_bandwidth(num_threads_); }
+
+ private:
+  void upload_impl(const Tensor& destination, const Tensor& source) override {
+    copy_tensor(destination, source, num_threads_);
+  }
+  void download_impl(const Tensor& destination, const Tensor& source) override {
+    copy_tensor(destination, source, num_threads_);
+  }
+  void embed_impl(const Tensor& out, const Tensor& table, const Tensor& token_ids) override {
+    tessera::gather_rows(out, table, token_ids, num_threads_);
+  }
+  void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                     float epsilon) override {
+    tessera::rms_norm(out, x, weight, epsilon, num_threads_);
+  }
+  void linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                   bool accumulate) override {
+    tessera::linear(out, x, weight, accumulate, scratch_, num_threads_);
+  }
+  void rope_store_kv_impl(const Tensor& query, const KvPages& pages, const Tensor& qkv,
+                          const Tensor& positions, const Tensor& kv_slots,
+                          const Tensor& inverse_frequencies) override {
+    tessera::rope_store_kv(query, pages, qkv, positions, kv_slots, inverse_frequencies,
+                           num_threads_);
+  }
+  void attention_impl(const Tensor& out, const AttentionParams& params) override {
+    tessera::attention(out, params, num_threads_);
+  }
+  void silu_mul_impl(const Tensor& out, const Tensor& gate_up) override {
+    tessera::silu_mul(out, gate_up, num_threads_);
+  }
+  void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) override {
+    tessera::gather_rows(out, x, rows, num_threads_);
+  }
+  void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) override {
+    tessera::penalize(logits, penalties, num_threads_);
+  }
+  void sample_impl(const Tensor& tokens, const Tensor& logits,
+                   const SamplingBatch& sampling) override {
+    tessera::sample(tokens, logits, sampling, scratch_, num_threads_);
+  }
+
+  int num_threads_;
+  ThreadScratch scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(int num_threads) {
+  CHECK(num_threads >= 0, "the CPU backend cannot run on ", num_threads, " threads");
+  return std::make_unique<CpuBackend>(num_threads == 0 ? count_physical_cores() : num_threads);
+}
+
+}  // namespace tessera

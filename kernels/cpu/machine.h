@@ -1,0 +1,15 @@
+// What the backend asks the machine about itself.
+#pragma once
+
+#include <string_view>
+
+namespace tessera {
+
+// Physical cores that this process may run on, at least 1. A second hardware thread of a core adds
+// nothing to loops that are bound by memory or by the vector units.
+int count_physical_cores();
+
+// The instruction set that VECTOR_FUNCTION code runs on: "AVX-512", "AVX2" or "SSE2".
+std::string_view vector_instruction_set();
+
+}  // namespace tessera

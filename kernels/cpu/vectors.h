@@ -1,0 +1,115 @@
+// Loops on the widest vectors the machine has, without writing them once per instruction set.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/tensor/dtype.h"
+
+// A function so marked is compiled for AVX-512, for AVX2 and for any x86-64; the dynamic linker
+// picks one when the program starts. The pickers run before a sanitizer is ready for them, so
+// sanitized builds have the plain version only. What it calls must be inlined into it, or it is
+// compiled for plain x86-64: mark that VECTOR_INLINE.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define VECTOR_FUNCTION \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define VECTOR_FUNCTION
+#endif
+#define VECTOR_INLINE [[gnu::always_inline]] inline
+
+namespace tessera {
+
+// 16 floats: one register of AVX-512, two of AVX2, four of SSE. Functions take and fill lanes by
+// reference, because how a vector is passed by value depends on the instruction set.
+inline constexpr int kLanes = 16;
+using Lanes = float __attribute__((vector_size(4 * kLanes)));
+using LaneBits = uint32_t __attribute__((vector_size(4 * kLanes)));
+using HalfLaneBits = uint16_t __attribute__((vector_size(2 * kLanes)));
+
+// lanes = source[0 ... 15], widened to float32.
+VECTOR_INLINE void load(const float* source, Lanes& lanes) {
+  std::memcpy(&lanes, source, sizeof(lanes));
+}
+VECTOR_INLINE void load(const BFloat16* source, Lanes& lanes) {
+  HalfLaneBits bits;
+  std::memcpy(&bits, source, sizeof(bits));
+  lanes = (Lanes)(__builtin_convertvector(bits, LaneBits) << 16);
+}
+// The arithmetic of to_float(Float16) on 16 at a time: the conversion instruction cannot be named
+// in a function that is also compiled for machines without it.
+VECTOR_INLINE void load(const Float16* source, Lanes& lanes) {
+  HalfLaneBits half_bits;
+  std::memcpy(&half_bits, source, sizeof(half_bits));
+  const LaneBits bits = __builtin_convertvector(half_bits, LaneBits);
+  const LaneBits magnitude = (bits & 0x7fffu) << 13;
+  const LaneBits special = (LaneBits)(magnitude >= (0x7c00u << 13)) & 0x7f800000u;
+  const Lanes scaled = (Lanes)magnitude * 0x1p112f;
+  lanes = (Lanes)((LaneBits)scaled | special | ((bits & 0x8000u) << 16));
+}
+
+// lanes = source[0 ... count - 1], then zeros; count <= kLanes.
+template <typename T>
+VECTOR_INLINE void load_first(const T* source, int64_t count, Lanes& lanes) {
+  if (count == kLanes) return load(source, lanes);
+  T padded[kLanes] = {};
+  std::memcpy(padded, source, static_cast<size_t>(count) * sizeof(T));
+  load(padded, lanes);
+}
+
+VECTOR_INLINE void store(const Lanes& lanes, float* destination) {
+  std::memcpy(destination, &lanes, sizeof(lanes));
+}
+
+VECTOR_INLINE void store_first(const Lanes& lanes, int64_t count, float* destination) {
+  std::memcpy(destination, &lanes, static_cast<size_t>(count) * sizeof(float));
+}
+
+// Always added in the same order.
+VECTOR_INLINE float sum_of(const Lanes& lanes) {
+  const auto eight = __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3, 4, 5, 6, 7) +
+                     __builtin_shufflevector(lanes, lanes, 8, 9, 10, 11, 12, 13, 14, 15);
+  const auto four = __builtin_shufflevector(eight, eight, 0, 1, 2, 3) +
+                    __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
+  return (four[0] + four[1]) + (four[2] + four[3]);
+}
+
+// The sum of a[i] * b[i].
+template <typename T>
+VECTOR_INLINE float dot(const T* a, const float* b, int64_t count) {
+  Lanes sum = {};
+  Lanes left, right;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    load(a + i, left);
+    load(b + i, right);
+    sum += left * right;
+  }
+  if (i < count) {
+    load_first(a + i, count - i, left);
+    load_first(b + i, count - i, right);
+    sum += left * right;
+  }
+  return sum_of(sum);
+}
+
+// x = exp(x) for x <= 0, to about one unit in the last place; 0 below -87, where float32 would be
+// subnormal. exp(x) = 2^n exp(r) with n an integer and |r| <= ln(2) / 2.
+VECTOR_INLINE void exp_of_nonpositive(Lanes& x) {
+  constexpr float kLog2E = 1.44269504f;
+  constexpr float kLn2High = 0.693359375f;  // few bits, so that n * kLn2High is exact
+  constexpr float kLn2Low = -2.12194440e-4f;
+  constexpr float kRounder = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
+  const Lanes shifted = x * kLog2E + kRounder;
+  const Lanes n = shifted - kRounder;
+  const Lanes r = (x - n * kLn2High) - n * kLn2Low;
+  Lanes series = 1.0f / 5040.0f * r + 1.0f / 720.0f;
+  for (const float coefficient : {1.0f / 120.0f, 1.0f / 24.0f, 1.0f / 6.0f, 0.5f, 1.0f, 1.0f}) {
+    series = series * r + coefficient;
+  }
+  const Lanes power = (Lanes)(((LaneBits)shifted + 127u) << 23);
+  x = (Lanes)((LaneBits)(series * power) & ~(LaneBits)(x < -87.0f));
+}
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+#include "model_loaders/generation_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model_loaders/temporary_folder.h"
+#include "tests/model_loaders/thrown_error.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+GenerationConfig read(const std::string& text) {
+  const TemporaryFolder folder;
+  return read_generation_config(folder.write("generation_config.json", text), 100);
+}
+
+TEST(GenerationConfig, IsEmptyWithoutAFile) {
+  const TemporaryFolder folder;
+  const GenerationConfig config = read_generation_config(folder.path("absent.json"), 100);
+  EXPECT_THAT(config.eos_token_ids, IsEmpty());
+  EXPECT_EQ(config.do_sample, std::nullopt);
+  EXPECT_EQ(config.temperature, std::nullopt);
+}
+
+TEST(GenerationConfig, ReadsSampling) {
+  const GenerationConfig config = read(R"({"eos_token_id": [2, 99], "bos_token_id": 1,
+      "do_sample": true, "temperature": 0.6, "top_k": 0, "top_p": 0.9, "min_p": 0.05,
+      "repetition_penalty": 1.1, "transformers_version": "4.45.0", "max_length": 4096})");
+  EXPECT_THAT(config.eos_token_ids, ElementsAre(2, 99));
+  EXPECT_EQ(config.bos_token_id, 1);
+  EXPECT_EQ(config.do_sample, true);
+  EXPECT_EQ(config.temperature, 0.6);
+  EXPECT_EQ(config.top_k, 0);
+  EXPECT_EQ(config.top_p, 0.9);
+  EXPECT_EQ(config.min_p, 0.05);
+  EXPECT_EQ(config.repetition_penalty, 1.1);
+}
+
+TEST(GenerationConfig, AcceptsOneEosAndNulls) {
+  const GenerationConfig config =
+      read(R"({"eos_token_id": 2, "temperature": null, "top_k": null})");
+  EXPECT_THAT(config.eos_token_ids, ElementsAre(2));
+  EXPECT_EQ(config.temperature, std::nullopt);
+}
+
+TEST(GenerationConfig, RefusesValuesOutOfRange) {
+  const auto message = [](const std::string& text) {
+    return thrown_error([&] { read(text); }).message;
+  };
+  EXPECT_THAT(message(R"({"eos_token_id": 100})"),
+              HasSubstr("eos_token_id must be an integer in 0..99, got 100"));
+  EXPECT_THAT(message(R"({"eos_token_id": [2, -1]})"), HasSubstr("got -1"));
+  EXPECT_THAT(message(R"({"temperature": -1})"), HasSubstr("temperature must be a number in 0.."));
+  EXPECT_THAT(message(R"({"temperature": NaN})"), HasSubstr("invalid JSON at byte"));
+  EXPECT_THAT(message(R"({"top_p": 0})"), HasSubstr("top_p must be a number"));
+  EXPECT_THAT(message(R"({"top_p": 2})"), HasSubstr("top_p must be a number"));
+  EXPECT_THAT(message(R"({"top_k": -5})"), HasSubstr("top_k must be an integer in 0.."));
+  EXPECT_THAT(message(R"({"top_k": 1.5})"), HasSubstr("top_k must be an integer in 0.."));
+  EXPECT_THAT(message(R"({"min_p": 1.5})"), HasSubstr("min_p must be a number in 0..1"));
+  EXPECT_THAT(message(R"({"repetition_penalty": 0})"), HasSubstr("repetition_penalty must be"));
+  EXPECT_THAT(message(R"({"do_sample": "yes"})"), HasSubstr("do_sample must be true or false"));
+}
+
+}  // namespace
+}  // namespace tessera

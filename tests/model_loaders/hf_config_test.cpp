@@ -1,0 +1,175 @@
+#include "model_loaders/hf_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model_loaders/thrown_error.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+ModelConfig read(const std::string& text) {
+  std::vector<std::string> warnings;
+  ModelConfig config = read_hf_config(JsonObject::parse(text, "config.json"), false, warnings);
+  EXPECT_THAT(warnings, IsEmpty());
+  return config;
+}
+
+// A Llama config with these further keys.
+ModelConfig read_llama(const std::string& keys) {
+  return read(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", )" + keys + "}");
+}
+
+ModelConfig read_mistral(const std::string& keys) {
+  return read(R"({"architectures": ["MistralForCausalLM"], "model_type": "mistral")" + keys + "}");
+}
+
+TEST(HfConfig, ReadsARealLlama) {
+  const ModelConfig config = read(R"({
+    "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 128000, "eos_token_id": [128001, 128008, 128009], "head_dim": 64,
+    "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+    "intermediate_size": 8192, "max_position_embeddings": 131072, "mlp_bias": false,
+    "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 16,
+    "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
+    "rope_scaling": {"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+                     "original_max_position_embeddings": 8192, "rope_type": "llama3"},
+    "rope_theta": 500000.0, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+    "transformers_version": "4.45.0.dev0", "use_cache": true, "vocab_size": 128256})");
+  EXPECT_EQ(config.model_type, "llama");
+  EXPECT_EQ(config.architecture, "LlamaForCausalLM");
+  EXPECT_EQ(config.hidden_size, 2048);
+  EXPECT_EQ(config.intermediate_size, 8192);
+  EXPECT_EQ(config.num_layers, 16);
+  EXPECT_EQ(config.num_heads, 32);
+  EXPECT_EQ(config.num_kv_heads, 8);
+  EXPECT_EQ(config.head_dim, 64);
+  EXPECT_EQ(config.vocab_size, 128256);
+  EXPECT_EQ(config.max_position_embeddings, 131072);
+  EXPECT_EQ(config.rms_norm_eps, 1e-5);
+  EXPECT_EQ(config.rope_theta, 500000.0);
+  EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::kLlama3);
+  EXPECT_EQ(config.rope_scaling.factor, 32.0);
+  EXPECT_EQ(config.rope_scaling.original_max_position_embeddings, 8192);
+  EXPECT_EQ(config.sliding_window, 0);
+  EXPECT_TRUE(config.ties_embeddings);
+  EXPECT_EQ(config.dtype, DType::kBFloat16);
+  EXPECT_THAT(config.eos_token_ids, ElementsAre(128001, 128008, 128009));
+  EXPECT_EQ(config.bos_token_id, 128000);
+}
+
+TEST(HfConfig, FillsInTheDefaultsOfTheFamily) {
+  const ModelConfig llama = read(R"({"architectures": ["LlamaForCausalLM"]})");
+  EXPECT_EQ(llama.model_type, "llama");
+  EXPECT_EQ(llama.hidden_size, 4096);
+  EXPECT_EQ(llama.intermediate_size, 11008);
+  EXPECT_EQ(llama.num_kv_heads, 32);
+  EXPECT_EQ(llama.head_dim, 128);
+  EXPECT_EQ(llama.max_position_embeddings, 2048);
+  EXPECT_EQ(llama.rms_norm_eps, 1e-6);
+  EXPECT_EQ(llama.rope_theta, 10000.0);
+  EXPECT_EQ(llama.sliding_window, 0);
+  EXPECT_FALSE(llama.ties_embeddings);
+  EXPECT_EQ(llama.dtype, std::nullopt);
+  EXPECT_THAT(llama.eos_token_ids, IsEmpty());
+
+  const ModelConfig mistral = read(R"({"model_type": "mistral"})");
+  EXPECT_EQ(mistral.architecture, "MistralForCausalLM");
+  EXPECT_EQ(mistral.intermediate_size, 14336);
+  EXPECT_EQ(mistral.num_kv_heads, 8);
+  EXPECT_EQ(mistral.max_position_embeddings, 131072);
+  EXPECT_EQ(mistral.sliding_window, 4096);
+}
+
+TEST(HfConfig, DerivesHeads) {
+  EXPECT_EQ(read_llama(R"("num_attention_heads": 16)").num_kv_heads, 16);
+  EXPECT_EQ(read_llama(R"("num_attention_heads": 16)").head_dim, 256);
+  EXPECT_EQ(read_llama(R"("head_dim": null)").head_dim, 128);
+  EXPECT_EQ(read_llama(R"("head_dim": 80)").head_dim, 80);
+  EXPECT_EQ(read_mistral(R"(, "num_key_value_heads": null)").num_kv_heads, 32);
+}
+
+TEST(HfConfig, TellsAnAbsentWindowFromNone) {
+  EXPECT_EQ(read_mistral("").sliding_window, 4096);
+  EXPECT_EQ(read_mistral(R"(, "sliding_window": null)").sliding_window, 0);
+  EXPECT_EQ(read_mistral(R"(, "sliding_window": 1024)").sliding_window, 1024);
+  EXPECT_EQ(read_llama(R"("sliding_window": null)").sliding_window, 0);
+}
+
+TEST(HfConfig, AppliesUniformLayerTypes) {
+  const std::string full = R"(, "num_hidden_layers": 2,
+                              "layer_types": ["full_attention", "full_attention"])";
+  const std::string sliding = R"(, "num_hidden_layers": 2,
+                                 "layer_types": ["sliding_attention", "sliding_attention"])";
+  EXPECT_EQ(read_mistral(full).sliding_window, 0);
+  EXPECT_EQ(read_mistral(sliding).sliding_window, 4096);
+  EXPECT_EQ(read_llama(full.substr(2)).sliding_window, 0);
+}
+
+// transformers 4 with either name of the kind, and transformers 5 flat and per layer type.
+TEST(HfConfig, ReadsEverySpellingOfRope) {
+  const std::string factors = R"("factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                 "original_max_position_embeddings": 8192)";
+  for (const std::string& keys :
+       {R"("rope_theta": 500.0, "rope_scaling": {"rope_type": "llama3", )" + factors + "}",
+        R"("rope_theta": 500.0, "rope_scaling": {"type": "llama3", )" + factors + "}",
+        R"("rope_theta": 500.0, "rope_scaling": {"type": "llama3", "rope_type": "llama3", )" +
+            factors + "}",
+        R"("rope_parameters": {"rope_theta": 500.0, "rope_type": "llama3", )" + factors + "}",
+        R"("rope_theta": 500.0, "rope_parameters": {"rope_type": "llama3", )" + factors + "}",
+        R"("rope_parameters": {"full_attention": {"rope_theta": 500.0, "rope_type": "llama3", )" +
+            factors + "}}"}) {
+    const ModelConfig config = read_llama(keys);
+    EXPECT_EQ(config.rope_theta, 500.0) << keys;
+    EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::kLlama3) << keys;
+    EXPECT_EQ(config.rope_scaling.factor, 8.0) << keys;
+    EXPECT_EQ(config.rope_scaling.low_freq_factor, 1.0) << keys;
+    EXPECT_EQ(config.rope_scaling.high_freq_factor, 4.0) << keys;
+    EXPECT_EQ(config.rope_scaling.original_max_position_embeddings, 8192) << keys;
+  }
+}
+
+TEST(HfConfig, ReadsTheSimpleKindsOfRope) {
+  for (const char* const keys :
+       {R"("rope_scaling": null)", R"("rope_scaling": {"rope_type": "default"})",
+        R"("rope_parameters": {"rope_type": "default"})", R"("rope_parameters": {})"}) {
+    EXPECT_EQ(read_llama(keys).rope_scaling.kind, RopeScaling::Kind::kNone) << keys;
+    EXPECT_EQ(read_llama(keys).rope_theta, 10000.0) << keys;
+  }
+  const ModelConfig linear = read_llama(R"("rope_scaling": {"type": "linear", "factor": 4})");
+  EXPECT_EQ(linear.rope_scaling.kind, RopeScaling::Kind::kLinear);
+  EXPECT_EQ(linear.rope_scaling.factor, 4.0);
+}
+
+TEST(HfConfig, SelectsRopeByLayerType) {
+  const ModelConfig config = read_mistral(R"(, "rope_parameters": {
+      "full_attention": {"rope_theta": 1000.0}, "sliding_attention": {"rope_theta": 2000.0}})");
+  EXPECT_EQ(config.rope_theta, 2000.0);
+}
+
+TEST(HfConfig, KnowsBothNamesOfTheDtype) {
+  EXPECT_EQ(read_llama(R"("dtype": "float16")").dtype, DType::kFloat16);
+  EXPECT_EQ(read_llama(R"("torch_dtype": "float32")").dtype, DType::kFloat32);
+  EXPECT_EQ(read_llama(R"("torch_dtype": "float8")").dtype, std::nullopt);
+}
+
+TEST(HfConfig, IgnoresWhatHasNoInfluence) {
+  read_llama(R"("id2label": {"0": "a"}, "temperature": 0.6, "_name_or_path": "x", "top_p": 2,
+                "auto_map": {"AutoModel": "m.M"}, "quantization_config": null,
+                "rope_interleaved": false, "pad_token_id": -1, "partial_rotary_factor": 1.0)");
+}
+
+TEST(HfConfig, WarnsOfUnknownKeysWhenAllowed) {
+  const JsonObject json = JsonObject::parse(
+      R"({"model_type": "llama", "attn_temperature_tuning": 4, "no_rope_layers": []})", "c.json");
+  std::vector<std::string> warnings;
+  read_hf_config(json, true, warnings);
+  EXPECT_THAT(warnings, ElementsAre("c.json: not understood, results may be wrong: "
+                                    "attn_temperature_tuning, no_rope_layers"));
+}
+
+}  // namespace
+}  // namespace tessera

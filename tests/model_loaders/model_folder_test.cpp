@@ -1,0 +1,73 @@
+#include "model_loaders/model_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/model_loaders/model_files.h"
+#include "tests/model_loaders/temporary_folder.h"
+#include "tests/model_loaders/thrown_error.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ThrownError read_error(const TemporaryFolder& folder) {
+  return thrown_error([&] { read_model_folder(folder.path(), false); });
+}
+
+TEST(ModelFolder, ReadsEveryFile) {
+  const TemporaryFolder folder;
+  folder.write("config.json", kTinyConfigJson);
+  folder.write("generation_config.json", R"({"eos_token_id": [2, 3]})");
+  folder.write("tokenizer_config.json", R"({"bos_token": "<s>"})");
+  folder.write("tokenizer.model", "");
+  const ModelFolder model = read_model_folder(folder.path(), false);
+  EXPECT_EQ(model.path, folder.path());
+  EXPECT_EQ(model.config.hidden_size, 8);
+  EXPECT_EQ(model.config.head_dim, 4);
+  EXPECT_THAT(model.generation.eos_token_ids, ElementsAre(2, 3));
+  EXPECT_EQ(model.tokenizer.bos_token, "<s>");
+  EXPECT_EQ(model.tokenizer_model_path, folder.path("tokenizer.model"));
+  EXPECT_THAT(model.warnings, IsEmpty());
+}
+
+TEST(ModelFolder, NeedsAConfig) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(read_error(folder).message,
+            folder.path() + ": is not a Hugging Face model folder: it has no config.json");
+}
+
+TEST(ModelFolder, NeedsATokenizer) {
+  const TemporaryFolder folder;
+  folder.write("config.json", kTinyConfigJson);
+  EXPECT_THAT(read_error(folder).message,
+              HasSubstr("has no tokenizer: neither tokenizer.model nor tokenizer.json"));
+  folder.write("tokenizer.json", "{}");
+  EXPECT_THAT(read_error(folder).message, HasSubstr("has tokenizer.json only"));
+}
+
+TEST(ModelFolder, NamesTheFileAtFault) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("config.json", R"({"model_type": "llama", )");
+  EXPECT_EQ(read_error(folder).message, path + ": invalid JSON at byte 24");
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("../../blobs/abc", path);
+  EXPECT_EQ(read_error(folder).message, path + ": broken symlink to '../../blobs/abc'");
+}
+
+TEST(ModelFolder, PassesWarningsOn) {
+  const TemporaryFolder folder;
+  folder.write("config.json", R"({"model_type": "llama", "qk_norm": true})");
+  folder.write("tokenizer.model", "");
+  EXPECT_THAT(read_error(folder).message,
+              HasSubstr("not understood, results may be wrong: qk_norm"));
+  EXPECT_THAT(read_model_folder(folder.path(), true).warnings, ElementsAre(HasSubstr("qk_norm")));
+}
+
+}  // namespace
+}  // namespace tessera

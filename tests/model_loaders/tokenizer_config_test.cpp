@@ -1,0 +1,113 @@
+#include "model_loaders/tokenizer_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model_loaders/temporary_folder.h"
+#include "tests/model_loaders/thrown_error.h"
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TokenizerConfig read_main(const std::string& text) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer_config.json", text);
+  return read_tokenizer_config(folder.path());
+}
+
+std::string message(const std::string& text) {
+  return thrown_error([&] { read_main(text); }).message;
+}
+
+TEST(TokenizerConfig, IsEmptyInAnEmptyFolder) {
+  const TemporaryFolder folder;
+  const TokenizerConfig config = read_tokenizer_config(folder.path());
+  EXPECT_EQ(config.bos_token, std::nullopt);
+  EXPECT_EQ(config.chat_template, std::nullopt);
+  EXPECT_THAT(config.added_tokens, IsEmpty());
+}
+
+TEST(TokenizerConfig, ReadsEveryField) {
+  const TokenizerConfig config = read_main(R"({
+      "bos_token": "<s>", "eos_token": {"__type": "AddedToken", "content": "</s>"},
+      "unk_token": null, "add_bos_token": true, "add_eos_token": false, "legacy": false,
+      "add_prefix_space": null, "chat_template": "{{ bos_token }}",
+      "model_max_length": 1000000000000000019884624838656,
+      "added_tokens_decoder": {
+        "32000": {"content": "<|end|>", "lstrip": false, "normalized": false, "rstrip": true,
+                  "single_word": false, "special": true},
+        "2": {"content": "</s>", "lstrip": true, "special": true},
+        "10": {"content": "x"}}})");
+  EXPECT_EQ(config.bos_token, "<s>");
+  EXPECT_EQ(config.eos_token, "</s>");
+  EXPECT_EQ(config.unk_token, std::nullopt);
+  EXPECT_EQ(config.add_bos_token, true);
+  EXPECT_EQ(config.add_eos_token, false);
+  EXPECT_EQ(config.legacy, false);
+  EXPECT_EQ(config.add_prefix_space, std::nullopt);
+  EXPECT_EQ(config.chat_template, "{{ bos_token }}");
+  ASSERT_EQ(config.added_tokens.size(), 3u);
+  EXPECT_EQ(config.added_tokens[0].id, 2);
+  EXPECT_TRUE(config.added_tokens[0].lstrip);
+  EXPECT_EQ(config.added_tokens[1].id, 10);
+  EXPECT_EQ(config.added_tokens[1].content, "x");
+  EXPECT_FALSE(config.added_tokens[1].special);
+  EXPECT_EQ(config.added_tokens[2].id, 32000);
+  EXPECT_TRUE(config.added_tokens[2].rstrip);
+  EXPECT_TRUE(config.added_tokens[2].special);
+}
+
+TEST(TokenizerConfig, TakesTheDefaultOfNamedTemplates) {
+  EXPECT_EQ(read_main(R"({"chat_template": [{"name": "tool_use", "template": "t"},
+                                            {"name": "default", "template": "d"}]})")
+                .chat_template,
+            "d");
+  EXPECT_EQ(read_main(R"({"chat_template": [{"name": "rag", "template": "r"}]})").chat_template,
+            std::nullopt);
+}
+
+TEST(TokenizerConfig, PrefersTheTemplateFile) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer_config.json", R"({"chat_template": "old"})");
+  folder.write("chat_template.jinja", "new");
+  EXPECT_EQ(read_tokenizer_config(folder.path()).chat_template, "new");
+}
+
+TEST(TokenizerConfig, FallsBackToTheOlderFiles) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer_config.json", R"({"bos_token": "<s>"})");
+  folder.write("special_tokens_map.json",
+               R"({"bos_token": "<other>", "eos_token": {"content": "</s>"}})");
+  folder.write("added_tokens.json", R"({"<|im_start|>": 32001, "</s>": 2})");
+  const TokenizerConfig config = read_tokenizer_config(folder.path());
+  EXPECT_EQ(config.bos_token, "<s>");
+  EXPECT_EQ(config.eos_token, "</s>");
+  ASSERT_EQ(config.added_tokens.size(), 2u);
+  EXPECT_TRUE(config.added_tokens[0].special);
+  EXPECT_EQ(config.added_tokens[1].content, "<|im_start|>");
+  EXPECT_FALSE(config.added_tokens[1].special);
+}
+
+TEST(TokenizerConfig, RefusesMalformedFields) {
+  EXPECT_THAT(message(R"({"bos_token": 1})"), HasSubstr("bos_token must be a string, got 1"));
+  EXPECT_THAT(message(R"({"bos_token": {}})"), HasSubstr("bos_token.content is missing"));
+  EXPECT_THAT(message(R"({"legacy": "no"})"), HasSubstr("legacy must be true or false"));
+  EXPECT_THAT(message(R"({"chat_template": 1})"), HasSubstr("chat_template must be"));
+  EXPECT_THAT(message(R"({"chat_template": ["x"]})"), HasSubstr("chat_template must be"));
+  for (const char* const id : {"-1", "x", "1x", "", "99999999999", "2147483648", " 1"}) {
+    EXPECT_THAT(message(concat(R"({"added_tokens_decoder": {")", id, R"(": {"content": "x"}}})")),
+                HasSubstr("is not a token id"))
+        << id;
+  }
+  EXPECT_THAT(message(R"({"added_tokens_decoder": {"1": null}})"),
+              HasSubstr("added_tokens_decoder.1 must be an object"));
+  EXPECT_THAT(
+      message(R"({"added_tokens_decoder": {"1": {"content": "a"}, "01": {"content": "b"}}})"),
+      HasSubstr("two added tokens have the id 1"));
+}
+
+}  // namespace
+}  // namespace tessera

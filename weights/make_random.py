@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Writes a model folder of random weights in the shape of a well-known model, for benchmarks.
+
+  python3 weights/make_random.py --shape llama-3.1-8b OUT_DIR
+  python3 weights/make_random.py --shape llama-3.2-1b --layers 4 OUT_DIR      only the first layers
+
+The text such a model writes is noise; its speed and its memory are those of the real one. The
+tokenizer is the demo model's, so prompts use low ids only. Needs nothing but numpy.
+"""
+
+import argparse
+import json
+import os
+import shutil
+
+import numpy
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHARD_BYTES = 5_000_000_000
+POOL_VALUES = 128 * 1024 * 1024
+
+
+def llama3_scaling(factor):
+    return {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192}
+
+
+LLAMA3 = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 128256, "max_position_embeddings": 131072,
+          "rope_theta": 500000.0, "rms_norm_eps": 1e-5, "hidden_act": "silu", "attention_bias": False, "mlp_bias": False,
+          "head_dim": 128, "tie_word_embeddings": False}
+SHAPES = {
+    "llama-3.2-1b": {**LLAMA3, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
+                     "num_key_value_heads": 8, "head_dim": 64, "tie_word_embeddings": True, "rope_scaling": llama3_scaling(32.0)},
+    "llama-3.1-8b": {**LLAMA3, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+                     "num_key_value_heads": 8, "rope_scaling": llama3_scaling(8.0)},
+    "llama-3.3-70b": {**LLAMA3, "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64,
+                      "num_key_value_heads": 8, "rope_scaling": llama3_scaling(8.0)},
+    "mistral-7b": {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "vocab_size": 32768, "max_position_embeddings": 32768,
+                   "rope_theta": 1000000.0, "rms_norm_eps": 1e-5, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,
+                   "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+                   "sliding_window": None, "tie_word_embeddings": False},
+}
+
+
+def tensor_shapes(config):
+    """Yields (name, shape) in the order of the model."""
+    hidden, intermediate, head_dim = config["hidden_size"], config["intermediate_size"], config["head_dim"]
+    q_size, kv_size = config["num_attention_heads"] * head_dim, config["num_key_value_heads"] * head_dim
+    yield "model.embed_tokens.weight", (config["vocab_size"], hidden)
+    for layer in range(config["num_hidden_layers"]):
+        prefix = f"model.layers.{layer}."
+        yield prefix + "input_layernorm.weight", (hidden,)
+        yield prefix + "self_attn.q_proj.weight", (q_size, hidden)
+        yield prefix + "self_attn.k_proj.weight", (kv_size, hidden)
+        yield prefix + "self_attn.v_proj.weight", (kv_size, hidden)
+        yield prefix + "self_attn.o_proj.weight", (hidden, q_size)
+        yield prefix + "post_attention_layernorm.weight", (hidden,)
+        yield prefix + "mlp.gate_proj.weight", (intermediate, hidden)
+        yield prefix + "mlp.up_proj.weight", (intermediate, hidden)
+        yield prefix + "mlp.down_proj.weight", (hidden, intermediate)
+    yield "model.norm.weight", (hidden,)
+    if not config["tie_word_embeddings"]:
+        yield "lm_head.weight", (config["vocab_size"], hidden)
+
+
+def to_bfloat16(values):
+    """float32 values rounded to the nearest bf16, as raw 16-bit patterns."""
+    bits = values.view(numpy.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(numpy.uint16)
+
+
+def random_pool(seed, count):
+    """Normal(0, 0.02) values in bf16, drawn in pieces to keep memory small."""
+    generator, pool = numpy.random.default_rng(seed), numpy.empty(count, numpy.uint16)
+    for start in range(0, count, 1 << 22):
+        size = min(1 << 22, count - start)
+        pool[start:start + size] = to_bfloat16(generator.standard_normal(size, numpy.float32) * numpy.float32(0.02))
+    return pool
+
+
+def write_values(file, pool, start, count):
+    """`count` values of the pool from `start` on, beginning again at its end as often as needed."""
+    while count:
+        size = min(count, len(pool) - start)
+        file.write(pool[start:start + size].data)
+        start, count = 0, count - size
+
+
+def plan_shards(config):
+    shards, size = [[]], 0
+    for name, shape in tensor_shapes(config):
+        bytes_needed = 2 * int(numpy.prod(shape, dtype=numpy.int64))
+        if shards[-1] and size + bytes_needed > SHARD_BYTES:
+            shards.append([])
+            size = 0
+        shards[-1].append((name, shape, bytes_needed))
+        size += bytes_needed
+    return shards
+
+
+def write_shard(path, tensors, pool, generator):
+    header, offset = {"__metadata__": {"format": "pt"}}, 0
+    for name, shape, size in tensors:
+        header[name] = {"dtype": "BF16", "shape": list(shape), "data_offsets": [offset, offset + size]}
+        offset += size
+    encoded = json.dumps(header, separators=(",", ":")).encode()
+    # The values start at a multiple of 64 bytes, so a memory map of the file is aligned.
+    encoded += b" " * (-(8 + len(encoded)) % 64)
+    with open(path, "wb") as file:
+        file.write(len(encoded).to_bytes(8, "little") + encoded)
+        for name, shape, size in tensors:
+            if len(shape) == 1:
+                file.write(to_bfloat16(numpy.ones(shape, numpy.float32)).data)
+            else:
+                # Drawing billions of normal numbers would take minutes. One pool serves all tensors,
+                # each from its own random start, so no two matrices are equal and none is zero:
+                # zeros would make the arithmetic of a GPU cooler and faster than it really is.
+                write_values(file, pool, int(generator.integers(len(pool))), size // 2)
+
+
+def write_json(path, value):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=2)
+        file.write("\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shape", required=True, choices=sorted(SHAPES))
+    parser.add_argument("--layers", type=int, help="number of layers (default: all of the shape)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("output", metavar="OUT_DIR")
+    arguments = parser.parse_args()
+    if arguments.layers is not None and arguments.layers < 1:
+        parser.error("--layers must be at least 1")
+
+    config = dict(SHAPES[arguments.shape])
+    if arguments.layers:
+        config["num_hidden_layers"] = arguments.layers
+    demo = os.path.join(HERE, "demo")
+    with open(os.path.join(demo, "generation_config.json"), encoding="utf-8") as file:
+        end_ids = json.load(file)["eos_token_id"]
+    config.update({"torch_dtype": "bfloat16", "bos_token_id": 1, "eos_token_id": end_ids, "use_cache": True, "initializer_range": 0.02})
+
+    os.makedirs(arguments.output, exist_ok=True)
+    for name in ("tokenizer.model", "tokenizer_config.json"):
+        shutil.copyfile(os.path.join(demo, name), os.path.join(arguments.output, name))
+    write_json(os.path.join(arguments.output, "config.json"), config)
+    write_json(os.path.join(arguments.output, "generation_config.json"), {"bos_token_id": 1, "eos_token_id": end_ids, "do_sample": False})
+
+    shards = plan_shards(config)
+    total = sum(size for shard in shards for _, _, size in shard)
+    pool = random_pool(arguments.seed, min(POOL_VALUES, total // 2))
+    generator, weight_map = numpy.random.default_rng(arguments.seed + 1), {}
+    for number, tensors in enumerate(shards, 1):
+        name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+        write_shard(os.path.join(arguments.output, name), tensors, pool, generator)
+        weight_map.update({tensor: name for tensor, _, _ in tensors})
+    write_json(os.path.join(arguments.output, "model.safetensors.index.json"), {"metadata": {"total_size": total}, "weight_map": weight_map})
+    print(f"{arguments.output}: {total / 2e9:.2f} billion parameters, {total / 1e9:.2f} GB in {len(shards)} shards")
+
+
+if __name__ == "__main__":
+    main()
