@@ -73,27 +73,34 @@ std::string measurement_text(const Measurement& measurement) {
   return concat(fixed(measurement.median, 1), " ±", fixed(measurement.spread * 50, 1), "%");
 }
 
-std::string table(const std::vector<BenchResult>& results, double read_bandwidth) {
+struct BenchReport {
+  std::vector<BenchResult> results;
+  int64_t repetitions = 0;
+  uint64_t peak_resident_bytes = 0;
+  double read_bandwidth = 0.0;  // bytes per second
+};
+
+std::string table(const BenchReport& report) {
   std::string text = row({"batch", "prompt", "decode", "prefill tok/s", "decode tok/s", "read/step",
                           "GB/s", "of memory"});
-  for (const BenchResult& result : results) {
+  for (const BenchResult& result : report.results) {
     const BenchCase& bench_case = result.bench_case;
     text += row({std::to_string(bench_case.batch_size), std::to_string(bench_case.prompt_length),
                  std::to_string(bench_case.decode_length),
                  measurement_text(result.prefill_tokens_per_second),
                  measurement_text(result.decode_tokens_per_second),
                  human_bytes(result.bytes_per_step), fixed(result.bytes_per_second / 1e9, 1),
-                 fixed(100 * result.bytes_per_second / read_bandwidth, 1) + "%"});
+                 fixed(100 * result.bytes_per_second / report.read_bandwidth, 1) + "%"});
   }
   return text;
 }
 
-std::string header(const Engine& engine, double read_bandwidth) {
+std::string header(const Engine& engine, const BenchReport& report) {
   return concat("model        ", engine.folder().path, "\ndevice       ",
-                engine.device_description(), ", reads ", fixed(read_bandwidth / 1e9, 1),
+                engine.device_description(), ", reads ", fixed(report.read_bandwidth / 1e9, 1),
                 " GB/s\nload         ", fixed(engine.load_timings().total_seconds, 2),
                 " s\nmemory       ", human_bytes(engine.allocated_bytes()), ", process at most ",
-                human_bytes(peak_resident_bytes()), "\nweights      ",
+                human_bytes(report.peak_resident_bytes), "\nweights      ",
                 human_bytes(engine.weight_bytes_per_token()), " read a step\n\n");
 }
 
@@ -101,15 +108,15 @@ Json measurement_json(const Measurement& measurement) {
   return {{"median", measurement.median}, {"spread", measurement.spread}};
 }
 
-Json report_json(const Engine& engine, const EngineOptions& options, int64_t repetitions,
-                 const std::vector<BenchResult>& results, double read_bandwidth) {
-  Json report = engine_json(engine, options);
-  report["weight_bytes_per_token"] = engine.weight_bytes_per_token();
-  report["read_bytes_per_second"] = read_bandwidth;
-  report["repetitions"] = repetitions;
-  report["results"] = Json::array();
-  for (const BenchResult& result : results) {
-    report["results"].push_back(
+Json report_json(const Engine& engine, const EngineOptions& options, const BenchReport& report) {
+  Json object = engine_json(engine, options);
+  object["peak_resident_bytes"] = report.peak_resident_bytes;
+  object["weight_bytes_per_token"] = engine.weight_bytes_per_token();
+  object["read_bytes_per_second"] = report.read_bandwidth;
+  object["repetitions"] = report.repetitions;
+  object["results"] = Json::array();
+  for (const BenchResult& result : report.results) {
+    object["results"].push_back(
         {{"batch_size", result.bench_case.batch_size},
          {"prompt_length", result.bench_case.prompt_length},
          {"decode_length", result.bench_case.decode_length},
@@ -117,9 +124,9 @@ Json report_json(const Engine& engine, const EngineOptions& options, int64_t rep
          {"decode_tokens_per_second", measurement_json(result.decode_tokens_per_second)},
          {"bytes_per_step", result.bytes_per_step},
          {"bytes_per_second", result.bytes_per_second},
-         {"share_of_read_bandwidth", result.bytes_per_second / read_bandwidth}});
+         {"share_of_read_bandwidth", result.bytes_per_second / report.read_bandwidth}});
   }
-  return report;
+  return object;
 }
 
 int run_bench(BenchOptions& options, const Console& console) {
@@ -129,18 +136,19 @@ int run_bench(BenchOptions& options, const Console& console) {
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   const std::vector<BenchCase> cases = bench_cases(options, engine->context_size(), console);
   require_sound_logits(*engine);
-  const double read_bandwidth = engine->measure_read_bandwidth();
 
-  std::vector<BenchResult> results;
+  BenchReport report;
+  report.repetitions = options.repetitions;
   for (const BenchCase& bench_case : cases) {
     console.say(concat("timing batch ", bench_case.batch_size, ", prompt ",
                        bench_case.prompt_length, ", decode ", bench_case.decode_length));
-    results.push_back(run_bench_case(*engine, bench_case, options.repetitions));
+    report.results.push_back(run_bench_case(*engine, bench_case, options.repetitions));
   }
-  if (options.json_path != "-") {
-    print(header(*engine, read_bandwidth) + table(results, read_bandwidth));
-  }
-  json.write(report_json(*engine, options.engine, options.repetitions, results, read_bandwidth));
+  // Before the bandwidth is measured, which allocates more than the model may need.
+  report.peak_resident_bytes = peak_resident_bytes();
+  report.read_bandwidth = engine->measure_read_bandwidth();
+  if (options.json_path != "-") print(header(*engine, report) + table(report));
+  json.write(report_json(*engine, options.engine, report));
   return kExitOk;
 }
 

@@ -9,6 +9,7 @@
 #include "apps/common_options.h"
 #include "apps/exit_codes.h"
 #include "apps/line_editor.h"
+#include "apps/output.h"
 #include "apps/signals.h"
 
 namespace tessera {
@@ -16,12 +17,13 @@ namespace {
 
 constexpr std::string_view kFence = "\"\"\"";
 
-// Reads on after a line that begins with """ until one ends with it.
+// Reads on after a line that begins with """ until one ends with it, or the input ends.
 LineEditor::Line read_fenced(LineEditor& editor, LineEditor::Line line) {
   line.text.erase(0, kFence.size());
   while (!line.text.ends_with(kFence)) {
     LineEditor::Line next = editor.read("... ");
-    if (next.status != LineEditor::Status::kLine) return next;
+    if (next.status == LineEditor::Status::kInterrupted) return next;
+    if (next.status == LineEditor::Status::kEndOfInput) return line;
     line.text += '\n' + next.text;
   }
   line.text.resize(line.text.size() - kFence.size());
@@ -78,6 +80,8 @@ int converse(ChatSession& session, LineEditor& editor) {
     }
     try {
       outcome = take_turn(session, turn);
+    } catch (const OutputError&) {
+      throw;
     } catch (const Error& error) {
       console.report(error);
       any_turn_failed = true;

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "apps/terminal.h"
-#include "engine/engine.h"
 
 namespace tessera {
 
@@ -27,7 +26,13 @@ void write_all(int descriptor, std::string_view data, const std::string& name) {
   }
 }
 
-void print(std::string_view text) { write_all(STDOUT_FILENO, text, "standard output"); }
+void print(std::string_view text) {
+  try {
+    write_all(STDOUT_FILENO, text, "standard output");
+  } catch (const Error& error) {
+    throw OutputError(error.what(), error.hint(), error.where());
+  }
+}
 
 void print_generated(std::string_view text) {
   static const bool shown_to_a_person = is_terminal(STDOUT_FILENO);

@@ -46,7 +46,8 @@ struct QueryTile {
   // Of `row` and the block's head in a tensor [num_tokens, num_heads, head_dim].
   template <int kHeadDim>
   __device__ int64_t element_offset(const AttentionArguments& arguments, int row) const {
-    return (static_cast<int64_t>(first_token + row) * arguments.num_heads + blockIdx.x) * kHeadDim;
+    const uint32_t head_row = (first_token + row) * arguments.num_heads + blockIdx.x;
+    return static_cast<int64_t>(head_row) * kHeadDim;
   }
 };
 
@@ -57,6 +58,7 @@ __device__ void store_output(
   using Rows = SwizzledRows<Element, kHeadDim>;
   const int warp_row = warp_index() * kWarpQueries;
   const int lane = reread_lane_index();
+  __syncwarp();  // every lane has read its query rows
 #pragma unroll
   for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
@@ -109,7 +111,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   // The first group of tokens that the first row sees; keys before it may have lost their page.
   const int first_key =
       max(0, tile.first_position + 1 - arguments.window) / kGroupTokens * kGroupTokens;
-  const int keys_end = min(tile.context_length, tile.first_position + kTileQueries);
+  const int keys_end = tile.first_position + tile.num_rows;
   const PagedRows<Element, kHeadDim> context{
       arguments, tile.sequence, static_cast<int>(blockIdx.x) / arguments.group, keys_end};
   const auto copy_tile = [&](int stage, int key, int32_t page) {

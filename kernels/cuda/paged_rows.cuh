@@ -21,8 +21,8 @@ struct PagedRows {
   // of the copy: the copy cannot start before the entry has arrived.
   __device__ int32_t page_of(int token) const {
     if (token >= end) return 0;
-    return arguments.block_tables[static_cast<int64_t>(sequence) * arguments.max_pages +
-                                  arguments.page_size.divide(token)];
+    const uint32_t row = sequence * arguments.max_pages;
+    return arguments.block_tables[row + arguments.page_size.divide(token)];
   }
 
   // One warp starts copying the group of tokens that begins at `token` to rows [row, row + 16).

@@ -37,7 +37,7 @@ struct SwizzledRows {
       const int index = step * kWarpSize + lane;
       const int offset = index / kChunks;
       copy_async_16(chunk(row + offset, index % kChunks),
-                    source + offset * stride + index % kChunks * kChunkElements,
+                    source + offset * (stride - kHeadDim) + index * kChunkElements,
                     offset < num_valid);
     }
   }

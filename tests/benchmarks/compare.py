@@ -29,7 +29,7 @@ def main():
     arguments = parser.parse_args()
 
     ours = run_json([arguments.tessera, "bench", "-m", arguments.model, "--prompt-lengths",
-                     arguments.prefill, "--repetitions", arguments.repetitions, "--ctx-size",
+                     "512," + arguments.prefill, "--repetitions", arguments.repetitions, "--ctx-size",
                      arguments.ctx_size, "--json", "-"])
     peer_script = str(pathlib.Path(__file__).with_name("transformers_peer.py"))
     peer = run_json([sys.executable, peer_script, arguments.model, "--prefill", arguments.prefill,

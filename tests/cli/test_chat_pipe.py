@@ -42,6 +42,15 @@ class Pipe(Case):
         self.assertEqual(len((self.folder / "fenced").read_text().splitlines()), 1)
         self.assertEqual((self.folder / "none").read_text(), "")
 
+    def test_multi_line_without_an_end(self):
+        self.chat('"""one\ntwo', "--stats-json", "stats")
+        self.assertEqual(len((self.folder / "stats").read_text().splitlines()), 1)
+
+    def test_full_disk_ends_the_chat(self):
+        with open("/dev/full", "wb") as full:
+            result = self.check("chat", *self.model, "-n", "2", stdin="a\nb\n", stdout=full, code=1)
+        self.assert_one_error(result, "No space left")
+
     def test_unknown_command(self):
         result = self.chat("/frob\n", code=3)
         self.assert_one_error(result, "/frob")

@@ -48,7 +48,7 @@ TEST_F(ArgumentsTest, Shapes) {
       [&] {
         backend_->linear_add(tensor({3, 5}), tensor({2, 8}), tensor({5, 8}));
       },
-      "linear_add: out has shape [3, 5], expected [2, 5]");
+      "linear_add: residual has shape [3, 5], expected [2, 5]");
   expect_error(
       [&] {
         backend_->silu_mul(tensor({2, 8}), tensor({2, 8}));
