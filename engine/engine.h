@@ -2,7 +2,8 @@
 //
 //   auto engine = Engine::load({.model = "weights/demo"});
 //   auto sequence = engine->create_sequence();
-//   auto prompt = engine->encode_chat({{Role::kUser, "Who are you?"}});
+//   const Message question{Role::kUser, "Who are you?"};
+//   auto prompt = engine->encode_chat({&question, 1});
 //   engine->generate(*sequence, prompt, engine->default_sampling(),
 //                    {.on_text = [](std::string_view text) { std::cout << text; }});
 //

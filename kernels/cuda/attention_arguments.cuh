@@ -38,6 +38,8 @@ inline AttentionArguments make_attention_arguments(const Tensor& out,
   const AttentionBatch& batch = params.batch;
   CHECK(pages.page_size() % kGroupTokens == 0, "attention: page_size is ", pages.page_size(),
         ", CUDA needs a multiple of ", kGroupTokens);
+  CHECK(batch.max_context_length * pages.page_size() < int64_t{1} << 32, "attention: context of ",
+        batch.max_context_length, " tokens is too long for pages of ", pages.page_size());
   return {
       .out = out.data,
       .query = params.query.data,

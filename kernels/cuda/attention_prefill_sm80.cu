@@ -30,7 +30,6 @@ struct QueryTile {
   int first_token;  // of the step, row 0
   int num_rows;
   int first_position;  // in the context, row 0
-  int context_length;
 
   __device__ explicit QueryTile(const AttentionArguments& arguments) {
     sequence = arguments.num_decodes + static_cast<int>(blockIdx.y);
@@ -39,8 +38,7 @@ struct QueryTile {
     const int first_row = static_cast<int>(gridDim.z - 1 - blockIdx.z) * kTileQueries;
     first_token = begin + first_row;
     num_rows = min(kTileQueries, query_length - first_row);
-    context_length = arguments.context_lengths[sequence];
-    first_position = context_length - query_length + first_row;
+    first_position = arguments.context_lengths[sequence] - query_length + first_row;
   }
 
   // Of `row` and the block's head in a tensor [num_tokens, num_heads, head_dim].
@@ -142,7 +140,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     const bool all_visible = key + kTileKeys <= warp_position + 1 &&
                              key >= warp_position + kWarpQueries - arguments.window;
     if (!all_visible) {
-      attention.template mask<8>(warp_position + reread_lane_index() / 4 + 1 - key, arguments.window);
+      attention.template mask<8>(warp_position + reread_lane_index() / 4 + 1 - key,
+                                 arguments.window);
     }
     attention.update_softmax(arguments.scale_log2);
     attention.multiply_values(value_rows(stage), 0);

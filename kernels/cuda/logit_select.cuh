@@ -9,10 +9,11 @@ namespace tessera {
 
 inline constexpr int kSampleThreads = 1024;
 
-// Calls visit(index, logit) for this thread's logits. Several loads are in flight at a time.
+// Calls visit(index, logit) for this thread's logits, in order of index. Several loads are in
+// flight at a time.
 template <typename Visit>
 __device__ void for_each_logit(const float* logits, int count, Visit visit) {
-  constexpr int kLoadsInFlight = 16;
+  constexpr int kLoadsInFlight = 8;
   for (int begin = threadIdx.x; begin < count; begin += kSampleThreads * kLoadsInFlight) {
     float values[kLoadsInFlight];
 #pragma unroll

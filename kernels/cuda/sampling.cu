@@ -28,14 +28,19 @@ struct Largest {
 
 __device__ Largest find_largest(const float* logits, int count) {
   bool finite = true;
-  uint64_t best = 0;  // key in the high half, complement of the id in the low half
+  float largest = -INFINITY;
+  int token = 0;
   for_each_logit(logits, count, [&](int index, float logit) {
     finite = finite && isfinite(logit);
-    const uint64_t candidate =
-        static_cast<uint64_t>(ordered_key(logit)) << 32 | static_cast<uint32_t>(~index);
-    best = max(best, candidate);
+    if (logit > largest) {
+      largest = logit;
+      token = index;
+    }
   });
-  best = block_reduce(best, [](uint64_t a, uint64_t b) { return max(a, b); });
+  // The larger logit wins, then the larger complement of the id.
+  const uint64_t candidate =
+      static_cast<uint64_t>(ordered_key(largest)) << 32 | static_cast<uint32_t>(~token);
+  const uint64_t best = block_reduce(candidate, [](uint64_t a, uint64_t b) { return max(a, b); });
   return {.all_finite = __syncthreads_and(finite) != 0,
           .token = static_cast<int>(~static_cast<uint32_t>(best)),
           .logit = from_ordered_key(static_cast<uint32_t>(best >> 32))};
