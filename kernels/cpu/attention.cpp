@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "kernels/cpu/attention_tile.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
@@ -32,7 +31,7 @@ class AttentionStep {
  public:
   AttentionStep(const Tensor& out, const AttentionParams& params);
 
-  void run(int num_threads);
+  void run(ThreadPool& pool);
 
  private:
   int64_t query_begin(int64_t sequence) const { return query_starts_[sequence]; }
@@ -65,6 +64,14 @@ class AttentionStep {
   float* accumulated(const WorkItem& item, int64_t row) const {
     if (num_parts(item.sequence) == 1) return out_ + offset(item, row);
     return partial(item.sequence, item.part, item.kv_head * group_ + row);
+  }
+
+  // In nanoseconds.
+  double cost(const WorkItem& item) const {
+    constexpr double kPerScore = 1;  // its exponential and what a tile costs
+    const auto scores =
+        static_cast<double>((item.row_end - item.row_begin) * (item.key_end - item.key_begin));
+    return scores * (static_cast<double>(2 * head_dim_) * kNanosecondsPerMultiplyAdd + kPerScore);
   }
 
   std::vector<WorkItem> plan() const;
@@ -103,10 +110,12 @@ AttentionStep::AttentionStep(const Tensor& out, const AttentionParams& params)
   workspace_ = params.workspace.as<float>();
 }
 
-void AttentionStep::run(int num_threads) {
+void AttentionStep::run(ThreadPool& pool) {
   const std::vector<WorkItem> items = plan();
-  parallel_for(static_cast<int64_t>(items.size()), num_threads,
-               [&](int64_t i) { compute(items[static_cast<size_t>(i)]); });
+  double nanoseconds = 0;
+  for (const WorkItem& item : items) nanoseconds += cost(item);
+  pool.for_each(std::ssize(items), nanoseconds / static_cast<double>(items.size()),
+                [&](int64_t i) { compute(items[static_cast<size_t>(i)]); });
   for (int64_t sequence = 0; sequence < params_.batch.num_sequences; ++sequence) {
     if (num_parts(sequence) == 1) continue;
     for (int64_t head = 0; head < num_heads_; ++head) merge_parts(sequence, head);
@@ -193,8 +202,8 @@ void AttentionStep::merge_parts(int64_t sequence, int64_t head) const {
 
 }  // namespace
 
-void attention(const Tensor& out, const AttentionParams& params, int num_threads) {
-  AttentionStep(out, params).run(num_threads);
+void attention(const Tensor& out, const AttentionParams& params, ThreadPool& pool) {
+  AttentionStep(out, params).run(pool);
 }
 
 size_t attention_workspace_bytes(const BackendLimits& limits) {

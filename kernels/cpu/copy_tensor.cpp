@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "kernels/cpu/element_types.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
@@ -23,10 +22,11 @@ void convert(const Tensor& destination, const Tensor& source, int64_t begin, int
 
 }  // namespace
 
-void copy_tensor(const Tensor& destination, const Tensor& source, int num_threads) {
-  constexpr int64_t kChunkElements = 1 << 18;
+void copy_tensor(const Tensor& destination, const Tensor& source, ThreadPool& pool) {
+  constexpr int64_t kChunkElements = 1 << 14;
+  constexpr double kChunkNanoseconds = kChunkElements * 8 * kNanosecondsPerByte;
   const int64_t num_elements = source.num_elements();
-  parallel_for(ceil_divide(num_elements, kChunkElements), num_threads, [&](int64_t chunk) {
+  pool.for_each(ceil_divide(num_elements, kChunkElements), kChunkNanoseconds, [&](int64_t chunk) {
     const int64_t begin = chunk * kChunkElements;
     const int64_t end = std::min(begin + kChunkElements, num_elements);
     if (destination.dtype != source.dtype) return convert(destination, source, begin, end);

@@ -1,11 +1,12 @@
 // Copies between host tensors.
 #pragma once
 
+#include "kernels/cpu/thread_pool.h"
 #include "kernels/tensor/tensor.h"
 
 namespace tessera {
 
 // destination = source, of equal shape, rounded to nearest even when the dtypes differ.
-void copy_tensor(const Tensor& destination, const Tensor& source, int num_threads);
+void copy_tensor(const Tensor& destination, const Tensor& source, ThreadPool& pool);
 
 }  // namespace tessera

@@ -10,6 +10,7 @@
 #include "kernels/cpu/rope_store_kv.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/cpu/silu_mul.h"
+#include "kernels/cpu/thread_pool.h"
 
 namespace tessera {
 namespace {
@@ -17,12 +18,12 @@ namespace {
 // Every operation has finished when its call returns.
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(int num_threads) : num_threads_(num_threads), scratch_(num_threads) {}
+  explicit CpuBackend(int num_threads) : pool_(num_threads), scratch_(num_threads) {}
 
   DeviceType device() const override { return DeviceType::kCpu; }
   std::string description() const override {
-    return concat("CPU, ", num_threads_, num_threads_ == 1 ? " thread, " : " threads, ",
-                  vector_instruction_set());
+    return concat("CPU, ", pool_.num_threads(),
+                  pool_.num_threads() == 1 ? " thread, " : " threads, ", vector_instruction_set());
   }
   DType activation_dtype() const override { return DType::kFloat32; }
   // Decoding is bound by reading weights: widening them in memory would only make them larger.
@@ -36,50 +37,49 @@ class CpuBackend final : public Backend {
   size_t attention_workspace_bytes(const BackendLimits& limits) const override {
     return tessera::attention_workspace_bytes(limits);
   }
-  double measure_read_bandwidth() override { return measure_host_read_bandwidth(num_threads_); }
+  double measure_read_bandwidth() override { return measure_host_read_bandwidth(pool_); }
 
  private:
   void upload_impl(const Tensor& destination, const Tensor& source) override {
-    copy_tensor(destination, source, num_threads_);
+    copy_tensor(destination, source, pool_);
   }
   void download_impl(const Tensor& destination, const Tensor& source) override {
-    copy_tensor(destination, source, num_threads_);
+    copy_tensor(destination, source, pool_);
   }
   void embed_impl(const Tensor& out, const Tensor& table, const Tensor& token_ids) override {
-    tessera::gather_rows(out, table, token_ids, num_threads_);
+    tessera::gather_rows(out, table, token_ids, pool_);
   }
   void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                      float epsilon) override {
-    tessera::rms_norm(out, x, weight, epsilon, num_threads_);
+    tessera::rms_norm(out, x, weight, epsilon, pool_);
   }
   void linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                    bool accumulate) override {
-    tessera::linear(out, x, weight, accumulate, scratch_, num_threads_);
+    tessera::linear(out, x, weight, accumulate, scratch_, pool_);
   }
   void rope_store_kv_impl(const Tensor& query, const KvPages& pages, const Tensor& qkv,
                           const Tensor& positions, const Tensor& kv_slots,
                           const Tensor& inverse_frequencies) override {
-    tessera::rope_store_kv(query, pages, qkv, positions, kv_slots, inverse_frequencies,
-                           num_threads_);
+    tessera::rope_store_kv(query, pages, qkv, positions, kv_slots, inverse_frequencies, pool_);
   }
   void attention_impl(const Tensor& out, const AttentionParams& params) override {
-    tessera::attention(out, params, num_threads_);
+    tessera::attention(out, params, pool_);
   }
   void silu_mul_impl(const Tensor& out, const Tensor& gate_up) override {
-    tessera::silu_mul(out, gate_up, num_threads_);
+    tessera::silu_mul(out, gate_up, pool_);
   }
   void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) override {
-    tessera::gather_rows(out, x, rows, num_threads_);
+    tessera::gather_rows(out, x, rows, pool_);
   }
   void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) override {
-    tessera::penalize(logits, penalties, num_threads_);
+    tessera::penalize(logits, penalties, pool_);
   }
   void sample_impl(const Tensor& tokens, const Tensor& logits,
                    const SamplingBatch& sampling) override {
-    tessera::sample(tokens, logits, sampling, scratch_, num_threads_);
+    tessera::sample(tokens, logits, sampling, scratch_, pool_);
   }
 
-  int num_threads_;
+  ThreadPool pool_;
   ThreadScratch scratch_;
 };
 

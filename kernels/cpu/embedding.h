@@ -1,6 +1,7 @@
 // Rows picked by index: token embeddings, and the rows whose logits are wanted.
 #pragma once
 
+#include "kernels/cpu/thread_pool.h"
 #include "kernels/tensor/tensor.h"
 
 namespace tessera {
@@ -8,6 +9,6 @@ namespace tessera {
 // out[i] = table[rows[i]], widened to float32
 //   out float32 [num_rows, hidden_size], table of any float type [any, hidden_size],
 //   rows int32 [num_rows]
-void gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows, int num_threads);
+void gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows, ThreadPool& pool);
 
 }  // namespace tessera

@@ -3,11 +3,11 @@
 namespace tessera {
 
 void linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-            ThreadScratch& scratch, int num_threads) {
+            ThreadScratch& scratch, ThreadPool& pool) {
   if (x.dim(0) <= kMaxStreamedTokens) {
-    stream_linear(out, x, weight, accumulate, num_threads);
+    stream_linear(out, x, weight, accumulate, pool);
   } else {
-    panel_linear(out, x, weight, accumulate, scratch, num_threads);
+    panel_linear(out, x, weight, accumulate, scratch, pool);
   }
 }
 

@@ -2,6 +2,7 @@
 // weights are streamed once; for many, arithmetic is, and oneDNN does it.
 #pragma once
 
+#include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/thread_scratch.h"
 #include "kernels/tensor/tensor.h"
 
@@ -15,15 +16,16 @@ inline constexpr int64_t kMaxStreamedTokens = 16;
 //   out float32 [num_tokens, out_features], x float32 [num_tokens, in_features],
 //   weight of any float type [out_features, in_features]
 void linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-            ThreadScratch& scratch, int num_threads);
+            ThreadScratch& scratch, ThreadPool& pool);
 
 // Reads every weight from memory once. A token's results are the same bit by bit whichever tokens
 // it is computed with, and on any number of threads.
 void stream_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                   int num_threads);
+                   ThreadPool& pool);
 
-// Widens some rows of weights at a time to float32 and multiplies them by oneDNN.
+// Widens some rows of weights at a time to float32 and multiplies them by oneDNN, which runs within
+// each thread of the pool. Results are the same bit by bit on any number of threads.
 void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                  ThreadScratch& scratch, int num_threads);
+                  ThreadScratch& scratch, ThreadPool& pool);
 
 }  // namespace tessera

@@ -1,20 +1,22 @@
 #include <dnnl.h>
+#include <omp.h>
 
 #include <algorithm>
 
 #include "kernels/cpu/element_types.h"
 #include "kernels/cpu/linear.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectors.h"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 namespace {
 
-// Output features that a thread computes at a time: enough to repay oneDNN's packing of x, few
-// enough that the widened weights stay in the cache and that every thread has some.
-constexpr int64_t kMinPanelRows = 64;
-constexpr int64_t kMaxPanelRows = 256;
+// Output features that are computed at a time: oneDNN reaches half the speed below 128, and with
+// more the widened weights leave the cache.
+constexpr int64_t kPanelRows = 128;
+// Tokens that are computed at a time, at most: enough to repay the widening, few enough that many
+// threads have work.
+constexpr int64_t kMaxPanelTokens = 512;
 
 template <typename Weight>
 VECTOR_FUNCTION void widen(const Weight* weight, float* widened, int64_t count) {
@@ -27,31 +29,49 @@ VECTOR_FUNCTION void widen(const Weight* weight, float* widened, int64_t count) 
   for (; i < count; ++i) widened[i] = to_float(weight[i]);
 }
 
+// While it lives, oneDNN works on the calling thread alone: it is asked by every thread of the
+// pool.
+class SingleThreadedLibrary {
+ public:
+  SingleThreadedLibrary() : max_threads_before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~SingleThreadedLibrary() { omp_set_num_threads(max_threads_before_); }
+  SingleThreadedLibrary(const SingleThreadedLibrary&) = delete;
+  SingleThreadedLibrary& operator=(const SingleThreadedLibrary&) = delete;
+
+ private:
+  int max_threads_before_;  // OpenMP keeps this number for every thread by itself
+};
+
 }  // namespace
 
 void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                  ThreadScratch& scratch, int num_threads) {
+                  ThreadScratch& scratch, ThreadPool& pool) {
   const int64_t num_tokens = x.dim(0);
   const int64_t in_features = x.dim(1);
   const int64_t out_features = weight.dim(0);
-  const int64_t panel_rows =
-      std::clamp(ceil_divide<int64_t>(out_features, num_threads), kMinPanelRows, kMaxPanelRows);
-  const SerialLibraries serial;  // every thread computes panels by itself
+  const int64_t num_panels = ceil_divide(out_features, kPanelRows);
+  const int64_t num_blocks = ceil_divide(num_tokens, kMaxPanelTokens);
+  const int64_t block_tokens = ceil_divide(num_tokens, num_blocks);
+  const double nanoseconds =
+      static_cast<double>(kPanelRows * block_tokens * in_features) * kNanosecondsPerMultiplyAdd;
   with_float_type(weight.dtype, [&]<typename Weight>() {
-    parallel_for(ceil_divide(out_features, panel_rows), num_threads, [&](int64_t panel) {
-      const int64_t row = panel * panel_rows;
-      const int64_t num_rows = std::min(panel_rows, out_features - row);
+    pool.for_each(num_panels * num_blocks, nanoseconds, [&](int64_t i, int thread) {
+      const int64_t row = i % num_panels * kPanelRows;
+      const int64_t num_rows = std::min(kPanelRows, out_features - row);
+      const int64_t token = i / num_panels * block_tokens;
       const Weight* stored = weight.as<Weight>() + row * in_features;
       const float* widened = nullptr;
       if constexpr (std::is_same_v<Weight, float>) {
         widened = stored;
       } else {
-        float* copy = scratch.get<float>(num_rows * in_features);
+        float* copy = scratch.get<float>(thread, num_rows * in_features);
         widen(stored, copy, num_rows * in_features);
         widened = copy;
       }
-      dnnl_sgemm('N', 'T', num_tokens, num_rows, in_features, 1.0f, x.as<float>(), in_features,
-                 widened, in_features, accumulate ? 1.0f : 0.0f, out.as<float>() + row,
+      const SingleThreadedLibrary single_threaded;
+      dnnl_sgemm('N', 'T', std::min(block_tokens, num_tokens - token), num_rows, in_features, 1.0f,
+                 x.as<float>() + token * in_features, in_features, widened, in_features,
+                 accumulate ? 1.0f : 0.0f, out.as<float>() + token * out_features + row,
                  out_features);
     });
   });

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "kernels/cpu/host_memory.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectors.h"
 
 namespace tessera {
@@ -37,7 +36,7 @@ VECTOR_FUNCTION uint32_t sum_words(const std::byte* chunk) {
 
 }  // namespace
 
-double measure_host_read_bandwidth(int num_threads) {
+double measure_host_read_bandwidth(ThreadPool& pool) {
   const Buffer buffer = allocate_host_memory(kBufferBytes, "the bandwidth measurement");
   auto* const data = static_cast<std::byte*>(buffer.data());
   std::memset(data, 1, kBufferBytes);  // untouched pages would all be one page of zeros
@@ -46,8 +45,8 @@ double measure_host_read_bandwidth(int num_threads) {
   std::array<double, kPasses> rates{};
   for (double& rate : rates) {
     const auto start = std::chrono::steady_clock::now();
-    parallel_for(kBufferBytes / kChunkBytes, num_threads,
-                 [&](int64_t chunk) { total += sum_words(data + chunk * kChunkBytes); });
+    pool.for_each(kBufferBytes / kChunkBytes, kChunkBytes * kNanosecondsPerByte,
+                  [&](int64_t chunk) { total += sum_words(data + chunk * kChunkBytes); });
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     rate = static_cast<double>(kBufferBytes) / elapsed.count();
   }

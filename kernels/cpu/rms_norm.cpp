@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectors.h"
 
 namespace tessera {
@@ -18,9 +17,10 @@ VECTOR_FUNCTION void normalize_row(float* out, const float* x, const float* weig
 }  // namespace
 
 void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
-              int num_threads) {
+              ThreadPool& pool) {
   const int64_t hidden_size = x.dim(1);
-  parallel_for(x.dim(0), num_threads, [&](int64_t token) {
+  const double row_nanoseconds = static_cast<double>(hidden_size * 12) * kNanosecondsPerByte;
+  pool.for_each(x.dim(0), row_nanoseconds, [&](int64_t token) {
     const int64_t row = token * hidden_size;
     normalize_row(out.as<float>() + row, x.as<float>() + row, weight.as<float>(), hidden_size,
                   epsilon);

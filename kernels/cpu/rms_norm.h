@@ -1,6 +1,7 @@
 // Root-mean-square normalisation (Zhang & Sennrich 2019).
 #pragma once
 
+#include "kernels/cpu/thread_pool.h"
 #include "kernels/tensor/tensor.h"
 
 namespace tessera {
@@ -8,6 +9,6 @@ namespace tessera {
 // out = x / sqrt(mean(x^2) + epsilon) * weight, every row by itself
 //   out, x float32 [num_tokens, hidden_size]; weight float32 [hidden_size]
 void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
-              int num_threads);
+              ThreadPool& pool);
 
 }  // namespace tessera

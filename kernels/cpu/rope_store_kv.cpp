@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cpu/parallel.h"
-
 namespace tessera {
 namespace {
 
@@ -32,12 +30,15 @@ struct Rotation {
 
 void rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
                    const Tensor& positions, const Tensor& kv_slots,
-                   const Tensor& inverse_frequencies, int num_threads) {
+                   const Tensor& inverse_frequencies, ThreadPool& pool) {
   const int64_t num_heads = query.dim(1);
   const int64_t num_kv_heads = pages.num_kv_heads();
   const int64_t page_size = pages.page_size();
   const int64_t head_dim = pages.head_dim();
-  parallel_for(query.dim(0), num_threads, [&](int64_t token) {
+  constexpr double kRotationNanoseconds = 30;  // a sine and a cosine in double precision
+  const double token_nanoseconds = static_cast<double>(head_dim / 2) * kRotationNanoseconds +
+                                   static_cast<double>(qkv.dim(1) * 8) * kNanosecondsPerByte;
+  pool.for_each(query.dim(0), token_nanoseconds, [&](int64_t token) {
     const int64_t slot = kv_slots.as<int32_t>()[token];
     const auto row_in_pages = [&](const Tensor& tensor, int64_t kv_head) {
       const int64_t row =

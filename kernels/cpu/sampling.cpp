@@ -5,8 +5,6 @@
 #include <cmath>
 #include <span>
 
-#include "kernels/cpu/parallel.h"
-
 namespace tessera {
 namespace {
 
@@ -107,23 +105,27 @@ int32_t draw(std::span<const uint64_t> weights, uint64_t threshold, uint64_t ran
   }
 }
 
-int32_t sample_one(std::span<const float> logits, const Settings& settings,
+int32_t sample_one(std::span<const float> logits, const Settings& settings, int thread,
                    ThreadScratch& scratch) {
   if (!std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); })) {
     return kNonFiniteLogits;
   }
   const auto largest = std::ranges::max_element(logits);
   if (settings.temperature == 0.0f) return static_cast<int32_t>(largest - logits.begin());
-  const std::span<uint64_t> weights(scratch.get<uint64_t>(std::ssize(logits)), logits.size());
+  const std::span<uint64_t> weights(scratch.get<uint64_t>(thread, std::ssize(logits)),
+                                    logits.size());
   compute_weights(logits, *largest, settings.temperature, weights);
   return draw(weights, find_threshold(weights, settings), settings.random);
 }
 
 }  // namespace
 
-void penalize(const Tensor& logits, const PenaltyBatch& penalties, int num_threads) {
+void penalize(const Tensor& logits, const PenaltyBatch& penalties, ThreadPool& pool) {
   const int32_t* offsets = penalties.offsets.as<int32_t>();
-  parallel_for(logits.dim(0), num_threads, [&](int64_t sequence) {
+  constexpr double kTokenNanoseconds = 5;  // a read and a write anywhere in the row
+  const double row_nanoseconds = static_cast<double>(penalties.tokens.dim(0)) * kTokenNanoseconds /
+                                 static_cast<double>(logits.dim(0));
+  pool.for_each(logits.dim(0), row_nanoseconds, [&](int64_t sequence) {
     float* row = logits.as<float>() + sequence * logits.dim(1);
     const float repetition = penalties.repetition.as<float>()[sequence];
     const float frequency = penalties.frequency.as<float>()[sequence];
@@ -138,12 +140,14 @@ void penalize(const Tensor& logits, const PenaltyBatch& penalties, int num_threa
 }
 
 void sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling,
-            ThreadScratch& scratch, int num_threads) {
+            ThreadScratch& scratch, ThreadPool& pool) {
   const auto num_candidates = static_cast<size_t>(sampling.num_candidates);
-  parallel_for(tokens.dim(0), num_threads, [&](int64_t sequence) {
+  constexpr double kCandidateNanoseconds = 3;  // mostly the exponential in double precision
+  const double row_nanoseconds = static_cast<double>(num_candidates) * kCandidateNanoseconds;
+  pool.for_each(tokens.dim(0), row_nanoseconds, [&](int64_t sequence, int thread) {
     const float* row = logits.as<float>() + sequence * logits.dim(1);
     tokens.as<int32_t>()[sequence] =
-        sample_one({row, num_candidates}, settings_of(sampling, sequence), scratch);
+        sample_one({row, num_candidates}, settings_of(sampling, sequence), thread, scratch);
   });
 }
 

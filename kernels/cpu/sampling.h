@@ -1,14 +1,15 @@
 // Token penalties and the draw of the next token; kernels/sampling_params.h defines both.
 #pragma once
 
+#include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/thread_scratch.h"
 #include "kernels/sampling_params.h"
 
 namespace tessera {
 
-void penalize(const Tensor& logits, const PenaltyBatch& penalties, int num_threads);
+void penalize(const Tensor& logits, const PenaltyBatch& penalties, ThreadPool& pool);
 
 void sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling,
-            ThreadScratch& scratch, int num_threads);
+            ThreadScratch& scratch, ThreadPool& pool);
 
 }  // namespace tessera

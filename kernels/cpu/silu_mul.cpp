@@ -1,6 +1,5 @@
 #include "kernels/cpu/silu_mul.h"
 
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectors.h"
 
 namespace tessera {
@@ -33,9 +32,10 @@ VECTOR_FUNCTION void silu_mul_row(float* out, const float* gate, const float* up
 
 }  // namespace
 
-void silu_mul(const Tensor& out, const Tensor& gate_up, int num_threads) {
+void silu_mul(const Tensor& out, const Tensor& gate_up, ThreadPool& pool) {
   const int64_t intermediate_size = out.dim(1);
-  parallel_for(out.dim(0), num_threads, [&](int64_t token) {
+  const double row_nanoseconds = static_cast<double>(intermediate_size * 12) * kNanosecondsPerByte;
+  pool.for_each(out.dim(0), row_nanoseconds, [&](int64_t token) {
     const float* gate = gate_up.as<float>() + token * 2 * intermediate_size;
     silu_mul_row(out.as<float>() + token * intermediate_size, gate, gate + intermediate_size,
                  intermediate_size);

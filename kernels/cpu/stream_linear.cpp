@@ -2,16 +2,11 @@
 
 #include "kernels/cpu/element_types.h"
 #include "kernels/cpu/linear.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectors.h"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 namespace {
-
-// Rows that one thread takes at a time: some 100 KiB of weights, so that threads which other
-// processes slow down do not hold up the rest.
-constexpr int64_t kChunkRows = 32;
 
 template <typename Weight>
 struct LinearArguments {
@@ -71,18 +66,20 @@ void multiply_rows(const LinearArguments<Weight>& arguments, int64_t num_tokens,
 }  // namespace
 
 void stream_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                   int num_threads) {
+                   ThreadPool& pool) {
   constexpr int kRows = 4;
   const int64_t num_tokens = x.dim(0);
   const int64_t out_features = weight.dim(0);
   with_float_type(weight.dtype, [&]<typename Weight>() {
     const LinearArguments<Weight> arguments{out.as<float>(), x.as<float>(), weight.as<Weight>(),
                                             x.dim(1),        out_features,  accumulate};
-    parallel_for(ceil_divide(out_features, kChunkRows), num_threads, [&](int64_t chunk) {
-      int64_t row = chunk * kChunkRows;
-      const int64_t end = std::min(row + kChunkRows, out_features);
-      for (; row + kRows <= end; row += kRows) multiply_rows<kRows>(arguments, num_tokens, row);
-      for (; row < end; ++row) multiply_rows<1>(arguments, num_tokens, row);
+    const double nanoseconds =
+        static_cast<double>(kRows * x.dim(1)) *
+        (sizeof(Weight) * kNanosecondsPerByte + num_tokens * kNanosecondsPerMultiplyAdd);
+    pool.for_each(ceil_divide<int64_t>(out_features, kRows), nanoseconds, [&](int64_t group) {
+      int64_t row = group * kRows;
+      if (row + kRows <= out_features) return multiply_rows<kRows>(arguments, num_tokens, row);
+      for (; row < out_features; ++row) multiply_rows<1>(arguments, num_tokens, row);
     });
   });
 }

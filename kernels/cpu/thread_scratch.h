@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
-
-#include "kernels/cpu/parallel.h"
 
 namespace tessera {
 
@@ -14,10 +14,11 @@ class ThreadScratch {
  public:
   explicit ThreadScratch(int num_threads) : blocks_(static_cast<size_t>(num_threads)) {}
 
-  // `count` elements that are the calling thread's own until its next call. Not initialised.
+  // `count` elements that are the own of `thread`, as ThreadPool numbers it, until its next call.
+  // Not initialised.
   template <typename T>
-  T* get(int64_t count) {
-    Block& block = blocks_[static_cast<size_t>(thread_index())];
+  T* get(int thread, int64_t count) {
+    Block& block = blocks_[static_cast<size_t>(thread)];
     const size_t bytes = static_cast<size_t>(count) * sizeof(T);
     if (block.size_bytes < bytes) {
       block.data.reset(new (std::align_val_t{kAlignment}) std::byte[bytes]);

@@ -25,6 +25,13 @@ constexpr size_t kSharedBytes = (kTileHeads + 2 * kWarps * kStages * kGroupToken
 struct WarpSoftmax {
   float row_max[kWarps][kTileHeads];
   float row_sum[kWarps][kTileHeads];
+
+  __device__ float max_of_all(int row) const {
+    float result = row_max[0][row];
+#pragma unroll
+    for (int warp = 1; warp < kWarps; ++warp) result = fmaxf(result, row_max[warp][row]);
+    return result;
+  }
 };
 
 template <typename Element, int kHeadDim>
@@ -40,13 +47,9 @@ __device__ void stage_output(const DecodeAttention<Element, kHeadDim>& attention
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = half * 8 + lane / 4;
-    float max_of_all = -INFINITY;
-#pragma unroll
-    for (int warp = 0; warp < kWarps; ++warp) {
-      max_of_all = fmaxf(max_of_all, softmax.row_max[warp][row]);
-    }
     // A warp that had no tokens has a maximum of -inf and weighs 0.
-    const float weight = fast_exp2((attention.row_max[0][half] - max_of_all) * scale_log2);
+    const float weight =
+        fast_exp2((attention.row_max[0][half] - softmax.max_of_all(row)) * scale_log2);
 #pragma unroll
     for (int n = 0; n < DecodeAttention<Element, kHeadDim>::kOutputTiles; ++n) {
       const auto& values = attention.output[0][n];
@@ -56,24 +59,54 @@ __device__ void stage_output(const DecodeAttention<Element, kHeadDim>& attention
   }
 }
 
-struct MergedSum {
-  float sum;
-  float log_sum;  // log2 of the sum of 2^(scale_log2 * score)
+// The query heads a block computes and the split it reads.
+struct DecodeTile {
+  int sequence;
+  int split;
+  int kv_head;
+  int first_head;
+  int num_rows;
+
+  __device__ explicit DecodeTile(int group) : sequence(blockIdx.z), split(blockIdx.x) {
+    const int head_tiles = (group + kTileHeads - 1) / kTileHeads;
+    const int first_group_head = blockIdx.y % head_tiles * kTileHeads;
+    kv_head = blockIdx.y / head_tiles;
+    first_head = kv_head * group + first_group_head;
+    num_rows = min(kTileHeads, group - first_group_head);
+  }
 };
 
-__device__ MergedSum merge_sums(const WarpSoftmax& softmax, int row, float scale_log2) {
-  float max_of_all = -INFINITY;
+// Adds the warps' output rows in order and writes them: to `out` when there is one split, else as
+// the partial result of this one.
+template <typename Element, int kHeadDim>
+__device__ void store_merged(const DecodeTile& tile, const WarpSoftmax& softmax,
+                             const float* staging, const AttentionArguments& arguments,
+                             const DecodeSplits& splits, int64_t query_row) {
+  for (int index = threadIdx.x; index < tile.num_rows * kHeadDim; index += kThreads) {
+    const int row = index / kHeadDim;
+    const float row_max = softmax.max_of_all(row);
+    float sum = 0.0f;
+    float value = 0.0f;
 #pragma unroll
-  for (int warp = 0; warp < kWarps; ++warp) {
-    max_of_all = fmaxf(max_of_all, softmax.row_max[warp][row]);
+    for (int warp = 0; warp < kWarps; ++warp) {
+      sum += softmax.row_sum[warp][row] *
+             fast_exp2((softmax.row_max[warp][row] - row_max) * arguments.scale_log2);
+      value += staging[warp * kTileHeads * kHeadDim + index];
+    }
+    value /= sum;
+    if (splits.num_splits == 1) {
+      static_cast<Element*>(arguments.out)[query_row * kHeadDim + index] =
+          from_float<Element>(value);
+      continue;
+    }
+    const int column = index % kHeadDim;
+    const int64_t partial =
+        splits.row(tile.sequence, arguments.num_heads, tile.first_head + row, tile.split);
+    splits.output(partial, kHeadDim)[column] = value;
+    if (column == 0) {
+      splits.log_sum(partial, kHeadDim) = row_max * arguments.scale_log2 + log2f(sum);
+    }
   }
-  float sum = 0.0f;
-#pragma unroll
-  for (int warp = 0; warp < kWarps; ++warp) {
-    sum += softmax.row_sum[warp][row] *
-           fast_exp2((softmax.row_max[warp][row] - max_of_all) * scale_log2);
-  }
-  return {sum, max_of_all * scale_log2 + log2f(sum)};
 }
 
 template <typename Element, int kHeadDim>
@@ -87,31 +120,26 @@ __global__ void __launch_bounds__(kThreads, DecodeAttentionPlan::kBlocksPerMulti
   const Rows queries{reinterpret_cast<Element*>(shared_bytes)};
   Element* const rings = queries.data + kTileHeads * kHeadDim;
 
-  const int split = blockIdx.x;
-  const int head_tiles = (arguments.group + kTileHeads - 1) / kTileHeads;
-  const int kv_head = blockIdx.y / head_tiles;
-  const int first_group_head = blockIdx.y % head_tiles * kTileHeads;
-  const int first_head = kv_head * arguments.group + first_group_head;
-  const int num_rows = min(kTileHeads, arguments.group - first_group_head);
-  const int sequence = blockIdx.z;
-
+  const DecodeTile tile(arguments.group);
+  const int sequence = tile.sequence;
   const int context_length = arguments.context_lengths[sequence];
   const int visible_begin = DecodeSplits::visible_begin(arguments, context_length);
-  const int begin = splits.split_begin(visible_begin, split);
+  const int begin = splits.split_begin(visible_begin, tile.split);
   const int end = min(begin + splits.split_tokens, context_length);
   if (begin >= end) return;  // a shorter context than the longest
 
   const int64_t token = arguments.query_starts[sequence];
-  const int64_t query_row = token * arguments.num_heads + first_head;
+  const int64_t query_row = token * arguments.num_heads + tile.first_head;
   const int warp = warp_index();
   Element* const ring = rings + warp * kStages * 2 * kGroupElements;
   const auto key_rows = [&](int stage) { return Rows{ring + 2 * stage * kGroupElements}; };
   const auto value_rows = [&](int stage) { return Rows{ring + (2 * stage + 1) * kGroupElements}; };
-  const PagedRows<Element, kHeadDim> context{arguments, sequence, kv_head, end};
+  const PagedRows<Element, kHeadDim> context{arguments, sequence, tile.kv_head, end};
 
   if (warp == 0) {
     queries.template copy_rows_async<kTileHeads>(
-        0, static_cast<const Element*>(arguments.query) + query_row * kHeadDim, kHeadDim, num_rows);
+        0, static_cast<const Element*>(arguments.query) + query_row * kHeadDim, kHeadDim,
+        tile.num_rows);
   }
   // Group i of this warp begins at token first + i * step. The ring holds kStages - 1 groups ahead.
   const int first = begin + warp * kGroupTokens;
@@ -165,24 +193,7 @@ __global__ void __launch_bounds__(kThreads, DecodeAttentionPlan::kBlocksPerMulti
   stage_output<Element, kHeadDim>(attention, softmax, staging, arguments.scale_log2);
   __syncthreads();
 
-  for (int index = threadIdx.x; index < num_rows * kHeadDim; index += kThreads) {
-    const int row = index / kHeadDim;
-    const int column = index % kHeadDim;
-    float value = 0.0f;
-#pragma unroll
-    for (int from = 0; from < kWarps; ++from)
-      value += staging[from * kTileHeads * kHeadDim + index];
-    const MergedSum merged = merge_sums(softmax, row, arguments.scale_log2);
-    value /= merged.sum;
-    if (splits.num_splits == 1) {
-      static_cast<Element*>(arguments.out)[query_row * kHeadDim + index] =
-          from_float<Element>(value);
-    } else {
-      const int64_t partial = splits.row(sequence, arguments.num_heads, first_head + row, split);
-      splits.output(partial, kHeadDim)[column] = value;
-      if (column == 0) splits.log_sum(partial, kHeadDim) = merged.log_sum;
-    }
-  }
+  store_merged<Element, kHeadDim>(tile, softmax, staging, arguments, splits, query_row);
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ struct QueryTile {
   }
 };
 
+// Divides the warp's output by its sums and writes it, through `staging` for 16-byte stores.
 template <typename Element, int kHeadDim>
 __device__ void store_output(
     const WarpAttention<Element, kHeadDim, kRowTiles, kTileKeys>& attention,

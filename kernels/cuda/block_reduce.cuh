@@ -11,8 +11,7 @@ inline constexpr int kMaxWarps = 32;
 inline constexpr uint32_t kFullWarp = 0xffffffffu;
 
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x) % kWarpSize; }
-// The same, read anew at each call: what is computed from it is not kept in registers across a
-// loop.
+// The same, read anew at each call, so that nothing computed from it stays in registers for long.
 __device__ inline int reread_lane_index() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));

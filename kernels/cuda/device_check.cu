@@ -3,14 +3,13 @@
 #include "kernels/backend.h"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/device_check.h"
+#include "kernels/cuda/device_problems.h"
 
 namespace tessera {
 namespace {
 
 // Exists to be asked whether the binary has an image of it for a device.
 __global__ void probe_kernel() {}
-
-std::string format_version(int version) { return concat(version / 1000, '.', version % 1000 / 10); }
 
 // "sm_80, sm_90", from the list the compiler was given.
 std::string built_architectures() {
@@ -24,13 +23,9 @@ std::string built_architectures() {
 std::string describe_missing_gpu(cudaError_t code) {
   int driver_version = 0;
   CUDA_CHECK(cudaDriverGetVersion(&driver_version));
-  if (code == cudaErrorInsufficientDriver && driver_version == 0) return "no NVIDIA driver";
-  if (code == cudaErrorInsufficientDriver) {
-    // A driver runs every minor version of its major version.
-    return concat("driver supports CUDA ", format_version(driver_version), ", need ",
-                  CUDART_VERSION / 1000, ".0");
+  if (code == cudaSuccess || code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver) {
+    return missing_gpu_problem(code == cudaErrorInsufficientDriver, driver_version, CUDART_VERSION);
   }
-  if (code == cudaSuccess || code == cudaErrorNoDevice) return "no visible GPU";
   return concat(cudaGetErrorString(code), " (", cudaGetErrorName(code), ")");
 }
 
@@ -51,8 +46,7 @@ CudaStatus cuda_status() {
 void select_device(int index) {
   const CudaStatus status = cuda_status();
   CHECK(status.num_devices > 0, "CUDA cannot be used: ", status.problem);
-  CHECK(index >= 0 && index < status.num_devices, "there is no GPU ", index, "; valid are 0 to ",
-        status.num_devices - 1);
+  CHECK(index >= 0 && index < status.num_devices, gpu_index_problem(index, status.num_devices));
   CUDA_CHECK(cudaSetDevice(index));
   cudaFuncAttributes attributes;
   const cudaError_t code = cudaFuncGetAttributes(&attributes, probe_kernel);
@@ -60,8 +54,8 @@ void select_device(int index) {
     cudaGetLastError();
     cudaDeviceProp properties;
     CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
-    throw Error(concat("GPU '", properties.name, "' sm_", properties.major, properties.minor,
-                       " not supported; built for ", built_architectures()));
+    throw Error(gpu_architecture_problem(properties.name, properties.major, properties.minor,
+                                         built_architectures()));
   }
   CUDA_CHECK(code);
 }

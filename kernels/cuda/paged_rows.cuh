@@ -17,8 +17,8 @@ struct PagedRows {
   int kv_head;
   int end;  // tokens from this one on are not read
 
-  // The page of `token`, or any number when its group is not read. Ask one tile ahead
-  // of the copy: the copy cannot start before the entry has arrived.
+  // The page of `token`, or any number when its group is not read. Ask one tile ahead of the copy,
+  // which cannot start before the entry has arrived.
   __device__ int32_t page_of(int token) const {
     if (token >= end) return 0;
     const uint32_t row = sequence * arguments.max_pages;

@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{4} << 30;
+constexpr size_t kMaxBytes = size_t{12} << 30;
 constexpr int kPasses = 9;
 constexpr int kFillThreads = 256;
 constexpr int kLoadThreads = 512;

@@ -36,6 +36,7 @@ struct SwizzledRows {
     for (int step = 0; step < kRows * kChunks / kWarpSize; ++step) {
       const int index = step * kWarpSize + lane;
       const int offset = index / kChunks;
+      // `index` counts chunks of adjacent rows; rows that lie apart add the gaps between them.
       copy_async_16(chunk(row + offset, index % kChunks),
                     source + offset * (stride - kHeadDim) + index * kChunkElements,
                     offset < num_valid);

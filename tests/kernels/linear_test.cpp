@@ -121,19 +121,24 @@ TEST(CpuLinearTest, TakesAnyNumberOfInFeatures) {
   }
 }
 
+// Sizes that are worth sharing: weights streamed, and panels of one and of two blocks of tokens.
 TEST(CpuLinearTest, ResultDoesNotDependOnThreads) {
+  constexpr int64_t kIn = 256;
+  constexpr int64_t kOut = 4099;
   const auto one = make_cpu_backend(1);
   const auto three = make_cpu_backend(3);
-  RandomValues random(5);
-  const auto x = random.normal(3 * 512);
-  const auto weight = random.normal(131 * 512);
-  const auto run = [&](Backend& backend) {
-    const DeviceTensor out = poisoned(backend, DType::kFloat32, {3, 131});
-    backend.linear(out, to_device(backend, x, DType::kFloat32, {3, 512}),
-                   to_device(backend, weight, DType::kBFloat16, {131, 512}));
-    return bytes_of(backend, out);
-  };
-  EXPECT_EQ(run(*one), run(*three));
+  for (const int64_t num_tokens : {3, 33, 513}) {
+    RandomValues random(5);
+    const auto x = random.normal(num_tokens * kIn);
+    const auto weight = random.normal(kOut * kIn);
+    const auto run = [&](Backend& backend) {
+      const DeviceTensor out = poisoned(backend, DType::kFloat32, {num_tokens, kOut});
+      backend.linear(out, to_device(backend, x, DType::kFloat32, {num_tokens, kIn}),
+                     to_device(backend, weight, DType::kBFloat16, {kOut, kIn}));
+      return bytes_of(backend, out);
+    };
+    EXPECT_EQ(run(*one), run(*three)) << num_tokens << " tokens";
+  }
 }
 
 }  // namespace

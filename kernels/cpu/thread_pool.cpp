@@ -1,0 +1,128 @@
+#include "kernels/cpu/thread_pool.h"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "kernels/tensor/check.h"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+namespace {
+
+// Shorter loops are over before a sleeping worker runs. With a higher limit a small model's
+// products would stay on one thread, though its workers spin between them.
+constexpr double kMinSharedNanoseconds = 15e3;
+constexpr double kMinChunkNanoseconds = 4e3;
+// More even out threads of unequal speed; fewer keep many threads from meeting at the counter.
+constexpr int64_t kChunksPerThread = 32;
+
+// The loops of a step follow each other faster than the system wakes threads.
+constexpr std::chrono::microseconds kSpinTime{50};
+
+constexpr uint32_t kStop = ~uint32_t{0};
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Returns when `value` is not `old` any more: at once, after spinning or after sleeping.
+void wait_while(const std::atomic<uint32_t>& value, uint32_t old) {
+  const auto deadline = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (value.load(std::memory_order_acquire) != old) return;
+      pause_briefly();
+    }
+  } while (std::chrono::steady_clock::now() < deadline);
+  value.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int num_threads) : num_threads_(num_threads) {
+  CHECK(num_threads >= 1, "a thread pool cannot have ", num_threads, " threads");
+  try {
+    for (int thread = 1; thread < num_threads; ++thread) {
+      workers_.emplace_back([this, thread] { work(thread); });
+    }
+  } catch (const std::system_error& error) {
+    stop();
+    throw Error(concat("cannot start ", num_threads, " threads: ", error.what()));
+  }
+}
+
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
+  unclaimed_.store(kStop, std::memory_order_release);
+  unclaimed_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+int64_t ThreadPool::items_of_chunk(int64_t count, double item_nanoseconds) const {
+  const double total = static_cast<double>(count) * item_nanoseconds;
+  if (num_threads_ == 1 || count <= 1 || total < kMinSharedNanoseconds) return count;
+  const double items =
+      std::min(kMinChunkNanoseconds / item_nanoseconds, static_cast<double>(count));
+  return std::max({ceil_divide(count, kChunksPerThread * num_threads_), static_cast<int64_t>(items),
+                   int64_t{1}});
+}
+
+void ThreadPool::share(int64_t count, int64_t chunk_items, const RunItems& run_items) {
+  run_items_ = &run_items;
+  count_ = count;
+  chunk_items_ = chunk_items;
+  num_chunks_ = static_cast<uint32_t>(ceil_divide(count, chunk_items));
+  unfinished_.store(num_chunks_, std::memory_order_relaxed);
+  unclaimed_.store(num_chunks_, std::memory_order_release);
+  const uint32_t helpers = num_chunks_ - 1;
+  if (helpers >= workers_.size()) {
+    unclaimed_.notify_all();
+  } else {
+    for (uint32_t i = 0; i < helpers; ++i) unclaimed_.notify_one();
+  }
+
+  run_chunks(0);
+  while (const uint32_t unfinished = unfinished_.load(std::memory_order_acquire)) {
+    wait_while(unfinished_, unfinished);
+  }
+  if (has_failed_.exchange(false)) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void ThreadPool::work(int thread) {
+  while (true) {
+    wait_while(unclaimed_, 0);
+    if (unclaimed_.load(std::memory_order_relaxed) == kStop) return;
+    run_chunks(thread);
+  }
+}
+
+// A claim needs no more than the counter: whoever takes it from n to n - 1 has chunk
+// num_chunks_ - n of the loop that runs now, whichever loop it was when n was read.
+void ThreadPool::run_chunks(int thread) {
+  uint32_t unclaimed = unclaimed_.load(std::memory_order_relaxed);
+  while (unclaimed != 0 && unclaimed != kStop) {
+    if (unclaimed_.compare_exchange_weak(unclaimed, unclaimed - 1, std::memory_order_acquire,
+                                         std::memory_order_relaxed)) {
+      run_chunk(num_chunks_ - unclaimed, thread);
+      unclaimed = unclaimed_.load(std::memory_order_relaxed);
+    }
+  }
+}
+
+void ThreadPool::run_chunk(int64_t chunk, int thread) {
+  const int64_t begin = chunk * chunk_items_;
+  try {
+    (*run_items_)(begin, std::min(begin + chunk_items_, count_), thread);
+  } catch (...) {
+    if (!has_failed_.exchange(true)) failure_ = std::current_exception();
+  }
+  const bool is_last = unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (is_last && thread != 0) unfinished_.notify_one();
+}
+
+}  // namespace tessera

@@ -1,0 +1,82 @@
+// The threads that share the loops of the CPU backend.
+//
+// A loop is cut into chunks that every thread, the calling one first, claims from a counter. So the
+// caller never waits for a worker that is asleep or that another process keeps from running, only
+// for chunks already begun: a busy machine makes loops slower, but does not stop them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace tessera {
+
+// About what a thread needs. Estimates of a loop's cost are sums of these, and a factor of two
+// matters little.
+inline constexpr double kNanosecondsPerByte = 0.04;         // read or written in order
+inline constexpr double kNanosecondsPerMultiplyAdd = 0.02;  // in float32 vectors
+
+class ThreadPool {
+ public:
+  // The thread that calls for_each, and num_threads - 1 workers. Throws Error when the system does
+  // not give that many.
+  explicit ThreadPool(int num_threads);
+  // Joins the workers. No loop may be running.
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int num_threads() const { return num_threads_; }
+
+  // body(i) or body(i, thread) for every i in [0, count), each once, in any order and on any
+  // thread, `thread` in [0, num_threads): results must not depend on either. Returns when all are
+  // done, or throws one of the exceptions that bodies threw. `item_nanoseconds` is about what one
+  // body takes; a loop too short to repay waking a worker runs on the calling thread alone. Called
+  // by one thread at a time, and not by a body.
+  template <typename Body>
+  void for_each(int64_t count, double item_nanoseconds, const Body& body) {
+    const auto run_items = [&body](int64_t begin, int64_t end, [[maybe_unused]] int thread) {
+      for (int64_t i = begin; i < end; ++i) {
+        if constexpr (std::is_invocable_v<const Body&, int64_t, int>) {
+          body(i, thread);
+        } else {
+          body(i);
+        }
+      }
+    };
+    const int64_t chunk_items = items_of_chunk(count, item_nanoseconds);
+    if (chunk_items >= count) return run_items(0, count, 0);
+    share(count, chunk_items, run_items);
+  }
+
+ private:
+  using RunItems = std::function<void(int64_t begin, int64_t end, int thread)>;
+
+  // `count` or more when the calling thread should do all.
+  int64_t items_of_chunk(int64_t count, double item_nanoseconds) const;
+  void share(int64_t count, int64_t chunk_items, const RunItems& run_items);
+  void work(int thread);
+  void run_chunks(int thread);
+  void run_chunk(int64_t chunk, int thread);
+  void stop();
+
+  const int num_threads_;
+  std::vector<std::thread> workers_;
+
+  // The loop that runs. Who has claimed a chunk may read it until that chunk is done; no one else.
+  const RunItems* run_items_ = nullptr;
+  int64_t count_ = 0;
+  int64_t chunk_items_ = 0;
+  uint32_t num_chunks_ = 0;
+  std::exception_ptr failure_;  // written by the thread that sets has_failed_
+  std::atomic<bool> has_failed_ = false;
+
+  alignas(64) std::atomic<uint32_t> unclaimed_ = 0;   // chunks; kStop ends the workers
+  alignas(64) std::atomic<uint32_t> unfinished_ = 0;  // chunks
+};
+
+}  // namespace tessera

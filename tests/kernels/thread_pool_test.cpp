@@ -1,0 +1,91 @@
+#include "kernels/cpu/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+constexpr double kLong = 1e6;   // nanoseconds: an item worth a thread
+constexpr double kShort = 1.0;  // an item of which thousands are not
+
+class ThreadPoolTest : public testing::TestWithParam<int> {
+ protected:
+  ThreadPool pool_{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 3, 16));
+
+TEST_P(ThreadPoolTest, RunsEveryItemOnce) {
+  for (const int64_t count : {0, 1, 2, 3, 31, 1000, 100000}) {
+    for (const double nanoseconds : {0.0, kShort, 100.0, kLong}) {
+      std::vector<int> runs(static_cast<size_t>(count));
+      pool_.for_each(count, nanoseconds, [&](int64_t i) { ++runs[static_cast<size_t>(i)]; });
+      EXPECT_EQ(runs, std::vector<int>(runs.size(), 1)) << count << " of " << nanoseconds << " ns";
+    }
+  }
+}
+
+// Workers that come late to one loop must not disturb the next.
+TEST_P(ThreadPoolTest, RunsLoopAfterLoop) {
+  std::vector<int64_t> sums(7);
+  for (int64_t loop = 0; loop < 20000; ++loop) {
+    const int64_t count = 2 + loop % 6;
+    pool_.for_each(count, kLong, [&](int64_t i) { sums[static_cast<size_t>(i)] += loop; });
+  }
+  EXPECT_EQ(sums[0], 20000 * 19999 / 2);
+  EXPECT_EQ(sums[1], sums[0]);
+}
+
+TEST_P(ThreadPoolTest, NumbersThreads) {
+  std::vector<int> threads(1000);
+  pool_.for_each(1000, kLong,
+                 [&](int64_t i, int thread) { threads[static_cast<size_t>(i)] = thread; });
+  for (const int thread : threads) {
+    EXPECT_GE(thread, 0);
+    EXPECT_LT(thread, GetParam());
+  }
+}
+
+TEST_P(ThreadPoolTest, DoesShortLoopsOnTheCallingThread) {
+  std::set<std::thread::id> ids;
+  pool_.for_each(1000, kShort, [&](int64_t) { ids.insert(std::this_thread::get_id()); });
+  EXPECT_EQ(ids, std::set{std::this_thread::get_id()});
+}
+
+TEST_P(ThreadPoolTest, PassesExceptionsOnAndGoesOnWorking) {
+  for (const double nanoseconds : {kShort, kLong}) {
+    EXPECT_THROW(pool_.for_each(100, nanoseconds,
+                                [](int64_t i) {
+                                  if (i % 10 == 3) throw std::runtime_error("an item failed");
+                                }),
+                 std::runtime_error);
+    int64_t last = 0;
+    pool_.for_each(1, nanoseconds, [&](int64_t i) { last = i + 1; });
+    EXPECT_EQ(last, 1);
+    std::atomic<int> runs = 0;
+    pool_.for_each(100, nanoseconds, [&](int64_t) { ++runs; });
+    EXPECT_EQ(runs, 100);
+  }
+}
+
+// Both items wait for each other, so both threads must have one.
+TEST(ThreadPool, SharesLongLoops) {
+  ThreadPool pool(2);
+  for (const auto pause : {std::chrono::milliseconds(0), std::chrono::milliseconds(20)}) {
+    std::this_thread::sleep_for(pause);  // long enough for the worker to sleep
+    std::atomic<int> begun = 0;
+    pool.for_each(2, kLong, [&](int64_t) {
+      ++begun;
+      while (begun < 2) std::this_thread::yield();
+    });
+    EXPECT_EQ(begun, 2);
+  }
+}
+
+}  // namespace
+}  // namespace tessera
