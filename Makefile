@@ -10,7 +10,8 @@
 MODEL ?= weights/demo
 BUILD := build
 JOBS ?= $(shell nproc)
-GPU_VISIBLE := $(shell nvidia-smi -L >/dev/null 2>&1 && echo ON || echo OFF)
+# Without a GPU there is nothing to gain from compiling for one.
+CUDA := $(shell nvidia-smi -L >/dev/null 2>&1 && echo AUTO || echo OFF)
 
 .PHONY: chat build test test-asan bench dist format clean
 
@@ -21,7 +22,7 @@ chat: build
 build:
 	@.ci/setup
 	@test -e $(BUILD)/build.ninja || \
-	  cmake --preset release -DTESSERA_TESTS=OFF -DTESSERA_CUDA=$(GPU_VISIBLE) >&2
+	  cmake --preset release -DTESSERA_TESTS=OFF -DTESSERA_CUDA=$(CUDA) >&2
 	@cmake --build $(BUILD) --target tessera -j $(JOBS) >&2
 
 test: test-asan
