@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/sha256.h"
+#include "tests/engine/error_of.h"
 #include "tests/engine/tokenizer_fixture.h"
 
 namespace tessera {
@@ -35,17 +36,6 @@ std::string rendered(std::string_view name, const std::vector<Message>& messages
     text += segment.content;
   }
   return text;
-}
-
-template <typename Action>
-Error thrown_by(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error("");
 }
 
 // Expected texts: Jinja2 on the models' templates, with the settings of Hugging Face.
@@ -105,11 +95,11 @@ TEST(ChatTemplate, RefusesWhatAFormatCannotExpress) {
   for (const std::string& name : ChatTemplate::names()) {
     EXPECT_THROW(rendered(name, {}), Error) << name;
   }
-  EXPECT_THAT(thrown_by([] { rendered("mistral-v1", with_system()); }).what(),
+  EXPECT_THAT(error_of([] { rendered("mistral-v1", with_system()); }).what(),
               HasSubstr("system message"));
   for (const char* const name : {"llama2", "mistral-v3", "mistral-nemo"}) {
     EXPECT_THAT(
-        thrown_by([&] {
+        error_of([&] {
           rendered(name, {{Role::kSystem, "S"}, {Role::kUser, "U"}, {Role::kUser, "U"}});
         }).what(),
         HasSubstr("message 3 is from the user where this chat template needs the assistant"));
@@ -134,7 +124,7 @@ TEST(ChatTemplate, ContentsStayTextWhateverTheySay) {
 
 TEST(ChatTemplate, AreFoundByName) {
   EXPECT_EQ(ChatTemplate::by_name("zephyr").name(), "zephyr");
-  EXPECT_THAT(thrown_by([] { ChatTemplate::by_name("vicuna"); }).what(),
+  EXPECT_THAT(error_of([] { ChatTemplate::by_name("vicuna"); }).what(),
               AllOf(HasSubstr("'vicuna'"), HasSubstr("llama2"), HasSubstr("zephyr")));
 }
 
@@ -152,12 +142,12 @@ TEST(ChatTemplate, AnUnknownTemplateIsAnErrorWithItsHash) {
   ModelFolder folder;
   folder.path = "models/other";
   folder.tokenizer.chat_template = std::string(kDemoTemplate) + " ";
-  const Error unknown = thrown_by([&] { ChatTemplate::for_folder(folder); });
+  const Error unknown = error_of([&] { ChatTemplate::for_folder(folder); });
   EXPECT_EQ(std::string(unknown.what()), concat("models/other: unknown chat template (sha256 ",
                                                 sha256(*folder.tokenizer.chat_template), ")"));
   EXPECT_THAT(unknown.hint(), AllOf(HasSubstr("--chat-template NAME (chatml"), HasSubstr("--raw")));
   folder.tokenizer.chat_template.reset();
-  const Error absent = thrown_by([&] { ChatTemplate::for_folder(folder); });
+  const Error absent = error_of([&] { ChatTemplate::for_folder(folder); });
   EXPECT_THAT(absent.what(), HasSubstr("models/other: the model has no chat template"));
   EXPECT_EQ(absent.hint(), unknown.hint());
 }
@@ -232,7 +222,7 @@ TEST(ChatTemplate, ATokenMayStripTheWhiteSpaceAroundIt) {
 TEST(ChatTemplate, NamesTheTokenThatTheTokenizerLacks) {
   const auto tokenizer = load_tokenizer(small_model().build(), small_config());
   const Message message{Role::kUser, "a"};
-  EXPECT_THAT(thrown_by([&] {
+  EXPECT_THAT(error_of([&] {
                 ChatTemplate::by_name("chatml").encode(*tokenizer, {&message, 1});
               }).what(),
               AllOf(HasSubstr("'<|im_start|>'"), HasSubstr("chatml")));
@@ -241,7 +231,7 @@ TEST(ChatTemplate, NamesTheTokenThatTheTokenizerLacks) {
 TEST(ChatTemplate, NamesTheMessageThatIsNotUtf8) {
   const auto tokenizer = load_tokenizer(small_model().build(), small_config());
   const std::vector<Message> messages = {{Role::kSystem, "S"}, {Role::kUser, "ab\xFF"}};
-  EXPECT_THAT(thrown_by([&] { ChatTemplate::by_name("demo").encode(*tokenizer, messages); }).what(),
+  EXPECT_THAT(error_of([&] { ChatTemplate::by_name("demo").encode(*tokenizer, messages); }).what(),
               HasSubstr("message 2 is not UTF-8 at byte 2"));
 }
 

@@ -50,6 +50,23 @@ TEST_F(EngineGenerate, AnAnswerMayBeEmpty) {
   EXPECT_TRUE(result.tokens.empty());
 }
 
+TEST_F(EngineGenerate, ACallbackThatThrowsEndsEveryAnswerAndNothingElse) {
+  EngineOptions two = options();
+  two.max_sequences = 2;
+  engine_ = Engine::load(two);
+  const auto throwing = engine_->create_sequence();
+  const auto company = engine_->create_sequence();
+  engine_->submit(*company, byte_tokens("A"), {});
+  const GenerationCallbacks callbacks{.on_text = [](std::string_view) { throw Error("enough"); }};
+  EXPECT_STREQ(
+      error_of([&] { engine_->generate(*throwing, byte_tokens("A"), {}, callbacks); }).what(),
+      "enough");
+  EXPECT_TRUE(engine_->is_finished(*throwing));
+  EXPECT_EQ(engine_->result(*company).stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(engine_->generate(*throwing, byte_tokens("W"), {}).text, "XYZ");
+  EXPECT_EQ(engine_->generate(*company, byte_tokens("W"), {}).text, "XYZ");
+}
+
 TEST_F(EngineGenerate, GoesOnPastTheEndTokenWhenAsked) {
   const auto result = recite("X", {.max_tokens = 15, .ignore_eos = true});
   EXPECT_EQ(result.stop_reason, StopReason::kMaxTokens);

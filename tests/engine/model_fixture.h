@@ -16,6 +16,7 @@
 
 #include "engine/engine.h"
 #include "model_loaders/checkpoint.h"
+#include "tests/engine/error_of.h"
 #include "tests/golden/golden_data.h"
 
 namespace tessera {
@@ -107,17 +108,5 @@ class ModelFixture {
 
   std::filesystem::path path_;
 };
-
-// What `action` throws; a test failure when it throws nothing.
-template <typename Action>
-Error error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error("");
-}
 
 }  // namespace tessera
