@@ -187,8 +187,11 @@ void add_bench(CLI::App& app, Invocation& invocation) {
       "\n"
       "Examples:\n"
       "  tessera bench -m weights/demo\n"
-      "  tessera bench -m org/name --prompt-lengths 512,8192 --batch-sizes 1,8 --json -");
-  command.callback([options, &invocation] {
+      "  tessera bench -m org/name --prompt-lengths 512,8192 --batch-sizes 1,8 --json -\n"
+      "  tessera bench attention");
+  add_bench_attention(command, invocation);
+  command.callback([options, &command, &invocation] {
+    if (command.got_subcommand("attention")) return;
     require_model(options->engine);
     require_positive(options->prompt_lengths, "--prompt-lengths");
     require_positive(options->decode_lengths, "--decode-lengths");

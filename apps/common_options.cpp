@@ -58,7 +58,8 @@ void parse_dtype(const std::string& text, EngineOptions& options) {
   }
 }
 
-// "32k" and "32K" are 32 * 1024. Other text is left for the conversion to refuse.
+}  // namespace
+
 std::string expand_kibi(std::string text) {
   if (text.size() < 2 || (text.back() != 'k' && text.back() != 'K')) return text;
   int64_t count = 0;
@@ -70,20 +71,7 @@ std::string expand_kibi(std::string text) {
   return std::to_string(count * 1024);
 }
 
-}  // namespace
-
-void add_model_options(CLI::App& app, EngineOptions& options) {
-  options.cache_folder = hugging_face_cache();
-  app.add_option("-m,--model", options.model,
-                 "model folder, or org/name in the Hugging Face cache (environment TESSERA_MODEL)")
-      ->envname("TESSERA_MODEL")
-      ->option_text("DIR|org/name")
-      ->group(kModelGroup);
-  app.add_option("-c,--ctx-size,--max-model-len", options.context_size,
-                 "context in tokens, 32k is 32768; 0: the most that fits (0)")
-      ->transform(expand_kibi)
-      ->option_text("N")
-      ->group(kModelGroup);
+void add_device_options(CLI::App& app, EngineOptions& options) {
   app.add_option_function<std::string>(
          "--device", [&options](const std::string& text) { parse_device(text, options); },
          "where to run: auto, cpu, cuda or cuda:N (auto)")
@@ -97,6 +85,21 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
   app.add_option("--threads", options.num_threads, "CPU threads; 0: one per physical core (0)")
       ->option_text("N")
       ->group(kModelGroup);
+}
+
+void add_model_options(CLI::App& app, EngineOptions& options) {
+  options.cache_folder = hugging_face_cache();
+  app.add_option("-m,--model", options.model,
+                 "model folder, or org/name in the Hugging Face cache (environment TESSERA_MODEL)")
+      ->envname("TESSERA_MODEL")
+      ->option_text("DIR|org/name")
+      ->group(kModelGroup);
+  app.add_option("-c,--ctx-size,--max-model-len", options.context_size,
+                 "context in tokens, 32k is 32768; 0: the most that fits (0)")
+      ->transform(expand_kibi)
+      ->option_text("N")
+      ->group(kModelGroup);
+  add_device_options(app, options);
   app.add_option("--page-size", options.page_size, "tokens in a page of the KV cache (64)")
       ->option_text("N")
       ->group(kModelGroup);

@@ -16,6 +16,12 @@ namespace tessera {
 // --model, --device, --ctx-size and their like.
 void add_model_options(CLI::App& app, EngineOptions& options);
 
+// Of these, the ones that also mean something without a model: --device, --dtype, --threads.
+void add_device_options(CLI::App& app, EngineOptions& options);
+
+// "32k" and "32K" are 32 * 1024. Other text is left for the conversion to refuse.
+std::string expand_kibi(std::string text);
+
 // --temp, --seed, --stop, --max-tokens and their like.
 void add_sampling_options(CLI::App& app, SamplingOptions& options);
 

@@ -26,6 +26,20 @@ void occupy_standard_descriptors() {
   }
 }
 
+// What all subcommands of `app`, and theirs, have in common.
+void finish_commands(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->group("Commands");
+    // A flag given again overrides: so a shell alias can hold defaults.
+    for (CLI::Option* option : command->get_options()) {
+      const bool refuses_repetition =
+          option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+      if (refuses_repetition && option->get_items_expected_max() == 1) option->take_last();
+    }
+    finish_commands(*command);
+  }
+}
+
 void build_parser(CLI::App& app, Invocation& invocation) {
   app.description("tessera - run large language models from Hugging Face folders");
   app.set_help_flag("-h,--help", "print this help and exit");
@@ -38,15 +52,7 @@ void build_parser(CLI::App& app, Invocation& invocation) {
   add_batch(app, invocation);
   add_inspect(app, invocation);
   add_bench(app, invocation);
-  for (CLI::App* command : app.get_subcommands({})) {
-    command->group("Commands");
-    // A flag given again overrides: so a shell alias can hold defaults.
-    for (CLI::Option* option : command->get_options()) {
-      const bool refuses_repetition =
-          option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
-      if (refuses_repetition && option->get_items_expected_max() == 1) option->take_last();
-    }
-  }
+  finish_commands(app);
   app.footer(
       "Examples:\n"
       "  tessera chat -m weights/demo\n"
@@ -69,7 +75,10 @@ int report_usage(const CLI::App& app, const Console& console, std::string messag
     message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
   }
   std::string command = "tessera";
-  for (const CLI::App* subcommand : app.get_subcommands()) command += " " + subcommand->get_name();
+  for (const CLI::App* parsed = &app; !parsed->get_subcommands().empty();) {
+    parsed = parsed->get_subcommands().front();
+    command += " " + parsed->get_name();
+  }
   const std::string help = "see '" + command + " --help'";
   console.report(Error(message, hint.empty() ? help : hint + "; " + help));
   return kExitUsage;

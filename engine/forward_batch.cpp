@@ -54,10 +54,16 @@ ForwardBatch StepInputs::prepare(std::span<const ScheduledSequence> scheduled, c
   HostStep step;
   ForwardBatch batch;
   batch.attention.num_sequences = static_cast<int64_t>(scheduled.size());
+  bool is_leading = true;
   for (const ScheduledSequence& item : scheduled) {
     add_sequence(step, item, cache, block_tables_.dim(1));
     AttentionBatch& attention = batch.attention;
-    attention.num_decodes += item.num_tokens == 1 ? 1 : 0;
+    is_leading = is_leading && item.num_tokens <= kMaxDecodeQueryLength;
+    if (is_leading) {
+      ++attention.num_decodes;
+      attention.max_decode_query_length =
+          std::max(attention.max_decode_query_length, item.num_tokens);
+    }
     attention.max_query_length = std::max(attention.max_query_length, item.num_tokens);
     attention.max_context_length =
         std::max<int64_t>(attention.max_context_length, step.context_lengths.back());

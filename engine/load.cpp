@@ -23,7 +23,7 @@ std::unique_ptr<Backend> make_backend(const EngineOptions& options) {
     if (status.built) spdlog::info("{}, using CPU", status.problem);
     return make_cpu_backend(options.num_threads);
   }
-  return make_cuda_backend(options.cuda_index, options.compute_dtype);
+  return make_cuda_backend(options.cuda_index, options.compute_dtype, options.attention);
 }
 
 std::vector<TokenId> collect_stop_tokens(const ModelFolder& folder, const Tokenizer& tokenizer,
@@ -101,6 +101,7 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
                      ModelWeights::size_bytes(folder.config, checkpoint, *backend));
   spdlog::info("memory\n{}", plan.table());
   limits = step_limits(folder.config, options, plan.context_size);
+  spdlog::info("attention: {}", backend->attention_description(limits));
   timings.open_seconds = seconds_since(begin);
 
   const auto weights_begin = std::chrono::steady_clock::now();

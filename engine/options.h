@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/backend.h"
 #include "kernels/tensor/dtype.h"
 #include "model_loaders/generation_config.h"
 
@@ -18,16 +19,17 @@ struct EngineOptions {
   std::string cache_folder;  // the Hugging Face cache, for names; "" when there is none
   DeviceChoice device = DeviceChoice::kAuto;
   int cuda_index = 0;
-  DType compute_dtype = DType::kBFloat16;  // on CUDA: kBFloat16 or kFloat16
-  int num_threads = 0;                     // on the CPU; 0: one per physical core
-  int64_t context_size = 0;                // tokens a sequence may hold; 0: the model's maximum,
-                                           // less when memory is short
-  int64_t max_sequences = 1;               // sequences that run at the same time
-  int64_t page_size = 64;                  // tokens per KV page: 16, 32, 64, 128 or 256
-  int64_t prefill_chunk = 2048;            // prompt tokens of one step
-  std::string chat_template;               // "": the folder's own
-  bool allow_unknown_config = false;       // config.json keys that are not understood: warn only
-  bool check_weights = false;              // look for NaN and infinity while loading
+  DType compute_dtype = DType::kBFloat16;                 // on CUDA: kBFloat16 or kFloat16
+  AttentionChoice attention = AttentionChoice::kFastest;  // on CUDA
+  int num_threads = 0;                                    // on the CPU; 0: one per physical core
+  int64_t context_size = 0;           // tokens a sequence may hold; 0: the model's maximum,
+                                      // less when memory is short
+  int64_t max_sequences = 1;          // sequences that run at the same time
+  int64_t page_size = 64;             // tokens per KV page: 16, 32, 64, 128 or 256
+  int64_t prefill_chunk = 2048;       // prompt tokens of one step
+  std::string chat_template;          // "": the folder's own
+  bool allow_unknown_config = false;  // config.json keys that are not understood: warn only
+  bool check_weights = false;         // look for NaN and infinity while loading
 };
 
 // Throws Error naming the field, its value and the allowed range.

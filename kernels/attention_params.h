@@ -19,10 +19,14 @@ struct KvPages {
   int64_t head_dim() const { return keys.dim(3); }
 };
 
+// More query tokens than this are a prefill.
+inline constexpr int64_t kMaxDecodeQueryLength = 8;
+
 // The sequences of one step. Their query tokens lie one sequence after the other in the step's
 // token dimension; sequence s owns tokens [query_starts[s], query_starts[s + 1]), which are the
 // last tokens of its context (causal attention is aligned at the end). Token t of a context lives
-// in page block_tables[s][t / page_size], row t % page_size.
+// in page block_tables[s][t / page_size], row t % page_size. A sequence may have no query tokens,
+// or more of them than its context has tokens; a query that sees no key gets zeros.
 //
 // Entries of block_tables past the last used page, and rows past the context's end, may hold
 // anything (tests poison them) and must not be used.
@@ -33,17 +37,20 @@ struct AttentionBatch {
 
   // The same numbers where the host needs them to size launches.
   int64_t num_sequences = 0;
-  int64_t num_decodes = 0;         // leading sequences that have exactly one query token
-  int64_t max_query_length = 0;    // tokens, over all sequences
-  int64_t max_context_length = 0;  // tokens, over all sequences
+  int64_t num_decodes = 0;  // leading sequences with at most kMaxDecodeQueryLength query tokens
+  int64_t max_decode_query_length = 1;  // tokens, over the decodes
+  int64_t max_query_length = 0;         // tokens, over all sequences
+  int64_t max_context_length = 0;       // tokens, over all sequences
 };
 
 struct AttentionParams {
   Tensor query;  // activation dtype [num_tokens, num_heads, head_dim]
   KvPages pages;
   AttentionBatch batch;
-  float scale = 0.0f;          // of query . key, usually 1 / sqrt(head_dim)
-  int64_t sliding_window = 0;  // a query sees its own token and window - 1 before; 0: all
+  float scale = 0.0f;          // of query . key, above 0, usually 1 / sqrt(head_dim)
+  float softcap = 0.0f;        // scores become softcap * tanh(score / softcap); 0: as they are
+  bool causal = true;          // a query sees its own token and those before; false: all tokens
+  int64_t sliding_window = 0;  // of those before only window - 1; 0: all; needs causal
   Tensor workspace;            // at least Backend::attention_workspace_bytes, float32, scratch
 };
 

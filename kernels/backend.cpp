@@ -1,5 +1,7 @@
 #include "kernels/backend.h"
 
+#include "kernels/standard_attention.h"
+
 namespace tessera {
 namespace {
 
@@ -40,15 +42,35 @@ void check_pages(const ArgumentCheck& check, const KvPages& pages, DType dtype) 
 
 }  // namespace
 
+namespace {
+
+void check_conversion(DType from, DType to) {
+  CHECK(from == to || (from != DType::kInt32 && to != DType::kInt32), "upload cannot convert ",
+        to_string(from), " to ", to_string(to));
+}
+
+}  // namespace
+
 void Backend::upload(const Tensor& destination, const Tensor& source) {
   CHECK(destination.device == device() && source.device == DeviceType::kCpu,
         "upload goes from the host to ", to_string(device()));
   CHECK(destination.shape == source.shape, "upload of shape ", source.shape, " to ",
         destination.shape);
-  CHECK(destination.dtype == source.dtype ||
-            (destination.dtype != DType::kInt32 && source.dtype != DType::kInt32),
-        "upload cannot convert ", to_string(source.dtype), " to ", to_string(destination.dtype));
+  check_conversion(source.dtype, destination.dtype);
   if (source.num_elements() > 0) upload_impl(destination, source);
+}
+
+void Backend::upload_parts(std::span<const UploadPart> parts, const ReadPart& read,
+                           const OnPartRead& on_read) {
+  for (const UploadPart& part : parts) {
+    CHECK(part.destination.device == device() && !part.destination.empty(),
+          "a part to upload is not on ", to_string(device()));
+    CHECK(part.source_bytes() > 0 && part.source_bytes() <= kMaxUploadPartBytes,
+          "a part to upload has ", part.source_bytes(), " bytes, expected 1 to ",
+          kMaxUploadPartBytes);
+    check_conversion(part.source_dtype, part.destination.dtype);
+  }
+  if (!parts.empty()) upload_parts_impl(parts, read, on_read);
 }
 
 void Backend::download(const Tensor& destination, const Tensor& source) {
@@ -152,6 +174,14 @@ void Backend::attention(const Tensor& out, const AttentionParams& params) {
   CHECK(params.workspace.dtype == DType::kFloat32 && params.workspace.device == device(),
         "attention: the workspace is not float32 on ", to_string(device()));
   CHECK(params.sliding_window >= 0, "attention: sliding window of ", params.sliding_window);
+  CHECK(params.causal || params.sliding_window == 0, "attention: a sliding window of ",
+        params.sliding_window, " tokens without causal");
+  CHECK(params.scale > 0.0f, "attention: scale is ", params.scale, ", expected a positive number");
+  CHECK(params.softcap >= 0.0f, "attention: softcap is ", params.softcap,
+        ", expected a positive number, or 0 for none");
+  CHECK(batch.max_decode_query_length <= kMaxDecodeQueryLength, "attention: decodes of up to ",
+        batch.max_decode_query_length, " query tokens, at most ", kMaxDecodeQueryLength,
+        " are possible");
   if (params.query.dim(0) > 0) attention_impl(out, params);
 }
 
@@ -202,6 +232,10 @@ void Backend::sample(const Tensor& tokens, const Tensor& logits, const SamplingB
   CHECK(sampling.num_candidates > 0 && sampling.num_candidates <= logits.dim(1),
         "sample: ", sampling.num_candidates, " candidates of ", logits.dim(1), " logits");
   if (num_sequences > 0) sample_impl(tokens, logits, sampling);
+}
+
+std::unique_ptr<StandardAttention> Backend::make_standard_attention() {
+  throw Error(concat("standard attention is not available on ", to_string(device())));
 }
 
 }  // namespace tessera

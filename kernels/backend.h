@@ -3,7 +3,7 @@
 // Public functions check shapes, dtypes and devices once and then call the device's private
 // implementation. Operations are asynchronous with respect to the host and ordered among
 // themselves; download() and synchronize() wait. Every argument tensor is on this backend's device
-// and contiguous. A Backend is used from one thread at a time.
+// and contiguous. A Backend is used from one thread at a time; upload_parts() says when from two.
 //
 // Types: "activation" is activation_dtype(): float32 on the CPU, bfloat16 or float16 on CUDA. The
 // residual stream and logits are float32 everywhere. Sums are accumulated in float32 or wider.
@@ -12,8 +12,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/attention_params.h"
 #include "kernels/sampling_params.h"
@@ -21,6 +23,8 @@
 #include "kernels/tensor/tensor.h"
 
 namespace tessera {
+
+class StandardAttention;
 
 struct DeviceMemory {
   size_t free_bytes = 0;
@@ -37,6 +41,21 @@ struct BackendLimits {
   int64_t head_dim = 0;
 };
 
+// A contiguous part of a device tensor that is filled from a file, of at most kMaxUploadPartBytes
+// in the dtype in which the file stores it.
+struct UploadPart {
+  Tensor destination;
+  DType source_dtype = DType::kFloat32;
+
+  size_t source_bytes() const {
+    return static_cast<size_t>(destination.num_elements()) * size_of(source_dtype);
+  }
+};
+
+// Large enough that a read or a copy runs at full speed, small enough that the parts under way
+// still fit the caches of the host.
+constexpr size_t kMaxUploadPartBytes = size_t{4} << 20;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -46,9 +65,14 @@ class Backend {
   virtual DeviceType device() const = 0;
   // For people: "NVIDIA H200, sm_90, 139.7 GiB" or "CPU, 2 threads, AVX-512".
   virtual std::string description() const = 0;
+  // For people: which attention kernels run for these sizes, and why.
+  virtual std::string attention_description(const BackendLimits& limits) const = 0;
   virtual DType activation_dtype() const = 0;
   // The dtype in which a weight matrix stored as `stored` is kept on this device.
   virtual DType weight_dtype(DType stored) const = 0;
+  // The first call of an operation takes far longer than the next (its code is loaded), so that
+  // running each once while upload_parts() waits for a file makes the first token come earlier.
+  virtual bool needs_warm_up() const = 0;
 
   // --- memory -----------------------------------------------------------------------------------
   virtual DeviceMemory memory() const = 0;
@@ -57,6 +81,15 @@ class Backend {
   // Copies source.size_bytes() from host memory, converting when the dtypes differ (floats only).
   // `source` may be reused when the call returns.
   void upload(const Tensor& destination, const Tensor& source);
+  // Fills all `parts`, converting as upload() does, while several threads read: read(i, target)
+  // writes parts[i].source_bytes() bytes to host memory, 16-byte aligned. on_read(i) follows on the
+  // calling thread, in order. Returns when all parts are on the device. Throws what read threw for
+  // the first part that failed, or what on_read threw; the parts' contents are then unspecified.
+  // While it runs, another thread may run operations (see needs_warm_up).
+  using ReadPart = std::function<void(size_t index, std::byte* target)>;
+  using OnPartRead = std::function<void(size_t index)>;
+  void upload_parts(std::span<const UploadPart> parts, const ReadPart& read,
+                    const OnPartRead& on_read);
   // Copies to host memory and waits until it is there. Same dtype and shape.
   void download(const Tensor& destination, const Tensor& source);
   virtual void synchronize() = 0;
@@ -92,7 +125,7 @@ class Backend {
                      const Tensor& positions, const Tensor& kv_slots,
                      const Tensor& inverse_frequencies);
 
-  // Causal attention of every query token over its sequence's pages; never an N x N matrix.
+  // Attention of every query token over its sequence's pages; never an N x N matrix.
   //   out activation [num_tokens, num_heads, head_dim]
   void attention(const Tensor& out, const AttentionParams& params);
 
@@ -117,12 +150,22 @@ class Backend {
   // Bytes per second that reading a large buffer reaches on this device now. Takes about 0.2 s and
   // allocates; for benchmarks only.
   virtual double measure_read_bandwidth() = 0;
+  // Seconds that `operations` takes, once for each of `repetitions`, after untimed runs. It may
+  // only enqueue operations of this backend: no copy, allocation or synchronisation. CUDA records
+  // them into a graph and times its replays, so that launches cost what they cost inside a graph.
+  virtual std::vector<double> measure_seconds(const std::function<void()>& operations,
+                                              int64_t repetitions) = 0;
+  // The comparator of attention(), for benchmarks only; uses this backend, which must outlive it.
+  // Throws Error where the device has none.
+  virtual std::unique_ptr<StandardAttention> make_standard_attention();
 
  protected:
   Backend() = default;
 
  private:
   virtual void upload_impl(const Tensor& destination, const Tensor& source) = 0;
+  virtual void upload_parts_impl(std::span<const UploadPart> parts, const ReadPart& read,
+                                 const OnPartRead& on_read) = 0;
   virtual void download_impl(const Tensor& destination, const Tensor& source) = 0;
   virtual void embed_impl(const Tensor& out, const Tensor& table, const Tensor& token_ids) = 0;
   virtual void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
@@ -153,8 +196,14 @@ struct CudaStatus {
 };
 CudaStatus cuda_status();
 
+enum class AttentionChoice : uint8_t {
+  kFastest,   // what is fastest on the device
+  kPortable,  // what runs on every GPU, also where something faster exists: to compare
+};
+
 // Throws Error when the GPU is absent, its architecture was not built for, or its driver too old.
 // compute_dtype is kBFloat16 or kFloat16.
-std::unique_ptr<Backend> make_cuda_backend(int device_index, DType compute_dtype);
+std::unique_ptr<Backend> make_cuda_backend(int device_index, DType compute_dtype,
+                                           AttentionChoice attention = AttentionChoice::kFastest);
 
 }  // namespace tessera

@@ -7,7 +7,8 @@ CudaStatus cuda_status() {
   return {.built = false, .num_devices = 0, .problem = "this tessera was built without CUDA"};
 }
 
-std::unique_ptr<Backend> make_cuda_backend(int /*device_index*/, DType /*compute_dtype*/) {
+std::unique_ptr<Backend> make_cuda_backend(int /*device_index*/, DType /*compute_dtype*/,
+                                           AttentionChoice /*attention*/) {
   throw Error("this tessera was built without CUDA",
               "build it with 'make build' where nvcc exists");
 }

@@ -1,6 +1,7 @@
 #include "kernels/cpu/attention.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "kernels/cpu/attention_tile.h"
@@ -14,8 +15,9 @@ namespace {
 // r % group of the group. So decoding, with one query, still uses each key for the whole group.
 constexpr int64_t kTileRows = 64;
 
-// Keys of one part of a decode. With one query per sequence only the context can be divided among
-// threads; how depends on the context alone, so that results do not depend on the threads.
+// Keys of one part of a decode, for each of its queries. With few queries per sequence only the
+// context can be divided among threads; how depends on the sequence alone, so that results do not
+// depend on the threads. More queries get longer parts, so that partial results take no more room.
 constexpr int64_t kPartKeys = 1024;
 
 // One thread's work. Ranges are half open.
@@ -24,7 +26,15 @@ struct WorkItem {
   int64_t kv_head;
   int64_t row_begin, row_end;  // at most kTileRows
   int64_t key_begin, key_end;  // tokens of the context
-  int64_t part;                // which part of the keys; 0 when there is only one
+  int64_t part, num_parts;     // which part of the sequence's keys, of how many
+};
+
+// One row of a work item.
+struct TileRow {
+  const float* query;  // [head_dim]
+  float* accumulated;  // [head_dim]
+  int64_t first_key, key_end;
+  RunningSoftmax state = {};
 };
 
 class AttentionStep {
@@ -42,14 +52,20 @@ class AttentionStep {
   int64_t position(int64_t sequence, int64_t row) const {
     return context_lengths_[sequence] - query_length(sequence) + row / group_;
   }
-  // The first key that the row sees; the last is its own.
+  // The keys that the row sees, [first_key, key_end); none where queries outnumber the context.
   int64_t first_key(int64_t sequence, int64_t row) const {
     const int64_t window = params_.sliding_window;
     return window == 0 ? 0 : std::max<int64_t>(0, position(sequence, row) - window + 1);
   }
+  int64_t key_end(int64_t sequence, int64_t row) const {
+    if (!params_.causal) return context_lengths_[sequence];
+    return std::max<int64_t>(0, position(sequence, row) + 1);
+  }
+  int64_t part_keys(int64_t sequence) const { return kPartKeys * query_length(sequence); }
   int64_t num_parts(int64_t sequence) const {
-    if (query_length(sequence) != 1) return 1;
-    return ceil_divide(context_lengths_[sequence] - first_key(sequence, 0), kPartKeys);
+    if (query_length(sequence) == 0 || query_length(sequence) > kMaxDecodeQueryLength) return 1;
+    const int64_t num_keys = context_lengths_[sequence] - first_key(sequence, 0);
+    return std::max<int64_t>(1, ceil_divide(num_keys, part_keys(sequence)));
   }
 
   // [num_tokens, num_heads, head_dim], in the query tensor and in out.
@@ -57,13 +73,16 @@ class AttentionStep {
     const int64_t token = query_begin(item.sequence) + row / group_;
     return (token * num_heads_ + item.kv_head * group_ + row % group_) * head_dim_;
   }
-  // A part's accumulated values, then its largest score and its sum: [head_dim + 2].
-  float* partial(int64_t sequence, int64_t part, int64_t head) const {
-    return workspace_ + ((sequence * max_parts_ + part) * num_heads_ + head) * (head_dim_ + 2);
+  // What a part has accumulated for a row, then its largest score and its sum: [head_dim + 2].
+  float* partial(const WorkItem& item, int64_t part, int64_t row) const {
+    const int64_t query_part = row / group_ * item.num_parts + part;
+    const int64_t head = item.kv_head * group_ + row % group_;
+    return workspace_ +
+           ((item.sequence * max_query_parts_ + query_part) * num_heads_ + head) * (head_dim_ + 2);
   }
   float* accumulated(const WorkItem& item, int64_t row) const {
-    if (num_parts(item.sequence) == 1) return out_ + offset(item, row);
-    return partial(item.sequence, item.part, item.kv_head * group_ + row);
+    if (item.num_parts == 1) return out_ + offset(item, row);
+    return partial(item, item.part, row);
   }
 
   // In nanoseconds.
@@ -76,18 +95,23 @@ class AttentionStep {
 
   std::vector<WorkItem> plan() const;
   void compute(const WorkItem& item) const;
-  void add_keys(const WorkItem& item, int64_t key, int64_t count, RunningSoftmax* states) const;
-  void merge_parts(int64_t sequence, int64_t head) const;
+  void add_keys(const WorkItem& item, int64_t key, int64_t count, std::span<TileRow> rows) const;
+  void merge_parts(const WorkItem& last) const;
 
   const AttentionParams& params_;
   const int32_t* query_starts_;
   const int32_t* context_lengths_;
   float* out_;
-  float* workspace_ = nullptr;  // [num_sequences, max_parts, num_heads, head_dim + 2]
-  int64_t num_heads_, num_kv_heads_, group_, head_dim_, max_parts_;
+  float* workspace_ = nullptr;  // [num_sequences, max_query_parts, num_heads, head_dim + 2]
+  int64_t num_heads_, num_kv_heads_, group_, head_dim_, max_query_parts_;
 };
 
-int64_t max_parts(int64_t max_context_length) { return ceil_divide(max_context_length, kPartKeys); }
+// Queries times parts of any decode, or 0 when none has more than one part. With q queries,
+// q * ceil(context / (kPartKeys * q)) < ceil(context / kPartKeys) + q.
+int64_t max_query_parts(int64_t max_context_length) {
+  const int64_t parts = ceil_divide(max_context_length, kPartKeys);
+  return parts <= 1 ? 0 : parts + kMaxDecodeQueryLength - 1;
+}
 
 AttentionStep::AttentionStep(const Tensor& out, const AttentionParams& params)
     : params_(params),
@@ -98,7 +122,7 @@ AttentionStep::AttentionStep(const Tensor& out, const AttentionParams& params)
       num_kv_heads_(params.pages.num_kv_heads()),
       group_(num_heads_ / num_kv_heads_),
       head_dim_(params.pages.head_dim()),
-      max_parts_(max_parts(params.batch.max_context_length)) {
+      max_query_parts_(max_query_parts(params.batch.max_context_length)) {
   const size_t needed =
       attention_workspace_bytes({.max_sequences = params.batch.num_sequences,
                                  .max_context_length = params.batch.max_context_length,
@@ -112,13 +136,13 @@ AttentionStep::AttentionStep(const Tensor& out, const AttentionParams& params)
 
 void AttentionStep::run(ThreadPool& pool) {
   const std::vector<WorkItem> items = plan();
+  if (items.empty()) return;
   double nanoseconds = 0;
   for (const WorkItem& item : items) nanoseconds += cost(item);
   pool.for_each(std::ssize(items), nanoseconds / static_cast<double>(items.size()),
                 [&](int64_t i) { compute(items[static_cast<size_t>(i)]); });
-  for (int64_t sequence = 0; sequence < params_.batch.num_sequences; ++sequence) {
-    if (num_parts(sequence) == 1) continue;
-    for (int64_t head = 0; head < num_heads_; ++head) merge_parts(sequence, head);
+  for (const WorkItem& item : items) {
+    if (item.num_parts > 1 && item.part == item.num_parts - 1) merge_parts(item);
   }
 }
 
@@ -126,18 +150,18 @@ std::vector<WorkItem> AttentionStep::plan() const {
   std::vector<WorkItem> items;
   for (int64_t sequence = 0; sequence < params_.batch.num_sequences; ++sequence) {
     const int64_t num_rows = query_length(sequence) * group_;
+    const int64_t parts = num_parts(sequence);
     for (int64_t kv_head = 0; kv_head < num_kv_heads_; ++kv_head) {
       // Later queries see more keys: the longest work first leaves the threads evenly loaded.
       for (int64_t row_end = num_rows; row_end > 0; row_end -= kTileRows) {
         const int64_t row_begin = std::max<int64_t>(0, row_end - kTileRows);
-        const int64_t key_begin = first_key(sequence, row_begin);
-        const int64_t key_end = position(sequence, row_end - 1) + 1;
-        const int64_t parts = num_parts(sequence);
-        const int64_t part_keys = parts == 1 ? key_end - key_begin : kPartKeys;
+        const int64_t last = key_end(sequence, row_end - 1);
+        const int64_t first = first_key(sequence, parts == 1 ? row_begin : 0);
+        const int64_t keys = parts == 1 ? last : part_keys(sequence);
         for (int64_t part = 0; part < parts; ++part) {
-          const int64_t begin = key_begin + part * part_keys;
+          const int64_t begin = std::min(first + part * keys, last);
           items.push_back({sequence, kv_head, row_begin, row_end, begin,
-                           std::min(begin + part_keys, key_end), part});
+                           std::min(begin + keys, last), part, parts});
         }
       }
     }
@@ -146,58 +170,61 @@ std::vector<WorkItem> AttentionStep::plan() const {
 }
 
 void AttentionStep::compute(const WorkItem& item) const {
-  RunningSoftmax states[kTileRows];
+  TileRow rows[kTileRows];
+  const std::span<TileRow> used(rows, static_cast<size_t>(item.row_end - item.row_begin));
   for (int64_t row = item.row_begin; row < item.row_end; ++row) {
+    rows[row - item.row_begin] = {.query = params_.query.as<float>() + offset(item, row),
+                                  .accumulated = accumulated(item, row),
+                                  .first_key = first_key(item.sequence, row),
+                                  .key_end = key_end(item.sequence, row)};
     std::fill_n(accumulated(item, row), head_dim_, 0.0f);
   }
   const int64_t page_size = params_.pages.page_size();
   for (int64_t key = item.key_begin; key < item.key_end;) {
     const int64_t count = std::min({kTileKeys, page_size - key % page_size, item.key_end - key});
-    add_keys(item, key, count, states);
+    add_keys(item, key, count, used);
     key += count;
   }
-  const bool is_whole = num_parts(item.sequence) == 1;
-  for (int64_t row = item.row_begin; row < item.row_end; ++row) {
-    const RunningSoftmax& state = states[row - item.row_begin];
-    float* values = accumulated(item, row);
-    if (is_whole) {
-      for (int64_t d = 0; d < head_dim_; ++d) values[d] /= state.sum;
+  for (const TileRow& row : used) {
+    if (item.num_parts == 1) {
+      normalize(row.accumulated, head_dim_, row.state.sum, row.accumulated);
     } else {
-      values[head_dim_] = state.largest;
-      values[head_dim_ + 1] = state.sum;
+      row.accumulated[head_dim_] = row.state.largest;
+      row.accumulated[head_dim_ + 1] = row.state.sum;
     }
   }
 }
 
 // Keys [key, key + count) of the context, which lie in one page.
 void AttentionStep::add_keys(const WorkItem& item, int64_t key, int64_t count,
-                             RunningSoftmax* states) const {
+                             std::span<TileRow> rows) const {
   const KvPages& pages = params_.pages;
   const Tensor& tables = params_.batch.block_tables;
   const int64_t page_size = pages.page_size();
   const int64_t page = tables.as<int32_t>()[item.sequence * tables.dim(1) + key / page_size];
   const int64_t page_row = (page * num_kv_heads_ + item.kv_head) * page_size + key % page_size;
-  for (int64_t row = item.row_begin; row < item.row_end; ++row) {
-    const int64_t begin = std::max(key, first_key(item.sequence, row));
-    const int64_t end = std::min(key + count, position(item.sequence, row) + 1);
+  for (TileRow& row : rows) {
+    const int64_t begin = std::max(key, row.first_key);
+    const int64_t end = std::min(key + count, row.key_end);
     if (begin >= end) continue;
     const int64_t first = (page_row + begin - key) * head_dim_;
-    add_tile(params_.query.as<float>() + offset(item, row), pages.keys.as<float>() + first,
-             pages.values.as<float>() + first, end - begin, head_dim_, params_.scale,
-             states[row - item.row_begin], accumulated(item, row));
+    add_tile(row.query, pages.keys.as<float>() + first, pages.values.as<float>() + first,
+             end - begin, head_dim_, params_.scale, params_.softcap, row.state, row.accumulated);
   }
 }
 
-// Always in the order of the context.
-void AttentionStep::merge_parts(int64_t sequence, int64_t head) const {
-  float* const total = partial(sequence, 0, head);
-  RunningSoftmax state{total[head_dim_], total[head_dim_ + 1]};
-  for (int64_t part = 1; part < num_parts(sequence); ++part) {
-    const float* other = partial(sequence, part, head);
-    merge({other[head_dim_], other[head_dim_ + 1]}, other, head_dim_, state, total);
+// Adds up the parts of the rows of `last`, the item of their last part, in the order of the
+// context.
+void AttentionStep::merge_parts(const WorkItem& last) const {
+  for (int64_t row = last.row_begin; row < last.row_end; ++row) {
+    float* const total = partial(last, 0, row);
+    RunningSoftmax state{total[head_dim_], total[head_dim_ + 1]};
+    for (int64_t part = 1; part <= last.part; ++part) {
+      const float* other = partial(last, part, row);
+      merge({other[head_dim_], other[head_dim_ + 1]}, other, head_dim_, state, total);
+    }
+    normalize(total, head_dim_, state.sum, out_ + offset(last, row));
   }
-  float* out = out_ + (query_begin(sequence) * num_heads_ + head) * head_dim_;
-  for (int64_t d = 0; d < head_dim_; ++d) out[d] = total[d] / state.sum;
 }
 
 }  // namespace
@@ -207,9 +234,8 @@ void attention(const Tensor& out, const AttentionParams& params, ThreadPool& poo
 }
 
 size_t attention_workspace_bytes(const BackendLimits& limits) {
-  const int64_t parts = max_parts(limits.max_context_length);
-  if (parts <= 1) return 0;
-  int64_t elements = checked_multiply(limits.max_sequences, parts, "attention workspace");
+  int64_t elements = checked_multiply(
+      limits.max_sequences, max_query_parts(limits.max_context_length), "attention workspace");
   elements = checked_multiply(elements, limits.num_heads, "attention workspace");
   elements = checked_multiply(elements, limits.head_dim + 2, "attention workspace");
   return checked_multiply(static_cast<size_t>(elements), sizeof(float), "attention workspace");

@@ -1,4 +1,4 @@
-// Causal attention over paged keys and values, tile by tile with a running softmax.
+// Attention over paged keys and values, tile by tile with a running softmax.
 #pragma once
 
 #include <cstddef>

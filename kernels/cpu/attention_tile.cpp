@@ -60,19 +60,41 @@ VECTOR_INLINE void accumulate_values(const float* probabilities, const float* va
   }
 }
 
+// scores[i] = softcap * tanh(scores[i] / softcap) for a whole number of lanes, with
+// tanh(x) = (1 - e) / (1 + e), e = exp(-2 x), for x >= 0, and tanh(-x) = -tanh(x).
+VECTOR_FUNCTION void cap_scores(float* scores, int64_t count, float softcap) {
+  Lanes lanes;
+  for (int64_t i = 0; i < count; i += kLanes) {
+    load(scores + i, lanes);
+    const LaneBits sign = (LaneBits)lanes & 0x80000000u;
+    Lanes e = (Lanes)((LaneBits)lanes | 0x80000000u) * (2.0f / softcap);
+    exp_of_nonpositive(e);
+    lanes = (1.0f - e) / (1.0f + e) * softcap;
+    lanes = (Lanes)((LaneBits)lanes | sign);
+    store(lanes, scores + i);
+  }
+}
+
 }  // namespace
 
 VECTOR_FUNCTION void add_tile(const float* query, const float* keys, const float* values,
-                              int64_t count, int64_t head_dim, float scale, RunningSoftmax& state,
-                              float* accumulated) {
+                              int64_t count, int64_t head_dim, float scale, float softcap,
+                              RunningSoftmax& state, float* accumulated) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   alignas(64) float scores[kTileKeys];
-  float largest = state.largest;
+  float largest = -kInfinity;
   for (int64_t i = 0; i < count; ++i) {
     scores[i] = dot(keys + i * head_dim, query, head_dim) * scale;
     largest = std::max(largest, scores[i]);
   }
   const int64_t padded_count = (count + kLanes - 1) / kLanes * kLanes;
-  std::fill(scores + count, scores + padded_count, -std::numeric_limits<float>::infinity());
+  if (softcap > 0.0f) {
+    std::fill(scores + count, scores + padded_count, 0.0f);
+    cap_scores(scores, padded_count, softcap);
+    largest = *std::max_element(scores, scores + count);
+  }
+  std::fill(scores + count, scores + padded_count, -kInfinity);
+  largest = std::max(largest, state.largest);
 
   const float factor = std::exp(state.largest - largest);  // 0 for the first tile
   state.sum = state.sum * factor + exponentiate(scores, padded_count, largest);
@@ -90,6 +112,14 @@ void merge(const RunningSoftmax& other, const float* other_accumulated, int64_t 
   }
   state.sum = state.sum * factor + other.sum * other_factor;
   state.largest = largest;
+}
+
+void normalize(const float* accumulated, int64_t head_dim, float sum, float* out) {
+  if (sum == 0.0f) {
+    std::fill_n(out, head_dim, 0.0f);
+    return;
+  }
+  for (int64_t d = 0; d < head_dim; ++d) out[d] = accumulated[d] / sum;
 }
 
 }  // namespace tessera

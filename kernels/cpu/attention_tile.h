@@ -19,14 +19,19 @@ struct RunningSoftmax {
   float sum = 0.0f;                                         // l
 };
 
-// Adds `count` <= kTileKeys keys and values to `state` and `accumulated`, which holds zeros before
-// the first tile.
+// Adds `count` <= kTileKeys keys and values, at least one, to `state` and `accumulated`, which
+// holds zeros before the first tile. scale and softcap as in AttentionParams.
 //   query, accumulated [head_dim]; keys, values [count, head_dim]
 void add_tile(const float* query, const float* keys, const float* values, int64_t count,
-              int64_t head_dim, float scale, RunningSoftmax& state, float* accumulated);
+              int64_t head_dim, float scale, float softcap, RunningSoftmax& state,
+              float* accumulated);
 
-// Adds what another pass over other keys has accumulated.
+// Adds what another pass over other keys has accumulated. It may have seen none, `state` has seen
+// some.
 void merge(const RunningSoftmax& other, const float* other_accumulated, int64_t head_dim,
            RunningSoftmax& state, float* accumulated);
+
+// out = accumulated / sum, or zeros when no key has been seen. out may be accumulated.
+void normalize(const float* accumulated, int64_t head_dim, float sum, float* out);
 
 }  // namespace tessera

@@ -1,3 +1,5 @@
+#include <chrono>
+
 #include "kernels/backend.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/copy_tensor.h"
@@ -11,6 +13,7 @@
 #include "kernels/cpu/sampling.h"
 #include "kernels/cpu/silu_mul.h"
 #include "kernels/cpu/thread_pool.h"
+#include "kernels/cpu/upload_parts.h"
 
 namespace tessera {
 namespace {
@@ -25,9 +28,13 @@ class CpuBackend final : public Backend {
     return concat("CPU, ", pool_.num_threads(),
                   pool_.num_threads() == 1 ? " thread, " : " threads, ", vector_instruction_set());
   }
+  std::string attention_description(const BackendLimits& /*limits*/) const override {
+    return "tiles of 64 query rows, one thread each; decodes in parts of 1024 keys";
+  }
   DType activation_dtype() const override { return DType::kFloat32; }
   // Decoding is bound by reading weights: widening them in memory would only make them larger.
   DType weight_dtype(DType stored) const override { return stored; }
+  bool needs_warm_up() const override { return false; }
 
   DeviceMemory memory() const override { return host_memory(); }
   Buffer allocate(size_t bytes, std::string_view purpose) override {
@@ -38,10 +45,26 @@ class CpuBackend final : public Backend {
     return tessera::attention_workspace_bytes(limits);
   }
   double measure_read_bandwidth() override { return measure_host_read_bandwidth(pool_); }
+  std::vector<double> measure_seconds(const std::function<void()>& operations,
+                                      int64_t repetitions) override {
+    operations();
+    std::vector<double> seconds;
+    for (int64_t i = 0; i < repetitions; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      operations();
+      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+      seconds.push_back(elapsed.count());
+    }
+    return seconds;
+  }
 
  private:
   void upload_impl(const Tensor& destination, const Tensor& source) override {
     copy_tensor(destination, source, pool_);
+  }
+  void upload_parts_impl(std::span<const UploadPart> parts, const ReadPart& read,
+                         const OnPartRead& on_read) override {
+    tessera::upload_parts(parts, read, on_read, pool_.num_threads());
   }
   void download_impl(const Tensor& destination, const Tensor& source) override {
     copy_tensor(destination, source, pool_);

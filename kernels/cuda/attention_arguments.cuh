@@ -27,8 +27,10 @@ struct AttentionArguments {
   int num_kv_heads;
   int group;  // query heads per KV head
   FastDivisor page_size;
-  int window;        // keys a query sees; larger than any context when there is no window
-  float scale_log2;  // scale * log2(e), for 2^x
+  bool causal;
+  int window;           // keys a query sees; larger than any context when there is no window
+  float softcap_scale;  // scale / softcap, or 0 without a softcap
+  float scale_log2;     // for 2^x: log2(e) times softcap if there is one, else times scale
 };
 
 inline AttentionArguments make_attention_arguments(const Tensor& out,
@@ -54,9 +56,12 @@ inline AttentionArguments make_attention_arguments(const Tensor& out,
       .num_kv_heads = static_cast<int>(pages.num_kv_heads()),
       .group = static_cast<int>(params.query.dim(1) / pages.num_kv_heads()),
       .page_size = FastDivisor(static_cast<uint32_t>(pages.page_size())),
+      .causal = params.causal,
       .window = static_cast<int>(
           params.sliding_window == 0 ? kNoWindow : std::min(params.sliding_window, kNoWindow)),
-      .scale_log2 = params.scale * std::numbers::log2e_v<float>,
+      .softcap_scale = params.softcap > 0.0f ? params.scale / params.softcap : 0.0f,
+      .scale_log2 =
+          (params.softcap > 0.0f ? params.softcap : params.scale) * std::numbers::log2e_v<float>,
   };
 }
 

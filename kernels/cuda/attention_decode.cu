@@ -1,222 +1,293 @@
 #include "kernels/cuda/attention_decode.h"
 #include "kernels/cuda/cuda_check.h"
-#include "kernels/cuda/decode_splits.cuh"
+#include "kernels/cuda/decode_items.cuh"
+#include "kernels/cuda/decode_merge.cuh"
+#include "kernels/cuda/decode_producer.cuh"
+#include "kernels/cuda/decode_ring.cuh"
+#include "kernels/cuda/decode_warp.cuh"
 #include "kernels/cuda/dispatch.h"
-#include "kernels/cuda/element.cuh"
-#include "kernels/cuda/paged_rows.cuh"
-#include "kernels/cuda/warp_attention.cuh"
+#include "kernels/cuda/programmatic_launch.cuh"
+#include "kernels/cuda/tensor_map.h"
 
 namespace tessera {
 namespace {
 
-constexpr int kWarps = 4;
-constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kTileHeads = DecodeAttentionPlan::kTileHeads;
-constexpr int kStages = 3;
-static_assert(DecodeAttentionPlan::kTileTokens == kWarps * kGroupTokens);
-static_assert(kTileHeads == 16, "the rows of one tensor-core tile");
+struct DecodeArguments {
+  DecodePartials partials;
+  int item_rows;
+  int num_stages;
+  int row_tiles;
+  int box_tokens;
+};
 
-// Shared memory: the query rows, then for each warp and stage a group of keys and one of values.
-template <typename Element, int kHeadDim>
-constexpr size_t kSharedBytes = (kTileHeads + 2 * kWarps * kStages * kGroupTokens) * kHeadDim *
-                                sizeof(Element);
+template <int kHeadDim, bool kCopyEngine>
+struct DecodeThreads {
+  static constexpr int kConsumerWarps = decode_warps(kHeadDim);
+  static constexpr int kConsumers = kConsumerWarps * kWarpSize;
+  static constexpr int kProducerWarps = kCopyEngine ? 1 : kDecodeTileTokens / kGroupTokens;
+  static constexpr int kAll = kConsumers + kProducerWarps * kWarpSize;
+};
 
-// What each warp found, for the merge.
-struct WarpSoftmax {
-  float row_max[kWarps][kTileHeads];
-  float row_sum[kWarps][kTileHeads];
+// A barrier among the consumers only.
+template <int kConsumers>
+__device__ void sync_consumers() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
+}
 
-  __device__ float max_of_all(int row) const {
-    float result = row_max[0][row];
-#pragma unroll
-    for (int warp = 1; warp < kWarps; ++warp) result = fmaxf(result, row_max[warp][row]);
-    return result;
+// Adds this block's piece to the item's; true in the block that adds the last one, which then sees
+// all of them. Resets the count for the next launch.
+template <int kConsumers>
+__device__ bool arrive_last(const DecodePiece& piece, const DecodePartials& partials, int thread) {
+  __shared__ bool is_last;
+  sync_consumers<kConsumers>();  // all partial results of this block are written
+  if (thread == 0) {
+    const uint32_t last = static_cast<uint32_t>(piece.pieces.count - 1);
+    uint32_t before;
+    asm volatile("atom.inc.acq_rel.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(partials.arrivals + piece.pieces.first_block), "r"(last)
+                 : "memory");
+    is_last = before == last;
+  }
+  sync_consumers<kConsumers>();
+  return is_last;
+}
+
+// What a consumer warp is for.
+struct ConsumerRole {
+  int row;    // of the item, the first of this warp's 16
+  int slice;  // among the warps with the same rows
+  int num_slices;
+  int tile_sets;
+  int tile_set;
+  int key_begin;  // in a tile
+  int key_step;
+
+  __device__ ConsumerRole(int warp, int num_warps, int row_tiles, int step_keys)
+      : row(warp % row_tiles * 16), slice(warp / row_tiles), num_slices(num_warps / row_tiles) {
+    const int tile_steps = kDecodeTileTokens / step_keys;
+    tile_sets = max(1, num_slices / tile_steps);
+    tile_set = slice / tile_steps;
+    key_begin = slice % tile_steps * step_keys;
+    key_step = min(num_slices, tile_steps) * step_keys;
   }
 };
 
-template <typename Element, int kHeadDim>
-using DecodeAttention = WarpAttention<Element, kHeadDim, 1, kGroupTokens>;
-
-// Weighs the warp's output rows by 2^(own max - max of all warps) and leaves them in `staging`,
-// float32 [kWarps][kTileHeads][kHeadDim].
-template <typename Element, int kHeadDim>
-__device__ void stage_output(const DecodeAttention<Element, kHeadDim>& attention,
-                             const WarpSoftmax& softmax, float* staging, float scale_log2) {
+template <typename Element, int kHeadDim, bool kCopyEngine>
+__device__ void consume(const AttentionArguments& arguments, const DecodeArguments& decode,
+                        const DecodeRing<Element, kHeadDim>& ring) {
+  using Rows = DecodeRows<Element, kHeadDim, kCopyEngine>;
+  using Warp = DecodeWarp<Element, kHeadDim>;
+  using Threads = DecodeThreads<kHeadDim, kCopyEngine>;
+  constexpr int kConsumers = Threads::kConsumers;
+  constexpr int kRowVectors = kHeadDim / 4;
+  const int thread = static_cast<int>(threadIdx.x);
   const int lane = lane_index();
-  float* const rows = staging + warp_index() * kTileHeads * kHeadDim;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = half * 8 + lane / 4;
-    // A warp that had no tokens has a maximum of -inf and weighs 0.
-    const float weight =
-        fast_exp2((attention.row_max[0][half] - softmax.max_of_all(row)) * scale_log2);
-#pragma unroll
-    for (int n = 0; n < DecodeAttention<Element, kHeadDim>::kOutputTiles; ++n) {
-      const auto& values = attention.output[0][n];
-      reinterpret_cast<float2*>(rows + row * kHeadDim + n * 8)[lane % 4] =
-          make_float2(values[2 * half] * weight, values[2 * half + 1] * weight);
+  const DecodePartials& partials = decode.partials;
+  const ConsumerRole role(warp_index(), Threads::kConsumerWarps, decode.row_tiles,
+                          decode_step_keys(kHeadDim));
+
+  Warp warp;
+  RingPosition position;
+  position.advance(role.tile_set, ring.num_stages);
+  int skip = role.tile_set;  // tiles until the next one of this warp's set
+  RingPosition next_piece;
+  while (true) {
+    const int slot = next_piece.stage;
+    mbarrier_wait(&ring.signals.piece_full[slot], next_piece.parity);
+    next_piece.advance(1, DecodeSignals::kPieces);
+    const DecodePiece& piece = ring.signals.pieces[slot];
+    if (piece.num_rows == 0) break;
+    warp.load_queries(arguments, piece, piece.first_row + role.row,
+                      piece.first_row + piece.num_rows);
+    warp.reset();
+    const int context_length = piece.context_length;
+    const int tile_end = piece.tile_end;
+    // Tokens that all rows of the item see need no mask: from the first that the last query sees to
+    // the last that the first query sees.
+    const int seen_by_all_begin = context_length - arguments.window;
+    const int seen_by_all_end =
+        arguments.causal ? context_length - piece.query_length + 1 : context_length;
+    int tile = piece.tile_begin + skip;
+    for (; tile < tile_end; tile += role.tile_sets) {
+      const int stage = position.stage;
+      const uint32_t key_tile = shared_address(ring.keys(stage));
+      const uint32_t value_tile = shared_address(ring.values(stage));
+      mbarrier_wait(&ring.signals.keys_full[stage], position.parity);
+#pragma unroll 1
+      for (int key = role.key_begin; key < kDecodeTileTokens; key += role.key_step) {
+        const int first_token = tile * kDecodeTileTokens + key;
+        warp.multiply_keys(Rows{key_tile, decode.box_tokens}, key);
+        warp.cap(arguments.softcap_scale);
+        if (first_token < seen_by_all_begin || first_token + Warp::kKeys > seen_by_all_end) {
+          warp.mask(first_token);
+        }
+        warp.update_softmax(arguments.scale_log2);
+        mbarrier_wait(&ring.signals.values_full[stage], position.parity);
+        const Rows values{value_tile, decode.box_tokens};
+        const int num_valid = context_length - first_token;
+        if (num_valid < Warp::kKeys) {
+          warp.template multiply_values<true>(values, key, num_valid);
+        } else {
+          warp.template multiply_values<false>(values, key, num_valid);
+        }
+      }
+      __syncwarp();
+      if (lane == 0) mbarrier_arrive(&ring.signals.empty[stage]);
+      position.advance(role.tile_sets, ring.num_stages);
     }
-  }
-}
+    skip = tile - tile_end;
 
-// The query heads a block computes and the split it reads.
-struct DecodeTile {
-  int sequence;
-  int split;
-  int kv_head;
-  int first_head;
-  int num_rows;
-
-  __device__ explicit DecodeTile(int group) : sequence(blockIdx.z), split(blockIdx.x) {
-    const int head_tiles = (group + kTileHeads - 1) / kTileHeads;
-    const int first_group_head = blockIdx.y % head_tiles * kTileHeads;
-    kv_head = blockIdx.y / head_tiles;
-    first_head = kv_head * group + first_group_head;
-    num_rows = min(kTileHeads, group - first_group_head);
-  }
-};
-
-// Adds the warps' output rows in order and writes them: to `out` when there is one split, else as
-// the partial result of this one.
-template <typename Element, int kHeadDim>
-__device__ void store_merged(const DecodeTile& tile, const WarpSoftmax& softmax,
-                             const float* staging, const AttentionArguments& arguments,
-                             const DecodeSplits& splits, int64_t query_row) {
-  for (int index = threadIdx.x; index < tile.num_rows * kHeadDim; index += kThreads) {
-    const int row = index / kHeadDim;
-    const float row_max = softmax.max_of_all(row);
-    float sum = 0.0f;
-    float value = 0.0f;
-#pragma unroll
-    for (int warp = 0; warp < kWarps; ++warp) {
-      sum += softmax.row_sum[warp][row] *
-             fast_exp2((softmax.row_max[warp][row] - row_max) * arguments.scale_log2);
-      value += staging[warp * kTileHeads * kHeadDim + index];
+    warp.finish_sums();
+    const DecodeStaging<kHeadDim> staging(ring.end(), role.num_slices, decode.item_rows);
+    sync_consumers<kConsumers>();  // the item before has been read from the staging area
+    staging.store(warp, role.slice, role.row, piece.num_rows);
+    sync_consumers<kConsumers>();
+    const bool is_whole = piece.pieces.count == 1;
+    for (int index = thread; index < piece.num_rows * kRowVectors; index += kConsumers) {
+      const int row = index / kRowVectors;
+      const int column = index % kRowVectors * 4;
+      float log_sum;
+      const float4 value = staging.merged(row, column, arguments.scale_log2, log_sum);
+      if (is_whole) {
+        store_output<Element, kHeadDim>(arguments, piece, row, column, value);
+      } else {
+        const int64_t partial = static_cast<int64_t>(row) * partials.num_slots +
+                                decode_slot(static_cast<int>(blockIdx.x), piece.index == 0);
+        *reinterpret_cast<float4*>(partials.outputs + partial * kHeadDim + column) = value;
+        if (column == 0) partials.log_sums[partial] = log_sum;
+      }
     }
-    value /= sum;
-    if (splits.num_splits == 1) {
-      static_cast<Element*>(arguments.out)[query_row * kHeadDim + index] =
-          from_float<Element>(value);
-      continue;
+    if (!is_whole && arrive_last<kConsumers>(piece, partials, thread)) {
+      merge_pieces<Element, kHeadDim, kConsumers>(arguments, piece, partials, thread);
     }
-    const int column = index % kHeadDim;
-    const int64_t partial =
-        splits.row(tile.sequence, arguments.num_heads, tile.first_head + row, tile.split);
-    splits.output(partial, kHeadDim)[column] = value;
-    if (column == 0) {
-      splits.log_sum(partial, kHeadDim) = row_max * arguments.scale_log2 + log2f(sum);
-    }
-  }
-}
-
-template <typename Element, int kHeadDim>
-__global__ void __launch_bounds__(kThreads, DecodeAttentionPlan::kBlocksPerMultiprocessor)
-    attention_decode_kernel(const __grid_constant__ AttentionArguments arguments,
-                            const __grid_constant__ DecodeSplits splits) {
-  using Rows = SwizzledRows<Element, kHeadDim>;
-  constexpr int kGroupElements = kGroupTokens * kHeadDim;
-  extern __shared__ __align__(128) unsigned char shared_bytes[];
-  __shared__ WarpSoftmax softmax;
-  const Rows queries{reinterpret_cast<Element*>(shared_bytes)};
-  Element* const rings = queries.data + kTileHeads * kHeadDim;
-
-  const DecodeTile tile(arguments.group);
-  const int sequence = tile.sequence;
-  const int context_length = arguments.context_lengths[sequence];
-  const int visible_begin = DecodeSplits::visible_begin(arguments, context_length);
-  const int begin = splits.split_begin(visible_begin, tile.split);
-  const int end = min(begin + splits.split_tokens, context_length);
-  if (begin >= end) return;  // a shorter context than the longest
-
-  const int64_t token = arguments.query_starts[sequence];
-  const int64_t query_row = token * arguments.num_heads + tile.first_head;
-  const int warp = warp_index();
-  Element* const ring = rings + warp * kStages * 2 * kGroupElements;
-  const auto key_rows = [&](int stage) { return Rows{ring + 2 * stage * kGroupElements}; };
-  const auto value_rows = [&](int stage) { return Rows{ring + (2 * stage + 1) * kGroupElements}; };
-  const PagedRows<Element, kHeadDim> context{arguments, sequence, tile.kv_head, end};
-
-  if (warp == 0) {
-    queries.template copy_rows_async<kTileHeads>(
-        0, static_cast<const Element*>(arguments.query) + query_row * kHeadDim, kHeadDim,
-        tile.num_rows);
-  }
-  // Group i of this warp begins at token first + i * step. The ring holds kStages - 1 groups ahead.
-  const int first = begin + warp * kGroupTokens;
-  constexpr int kStep = kWarps * kGroupTokens;
-  const auto copy_group = [&](int stage, int group_begin, int32_t page) {
-    if (group_begin < end) {
-      context.copy_group_async(key_rows(stage), value_rows(stage), 0, group_begin, page);
-    }
-    commit_async_copies();  // an empty group keeps the count of the waits below
-  };
-#pragma unroll
-  for (int stage = 0; stage < kStages - 1; ++stage) {
-    const int group_begin = first + stage * kStep;
-    copy_group(stage, group_begin, context.page_of(group_begin));
-  }
-  int32_t next_page = context.page_of(first + (kStages - 1) * kStep);
-
-  DecodeAttention<Element, kHeadDim> attention;
-  attention.reset();
-  wait_async_copies<kStages - 2>();
-  __syncthreads();  // the query rows, copied by warp 0, are there
-  int stage = 0;
-  for (int group_begin = first; group_begin < end; group_begin += kStep) {
-    wait_async_copies<kStages - 2>();
     __syncwarp();
-    const int ahead = group_begin + (kStages - 1) * kStep;
-    copy_group((stage + kStages - 1) % kStages, ahead, next_page);
-    next_page = context.page_of(ahead + kStep);
-
-    attention.multiply_keys(queries, 0, key_rows(stage), 0);
-    if (group_begin < visible_begin || group_begin + kGroupTokens > end) {
-      attention.template mask<0>(end - group_begin, end - visible_begin);
-    }
-    attention.update_softmax(arguments.scale_log2);
-    attention.multiply_values(value_rows(stage), 0);
-    stage = (stage + 1) % kStages;
-    __syncwarp();  // every lane has read the stage that the next copy overwrites
+    if (lane == 0) mbarrier_arrive(&ring.signals.piece_empty[slot]);
   }
+}
 
-  attention.finish_sums();
-  if (lane_index() % 4 == 0) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      softmax.row_max[warp][half * 8 + lane_index() / 4] = attention.row_max[0][half];
-      softmax.row_sum[warp][half * 8 + lane_index() / 4] = attention.row_sum[0][half];
+template <typename Element, int kHeadDim, bool kCopyEngine>
+__device__ void decode_block(const AttentionArguments& arguments, const DecodeArguments& decode,
+                             const CUtensorMap& keys_map, const CUtensorMap& values_map) {
+  using Threads = DecodeThreads<kHeadDim, kCopyEngine>;
+  extern __shared__ unsigned char shared_bytes[];
+  __shared__ DecodeSignals signals;
+  static_assert(sizeof(signals) + sizeof(bool) < kDecodeStaticBytes);
+  // The swizzle counts from multiples of 1024 bytes.
+  unsigned char* const shared = shared_bytes + (-shared_address(shared_bytes) & 1023u);
+  const DecodeRing<Element, kHeadDim> ring{reinterpret_cast<Element*>(shared), signals,
+                                           decode.num_stages};
+
+  const int producer_warp = warp_index() - Threads::kConsumerWarps;
+  const int lane_offset = kCopyEngine
+                              ? lane_index() * decode.box_tokens
+                              : lane_index() * kDecodeTileTokens + producer_warp * kGroupTokens;
+  const PieceSource source(arguments, decode.item_rows, signals, lane_offset, producer_warp == 0);
+  if (producer_warp == 0) {
+    const int readers = Threads::kConsumerWarps / decode_tile_sets(kHeadDim, decode.row_tiles);
+    signals.init(kCopyEngine ? 1 : Threads::kProducerWarps * kWarpSize, readers,
+                 Threads::kConsumerWarps);
+    if constexpr (kCopyEngine) {
+      fence_barrier_init();
+      prefetch_tensor_map(&keys_map);
+      prefetch_tensor_map(&values_map);
     }
   }
-  wait_async_copies<0>();
-  __syncthreads();  // the rings become the staging area
-  float* const staging = reinterpret_cast<float*>(rings);
-  stage_output<Element, kHeadDim>(attention, softmax, staging, arguments.scale_log2);
-  __syncthreads();
+  __syncthreads();  // the barriers are there
+  if (producer_warp < 0) {
+    wait_for_previous_kernel();
+    consume<Element, kHeadDim, kCopyEngine>(arguments, decode, ring);
+  } else if constexpr (kCopyEngine) {
+    fill_by_copy_engine<Element, kHeadDim>(source, arguments, ring, keys_map, values_map,
+                                           decode.box_tokens);
+  } else {
+    fill_by_loads<Element, kHeadDim>(source, arguments, ring, producer_warp);
+  }
+}
 
-  store_merged<Element, kHeadDim>(tile, softmax, staging, arguments, splits, query_row);
+template <typename Element, int kHeadDim, bool kCopyEngine>
+__global__ void __launch_bounds__((DecodeThreads<kHeadDim, kCopyEngine>::kAll), 1)
+    attention_decode_kernel(const __grid_constant__ AttentionArguments arguments,
+                            const __grid_constant__ DecodeArguments decode,
+                            const __grid_constant__ CUtensorMap keys_map,
+                            const __grid_constant__ CUtensorMap values_map) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  constexpr bool kIsBuilt = !kCopyEngine;
+#else
+  constexpr bool kIsBuilt = true;
+#endif
+  if constexpr (kIsBuilt) {
+    decode_block<Element, kHeadDim, kCopyEngine>(arguments, decode, keys_map, values_map);
+  } else {
+    __trap();  // the plan takes the copy engine only where there is one
+  }
+}
+
+// Whatever the lengths in device memory: the tiles of all items are counted in 32 bits.
+void check_limits(const AttentionArguments& arguments, const DecodeAttentionPlan& plan) {
+  const int64_t max_tokens = int64_t{arguments.max_pages} * plan.page_size;
+  const int64_t row_blocks = ceil_divide(arguments.group * kMaxDecodeQueryLength, plan.item_rows);
+  const int64_t max_items = arguments.num_decodes * int64_t{arguments.num_kv_heads} * row_blocks;
+  CHECK(max_tokens * plan.page_size < int64_t{1} << 32, "attention: block tables of ",
+        arguments.max_pages, " pages of ", plan.page_size, " tokens are too long");
+  CHECK(max_items * (max_tokens / kDecodeTileTokens + 2) < int64_t{1} << 31,
+        "attention: ", arguments.num_decodes, " sequences of up to ", max_tokens,
+        " tokens are too many");
+}
+
+template <typename Element, int kHeadDim, bool kCopyEngine>
+void launch(const Tensor& out, const AttentionParams& params, const DecodeAttentionPlan& plan,
+            uint32_t* arrivals, cudaStream_t stream) {
+  const AttentionArguments arguments = make_attention_arguments(out, params);
+  check_limits(arguments, plan);
+  const int num_slots = num_decode_slots(static_cast<int>(plan.num_blocks));
+  float* const workspace = params.workspace.as<float>();
+  const DecodeArguments decode = {
+      .partials = {.outputs = workspace,
+                   .log_sums = workspace + plan.item_rows * num_slots * kHeadDim,
+                   .arrivals = arrivals,
+                   .num_slots = num_slots},
+      .item_rows = static_cast<int>(plan.item_rows),
+      .num_stages = static_cast<int>(plan.num_stages),
+      .row_tiles = static_cast<int>(plan.row_tiles),
+      .box_tokens = static_cast<int>(plan.box_tokens)};
+  CUtensorMap keys_map{};
+  CUtensorMap values_map{};
+  if constexpr (kCopyEngine) {
+    const int box_tokens = static_cast<int>(plan.box_tokens);
+    keys_map = make_page_rows_tensor_map(params.pages.keys, box_tokens);
+    values_map = make_page_rows_tensor_map(params.pages.values, box_tokens);
+  }
+  const auto kernel = attention_decode_kernel<Element, kHeadDim, kCopyEngine>;
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(plan.shared_bytes)));
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  const cudaLaunchConfig_t config = {.gridDim = dim3(static_cast<unsigned>(plan.num_blocks)),
+                                     .blockDim = dim3(DecodeThreads<kHeadDim, kCopyEngine>::kAll),
+                                     .dynamicSmemBytes = static_cast<size_t>(plan.shared_bytes),
+                                     .stream = stream,
+                                     .attrs = &attribute,
+                                     .numAttrs = kCopyEngine ? 1u : 0u};
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments, decode, keys_map, values_map));
 }
 
 }  // namespace
 
 void launch_attention_decode(const Tensor& out, const AttentionParams& params,
-                             const DecodeAttentionPlan& plan, cudaStream_t stream) {
-  const AttentionArguments arguments = make_attention_arguments(out, params);
-  const DecodeSplits splits(params, plan);
-  const auto head_tiles = decode_head_tiles(
-      {.num_heads = params.query.dim(1), .num_kv_heads = params.pages.num_kv_heads()});
-  const dim3 grid(static_cast<unsigned>(plan.num_splits), static_cast<unsigned>(head_tiles),
-                  static_cast<unsigned>(params.batch.num_decodes));
+                             const DecodeAttentionPlan& plan, uint32_t* arrivals,
+                             cudaStream_t stream) {
   dispatch_element(out.dtype, [&]<typename Element>() {
     dispatch_head_dim(params.pages.head_dim(), [&]<int kHeadDim>() {
-      constexpr size_t shared_bytes = kSharedBytes<Element, kHeadDim>;
-      static_assert(2 * kStages * sizeof(Element) >= sizeof(float), "rings hold the staging area");
-      const auto kernel = attention_decode_kernel<Element, kHeadDim>;
-      CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(shared_bytes)));
-      kernel<<<grid, kThreads, shared_bytes, stream>>>(arguments, splits);
+      if constexpr (kHeadDim % 64 == 0) {
+        if (plan.uses_copy_engine) {
+          return launch<Element, kHeadDim, true>(out, params, plan, arrivals, stream);
+        }
+      }
+      launch<Element, kHeadDim, false>(out, params, plan, arrivals, stream);
     });
   });
-  CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Attention of one new token per sequence, limited by how fast keys and values are read.
+// Attention of a few new tokens per sequence, limited by how fast keys and values are read.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,17 +8,27 @@
 
 namespace tessera {
 
-// The attention of launch_attention_prefill_sm80() for the batch's num_decodes leading sequences.
-// With one split the result goes to `out`; with more, split s of sequence i and head h leaves in
-// params.workspace, float32, row r = (i * num_heads + h) * num_splits + s:
-//   its output row, normalised                at r * head_dim
-//   log2 of its sum of 2^(scale_log2 * score)  at num_rows * head_dim + r
-// for launch_attention_combine().
+// out[i, h] = sum_t softmax_t(cap(scale * query[i, h] . key[t])) * value[t]
+// for the tokens i of the batch's num_decodes leading sequences, over the tokens t of the context
+// that i sees (kernels/attention_params.h); zeros when it sees none.
 //
-// One block of 4 warps per split, 16 query heads of one KV head, and sequence. The query heads fill
-// one tensor-core tile. Each warp reads its own groups of 16 tokens through its own ring in shared
-// memory, so no warp waits for another; they merge at the end, in order.
+// One block per multiprocessor, whatever the batch, and no numbers from the host that change from
+// step to step: a captured CUDA graph stays right when lengths and block tables in device memory
+// have changed. Each block works out its equal share of all tiles (decode_partition.h), and a warp
+// of it (4 without the copy engine) fills a ring of tiles in shared memory that runs on across
+// items, while 8 warps (4 for head_dim above 128) compute. All query rows of a KV head are computed
+// together, 16 to a tensor-core tile, a warp per tile; the warps that this leaves over divide the
+// keys. An item that several blocks share leaves a partial result per block in params.workspace,
+// float32, decode_partial_elements(); the block that comes last merges them, in order, so that
+// results do not depend on timing.
+//
+//   arrivals   uint32 [plan.num_blocks] on the device, zero before the first launch, left zero by
+//   each limits     num_sequences * KV heads * tiles of the block tables' width below 2^31
+//
+// With the copy engine it is a programmatic dependent launch: it starts while the kernel before it
+// in the stream ends, and waits for that before it uses what it reads.
 void launch_attention_decode(const Tensor& out, const AttentionParams& params,
-                             const DecodeAttentionPlan& plan, cudaStream_t stream);
+                             const DecodeAttentionPlan& plan, uint32_t* arrivals,
+                             cudaStream_t stream);
 
 }  // namespace tessera

@@ -1,87 +1,137 @@
-// How decode attention divides contexts over thread blocks. Plain arithmetic, no CUDA.
+// Which decode attention kernel runs, and with what. Plain arithmetic, no CUDA.
 //
-// One query token per sequence leaves few blocks, num_sequences * num_kv_heads, far fewer than the
-// GPU can run. So each context is cut into splits of equal length that are computed by different
-// blocks and merged afterwards ("split-KV", "Flash-Decoding").
+// Context lengths are not needed: they change from step to step while a captured CUDA graph does
+// not, so the kernel divides the work itself (decode_partition.h).
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
+#include "kernels/attention_params.h"
+#include "kernels/cuda/decode_partition.h"
+#include "kernels/tensor/check.h"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 
+// Of the ring in shared memory; more would not shorten anything.
+inline constexpr int kMaxDecodeStages = 8;
+
 struct DecodeAttentionShape {
-  int64_t num_sequences = 0;
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;
-  int64_t max_context_length = 0;  // tokens; with a sliding window, what it leaves visible
+  int64_t head_dim = 0;
+  int64_t page_size = 0;         // tokens
+  int64_t max_query_length = 1;  // tokens per sequence
   int64_t num_multiprocessors = 0;
+  int64_t shared_bytes = 0;  // that a block may have
+  // sm_90, with code for it in this binary, and not switched off.
+  bool has_copy_engine = false;
 };
 
 struct DecodeAttentionPlan {
-  static constexpr int64_t kTileTokens = 64;  // what a block reads at a time
-  static constexpr int64_t kTileHeads = 16;   // query heads of one KV head a block computes at once
-  static constexpr int64_t kBlocksPerMultiprocessor = 2;  // that run at the same time
+  static constexpr int64_t kTileRows = 16;  // rows of a tensor-core tile
 
-  int64_t num_splits = 1;    // of the longest context; shorter ones use fewer
-  int64_t split_tokens = 0;  // a multiple of kTileTokens
+  bool uses_copy_engine = false;
+  int64_t num_blocks = 0;
+  int64_t page_size = 0;   // tokens
+  int64_t num_stages = 0;  // tiles of keys and values that a block's ring holds
+  int64_t box_tokens = 0;  // rows of a copy, within a page
+  int64_t item_rows = 0;   // query rows that a block computes at a time
+  int64_t row_tiles = 0;   // tensor-core tiles of these rows, a power of two
+  int64_t shared_bytes = 0;
+  std::string_view reason;
 };
 
-// Blocks per sequence and split.
-inline int64_t decode_head_tiles(const DecodeAttentionShape& shape) {
-  return shape.num_kv_heads *
-         ceil_divide(shape.num_heads / shape.num_kv_heads, DecodeAttentionPlan::kTileHeads);
+// Warps that compute. Each holds 16 output rows in registers, so wide heads leave room for fewer.
+constexpr int decode_warps(int64_t head_dim) { return head_dim > 128 ? 4 : 8; }
+
+// Keys that a warp takes at a time: as many as its registers allow.
+constexpr int decode_step_keys(int64_t head_dim) { return head_dim > 64 ? 16 : 32; }
+
+// Warps that take the same 16 rows divide the steps of a tile; when they are more than that, sets
+// of warps take turns at the tiles.
+constexpr int decode_tile_sets(int64_t head_dim, int64_t row_tiles) {
+  const auto warps = decode_warps(head_dim) / static_cast<int>(row_tiles);
+  return std::max(1, warps / (kDecodeTileTokens / decode_step_keys(head_dim)));
 }
 
-// No plan has more blocks than this, unless it has one split: it bounds the partial results.
-inline int64_t max_split_blocks(int64_t num_multiprocessors) {
-  return 4 * DecodeAttentionPlan::kBlocksPerMultiprocessor * num_multiprocessors;
+// Floats between rows where warps leave their results for each other: 8 more than a row has, so
+// that four neighbouring rows lie in different banks.
+constexpr int64_t decode_staging_stride(int64_t head_dim) { return head_dim + 8; }
+
+// Bytes of a tile of keys and one of values.
+constexpr int64_t decode_stage_bytes(int64_t head_dim) {
+  return 2 * kDecodeTileTokens * head_dim * 2;
 }
 
-// The number of splits with the least estimated time, the smaller one among equals. Time is
-// counted in tiles: full waves of blocks, each as long as its tiles plus a start-up of
-// kBlockOverhead, plus kMergeOverhead when there is anything to merge.
+// Each warp's rows and their maxima and sums, behind the ring.
+constexpr int64_t decode_staging_bytes(int64_t head_dim, int64_t row_tiles, int64_t item_rows) {
+  return decode_warps(head_dim) / row_tiles * item_rows * (decode_staging_stride(head_dim) + 2) *
+         int64_t{sizeof(float)};
+}
+
+// Shared memory that a plan leaves to the kernel's own variables.
+inline constexpr int64_t kDecodeStaticBytes = 1024;
+
+// The most query rows of one KV head that a block computes at a time.
+inline int64_t max_decode_item_rows(const DecodeAttentionShape& shape) {
+  const int64_t rows = shape.num_heads / shape.num_kv_heads *
+                       std::clamp<int64_t>(shape.max_query_length, 1, kMaxDecodeQueryLength);
+  return std::min(rows, DecodeAttentionPlan::kTileRows * decode_warps(shape.head_dim));
+}
+
 inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& shape) {
-  constexpr int64_t kBlockOverhead = 2;
-  constexpr int64_t kMergeOverhead = 2;
-  using Plan = DecodeAttentionPlan;
-  const int64_t blocks = shape.num_sequences * decode_head_tiles(shape);
-  const int64_t slots = Plan::kBlocksPerMultiprocessor * shape.num_multiprocessors;
-  const int64_t tiles =
-      std::max<int64_t>(1, ceil_divide(shape.max_context_length, Plan::kTileTokens));
-  const int64_t max_splits =
-      std::clamp<int64_t>(max_split_blocks(shape.num_multiprocessors) / blocks, 1, tiles);
-
-  int64_t best_split_tiles = tiles;
-  int64_t best_time = ceil_divide(blocks, slots) * (tiles + kBlockOverhead);
-  for (int64_t splits = 2; splits <= max_splits; ++splits) {
-    const int64_t split_tiles = ceil_divide(tiles, splits);
-    const int64_t waves = ceil_divide(blocks * ceil_divide(tiles, split_tiles), slots);
-    const int64_t time = waves * (split_tiles + kBlockOverhead) + kMergeOverhead;
-    if (time < best_time) {
-      best_time = time;
-      best_split_tiles = split_tiles;
-    }
+  constexpr int64_t kAlignmentBytes = 1024;  // of the ring
+  DecodeAttentionPlan plan;
+  plan.num_blocks = shape.num_multiprocessors;
+  plan.page_size = shape.page_size;
+  // The largest power of two that divides pages and tiles.
+  plan.box_tokens = std::min<int64_t>(shape.page_size & -shape.page_size, kDecodeTileTokens);
+  if (!shape.has_copy_engine) {
+    plan.reason = "there is no copy engine to use";
+  } else if (shape.head_dim % 64 != 0) {
+    plan.reason = "the copy engine takes multiples of 64 columns";
+  } else {
+    plan.uses_copy_engine = true;
+    plan.reason = "it reads faster than loads do";
   }
-  return {.num_splits = ceil_divide(tiles, best_split_tiles),
-          .split_tokens = best_split_tiles * Plan::kTileTokens};
+
+  const int64_t stage_bytes = decode_stage_bytes(shape.head_dim);
+  plan.item_rows = max_decode_item_rows(shape);
+  while (true) {
+    const int64_t row_tiles = ceil_divide(plan.item_rows, DecodeAttentionPlan::kTileRows);
+    plan.row_tiles = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(row_tiles)));
+    const int64_t other_bytes =
+        kDecodeStaticBytes + kAlignmentBytes +
+        decode_staging_bytes(shape.head_dim, plan.row_tiles, plan.item_rows);
+    // A stage is always read by the same set of warps: a warp that skipped a phase of a barrier
+    // could take it for the next one.
+    const int64_t sets = decode_tile_sets(shape.head_dim, plan.row_tiles);
+    const int64_t stages =
+        std::clamp<int64_t>((shape.shared_bytes - other_bytes) / stage_bytes, 0, kMaxDecodeStages);
+    plan.num_stages = stages - stages % sets;
+    plan.shared_bytes = other_bytes - kDecodeStaticBytes + plan.num_stages * stage_bytes;
+    // Fewer rows at a time read keys and values more often, but leave room for them.
+    if (plan.num_stages > 0 || plan.item_rows == 1) return plan;
+    plan.item_rows = ceil_divide(plan.item_rows, int64_t{2});
+  }
 }
 
-// Partial results, float32: for every (sequence, head, split) an output row and its log-sum-exp.
-inline int64_t partial_elements(int64_t num_rows, int64_t head_dim) {
-  return num_rows * (head_dim + 1);
+// For people: "the copy engine, 6 tiles of 64 tokens per block, because ...".
+inline std::string describe(const DecodeAttentionPlan& plan) {
+  return concat(plan.uses_copy_engine ? "the copy engine" : "loads", ", ", plan.num_stages,
+                " tiles of ", kDecodeTileTokens, " tokens per block: ", plan.reason);
 }
 
-// The most float32 elements that any plan for these heads needs, whatever the batch and contexts.
-inline int64_t max_partial_elements(int64_t num_heads, int64_t num_kv_heads, int64_t head_dim,
-                                    int64_t num_multiprocessors) {
-  // rows = num_sequences * num_heads * splits, and splits * num_sequences * head_tiles is bounded.
-  const int64_t head_tiles =
-      decode_head_tiles({.num_heads = num_heads, .num_kv_heads = num_kv_heads});
-  return partial_elements(
-      num_heads * ceil_divide(max_split_blocks(num_multiprocessors), head_tiles), head_dim);
+// Float32 elements of the partial results, per slot and row an output row and its log2-sum-exp, for
+// any lengths and for any plan whose queries are no longer.
+inline int64_t decode_partial_elements(const DecodeAttentionShape& shape) {
+  return num_decode_slots(static_cast<int>(shape.num_multiprocessors)) *
+         max_decode_item_rows(shape) * (shape.head_dim + 1);
 }
 
 }  // namespace tessera

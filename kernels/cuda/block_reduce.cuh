@@ -15,6 +15,7 @@ __device__ inline int lane_index() { return static_cast<int>(threadIdx.x) % kWar
 __device__ inline int reread_lane_index() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  __builtin_assume(lane >= 0 && lane < kWarpSize);
   return lane;
 }
 __device__ inline int warp_index() { return static_cast<int>(threadIdx.x) / kWarpSize; }

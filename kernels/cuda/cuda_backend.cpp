@@ -5,26 +5,29 @@
 #include <iomanip>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/attention_combine.h"
 #include "kernels/cuda/attention_decode.h"
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/attention_prefill_sm80.h"
+#include "kernels/cuda/attention_prefill_sm90.h"
 #include "kernels/cuda/convert.h"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/device_check.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/embedding.h"
-#include "kernels/cuda/host_copy.h"
+#include "kernels/cuda/graph_timing.h"
 #include "kernels/cuda/linear_cublas.h"
 #include "kernels/cuda/linear_gemv.h"
 #include "kernels/cuda/linear_plan.h"
+#include "kernels/cuda/part_uploader.h"
 #include "kernels/cuda/penalize.h"
+#include "kernels/cuda/prefill_plan.h"
 #include "kernels/cuda/read_bandwidth.h"
 #include "kernels/cuda/rms_norm.h"
 #include "kernels/cuda/rope_store_kv.h"
 #include "kernels/cuda/sampling.h"
 #include "kernels/cuda/silu_mul.h"
 #include "kernels/cuda/staging_ring.h"
+#include "kernels/cuda/standard_attention_cublas.h"
 
 namespace tessera {
 namespace {
@@ -46,9 +49,16 @@ class Stream {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(int device_index, DType compute_dtype)
-      : device_index_(device_index), compute_dtype_(compute_dtype) {
+  CudaBackend(int device_index, DType compute_dtype, AttentionChoice attention)
+      : device_index_(device_index), compute_dtype_(compute_dtype), attention_(attention) {
     CUDA_CHECK(cudaGetDeviceProperties(&properties_, device_index));
+    CUDA_CHECK(cudaMemsetAsync(prefill_schedule_.data(), 0, prefill_schedule_.size_bytes(),
+                               stream_.get()));
+    decode_arrivals_ = allocate_device_memory(
+        static_cast<size_t>(properties_.multiProcessorCount) * sizeof(uint32_t),
+        "merging attention");
+    CUDA_CHECK(
+        cudaMemsetAsync(decode_arrivals_.data(), 0, decode_arrivals_.size_bytes(), stream_.get()));
   }
   // Memory is freed after this; work that still uses it must be over.
   ~CudaBackend() override { cudaStreamSynchronize(stream_.get()); }
@@ -61,8 +71,15 @@ class CudaBackend final : public Backend {
            << static_cast<double>(properties_.totalGlobalMem) / (1 << 30) << " GiB";
     return stream.str();
   }
+  std::string attention_description(const BackendLimits& limits) const override {
+    return concat("prefill by ",
+                  describe(plan_prefill_attention(prefill_device(), limits.head_dim, false)),
+                  ", decode by ",
+                  describe(plan_decode_attention(decode_shape(limits, kDecodeTileTokens, 1))));
+  }
   DType activation_dtype() const override { return compute_dtype_; }
   DType weight_dtype(DType /*stored*/) const override { return compute_dtype_; }
+  bool needs_warm_up() const override { return true; }
 
   DeviceMemory memory() const override {
     CUDA_CHECK(cudaSetDevice(device_index_));
@@ -76,11 +93,17 @@ class CudaBackend final : public Backend {
   }
   void synchronize() override { CUDA_CHECK(cudaStreamSynchronize(stream())); }
   size_t attention_workspace_bytes(const BackendLimits& limits) const override {
-    return sizeof(float) * static_cast<size_t>(max_partial_elements(
-                               limits.num_heads, limits.num_kv_heads, limits.head_dim,
-                               properties_.multiProcessorCount));
+    return sizeof(float) * static_cast<size_t>(decode_partial_elements(
+                               decode_shape(limits, kDecodeTileTokens, kMaxDecodeQueryLength)));
   }
   double measure_read_bandwidth() override { return read_bandwidth(stream()); }
+  std::vector<double> measure_seconds(const std::function<void()>& operations,
+                                      int64_t repetitions) override {
+    return time_graph_replays(operations, repetitions, stream());
+  }
+  std::unique_ptr<StandardAttention> make_standard_attention() override {
+    return make_cublas_standard_attention(stream());
+  }
 
  private:
   // The stream, with its device made current on the calling thread.
@@ -89,12 +112,43 @@ class CudaBackend final : public Backend {
     return stream_.get();
   }
 
+#ifdef TESSERA_HOPPER_KERNELS
+  static constexpr bool kHasHopperKernels = true;
+#else
+  static constexpr bool kHasHopperKernels = false;
+#endif
+
+  PrefillDevice prefill_device() const {
+    return {.compute_capability = properties_.major * 10 + properties_.minor,
+            .has_hopper_kernels = kHasHopperKernels,
+            .choice = attention_};
+  }
+  // Uses what `limits` says about heads.
+  DecodeAttentionShape decode_shape(const BackendLimits& limits, int64_t page_size,
+                                    int64_t max_query_length) const {
+    return {.num_heads = limits.num_heads,
+            .num_kv_heads = limits.num_kv_heads,
+            .head_dim = limits.head_dim,
+            .page_size = page_size,
+            .max_query_length = max_query_length,
+            .num_multiprocessors = properties_.multiProcessorCount,
+            .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
+            .has_copy_engine = properties_.major == 9 && kHasHopperKernels &&
+                               attention_ != AttentionChoice::kPortable};
+  }
+
   void upload_impl(const Tensor& destination, const Tensor& source) override;
+  void upload_parts_impl(std::span<const UploadPart> parts, const ReadPart& read,
+                         const OnPartRead& on_read) override {
+    CUDA_CHECK(cudaSetDevice(device_index_));
+    part_uploader_.run(parts, read, on_read);
+  }
   void download_impl(const Tensor& destination, const Tensor& source) override;
   void linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                    bool accumulate) override;
   void attention_impl(const Tensor& out, const AttentionParams& params) override;
   void decode_attention(const Tensor& out, const AttentionParams& params);
+  void prefill_attention(const Tensor& out, const AttentionParams& params);
 
   void embed_impl(const Tensor& out, const Tensor& table, const Tensor& token_ids) override {
     launch_gather_rows(out, table, token_ids, stream());
@@ -124,10 +178,14 @@ class CudaBackend final : public Backend {
 
   int device_index_;
   DType compute_dtype_;
+  AttentionChoice attention_;
   cudaDeviceProp properties_;
   Stream stream_;
   StagingRing staging_;
-  Buffer unconverted_ = allocate_device_memory(StagingRing::kSlotBytes, "converting weights");
+  Buffer unconverted_ = allocate_device_memory(StagingRing::kSlotBytes, "converting uploads");
+  PartUploader part_uploader_;
+  Buffer prefill_schedule_ = allocate_device_memory(2 * sizeof(int32_t), "scheduling attention");
+  Buffer decode_arrivals_;
   Buffer downloaded_ = allocate_pinned_memory(kDownloadBytes, "downloads");
   CublasLinear cublas_;
 };
@@ -142,7 +200,7 @@ void CudaBackend::upload_impl(const Tensor& destination, const Tensor& source) {
   for (size_t begin = 0; begin < num_elements; begin += slot_elements) {
     const size_t count = std::min(slot_elements, num_elements - begin);
     std::byte* const staged = staging_.reserve(count * in_size, stream());
-    host_copy(staged, host + begin * in_size, count * in_size);
+    std::memcpy(staged, host + begin * in_size, count * in_size);
     const bool convert = source.dtype != destination.dtype;
     void* const fetched = convert ? unconverted_.data() : target + begin * out_size;
     CUDA_CHECK(cudaMemcpyAsync(fetched, staged, count * in_size, cudaMemcpyHostToDevice, stream()));
@@ -182,42 +240,45 @@ void CudaBackend::linear_impl(const Tensor& out, const Tensor& x, const Tensor& 
 
 void CudaBackend::attention_impl(const Tensor& out, const AttentionParams& params) {
   if (params.batch.num_decodes > 0) decode_attention(out, params);
-  if (params.batch.num_decodes < params.batch.num_sequences) {
-    launch_attention_prefill_sm80(out, params, stream());
+  if (params.batch.num_decodes < params.batch.num_sequences) prefill_attention(out, params);
+}
+
+void CudaBackend::prefill_attention(const Tensor& out, const AttentionParams& params) {
+  const PrefillPlan plan =
+      plan_prefill_attention(prefill_device(), params.pages.head_dim(), params.softcap > 0.0f);
+  switch (plan.kernel) {
+    case PrefillKernel::kPortable:
+      return launch_attention_prefill_sm80(out, params, stream());
+    case PrefillKernel::kHopper:
+      return launch_attention_prefill_sm90(out, params,
+                                           static_cast<int32_t*>(prefill_schedule_.data()),
+                                           properties_.multiProcessorCount, stream());
   }
 }
 
 void CudaBackend::decode_attention(const Tensor& out, const AttentionParams& params) {
-  const AttentionBatch& batch = params.batch;
-  const int64_t visible = params.sliding_window == 0
-                              ? batch.max_context_length
-                              : std::min(batch.max_context_length,
-                                         params.sliding_window + DecodeAttentionPlan::kTileTokens);
-  const DecodeAttentionPlan plan =
-      plan_decode_attention({.num_sequences = batch.num_decodes,
-                             .num_heads = params.query.dim(1),
-                             .num_kv_heads = params.pages.num_kv_heads(),
-                             .max_context_length = visible,
-                             .num_multiprocessors = properties_.multiProcessorCount});
-  if (plan.num_splits > 1) {
-    const int64_t needed = partial_elements(
-        batch.num_decodes * params.query.dim(1) * plan.num_splits, params.pages.head_dim());
-    CHECK(params.workspace.dtype == DType::kFloat32 &&
-              (params.workspace.empty() ? 0 : params.workspace.num_elements()) >= needed,
-          "attention: workspace ", to_string(params.workspace.dtype), params.workspace.shape,
-          " is too small, expected ", needed, " float32 elements");
-  }
-  launch_attention_decode(out, params, plan, stream());
-  if (plan.num_splits > 1) launch_attention_combine(out, params, plan, stream());
+  const KvPages& pages = params.pages;
+  const DecodeAttentionShape shape =
+      decode_shape({.num_heads = params.query.dim(1),
+                    .num_kv_heads = pages.num_kv_heads(),
+                    .head_dim = pages.head_dim()},
+                   pages.page_size(), params.batch.max_decode_query_length);
+  const int64_t needed = decode_partial_elements(shape);
+  CHECK(!params.workspace.empty() && params.workspace.num_elements() >= needed,
+        "attention: workspace ", params.workspace.shape, " is too small, expected ", needed,
+        " float32 elements");
+  launch_attention_decode(out, params, plan_decode_attention(shape),
+                          static_cast<uint32_t*>(decode_arrivals_.data()), stream());
 }
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(int device_index, DType compute_dtype) {
+std::unique_ptr<Backend> make_cuda_backend(int device_index, DType compute_dtype,
+                                           AttentionChoice attention) {
   CHECK(compute_dtype == DType::kBFloat16 || compute_dtype == DType::kFloat16,
         "CUDA computes in bfloat16 or float16, not in ", to_string(compute_dtype));
   select_device(device_index);
-  return std::make_unique<CudaBackend>(device_index, compute_dtype);
+  return std::make_unique<CudaBackend>(device_index, compute_dtype, attention);
 }
 
 }  // namespace tessera

@@ -46,9 +46,11 @@ void dispatch_head_dim(int64_t head_dim, Body&& body) {
       return body.template operator()<96>();
     case 128:
       return body.template operator()<128>();
+    case 256:
+      return body.template operator()<256>();
     default:
       throw Error(concat("head_dim ", head_dim,
-                         " is not supported on CUDA; supported: 32, 64, 80, 96, 128"));
+                         " is not supported on CUDA; supported: 32, 64, 80, 96, 128, 256"));
   }
 }
 

@@ -1,7 +1,6 @@
 #include "kernels/cuda/linear_cublas.h"
 
-#include <cublasLt.h>
-
+#include "kernels/cuda/cublas_check.h"
 #include "kernels/cuda/device_memory.h"
 
 namespace tessera {
@@ -9,26 +8,6 @@ namespace {
 
 // What NVIDIA recommends for Hopper; with less, the library silently leaves out algorithms.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
-
-void check_cublas(cublasStatus_t status, const char* call) {
-  CHECK(status == CUBLAS_STATUS_SUCCESS,
-        "the GPU's matrix library failed: ", cublasLtGetStatusString(status), " in ", call);
-}
-#define CUBLAS_CHECK(call) check_cublas((call), #call)
-
-cudaDataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return CUDA_R_32F;
-    case DType::kFloat16:
-      return CUDA_R_16F;
-    case DType::kBFloat16:
-      return CUDA_R_16BF;
-    case DType::kInt32:
-      break;
-  }
-  throw Error(concat("no matrix product of ", to_string(dtype)));
-}
 
 template <typename Value>
 void set_attribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
@@ -76,14 +55,14 @@ const CublasLinear::Solution& CublasLinear::solve(const Problem& problem) {
   const auto rows = static_cast<uint64_t>(problem.out_features);
   const auto columns = static_cast<uint64_t>(problem.num_tokens);
   const auto depth = static_cast<uint64_t>(problem.in_features);
-  const cudaDataType_t in_type = data_type(problem.in_dtype);
+  const cudaDataType_t in_type = cublas_type(problem.in_dtype);
   CUBLAS_CHECK(cublasLtMatmulDescCreate(&solution->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   set_attribute(solution->operation, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
   CUBLAS_CHECK(
       cublasLtMatrixLayoutCreate(&solution->weight, in_type, depth, rows, problem.in_features));
   CUBLAS_CHECK(
       cublasLtMatrixLayoutCreate(&solution->x, in_type, depth, columns, problem.in_features));
-  CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&solution->out, data_type(problem.out_dtype), rows,
+  CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&solution->out, cublas_type(problem.out_dtype), rows,
                                           columns, problem.out_features));
 
   cublasLtMatmulPreference_t preference = nullptr;

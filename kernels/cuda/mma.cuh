@@ -53,19 +53,25 @@ __device__ inline uint32_t pack_pair<__half>(float low, float high) {
 
 // Loads four 8 x 8 matrices of 16-bit elements. Lane l gives the address of row l % 8 of matrix
 // l / 8 and receives from each matrix elements 2t, 2t + 1 of row g.
-__device__ inline void load_matrices(uint32_t (&registers)[4], const void* row) {
+__device__ inline void load_matrices(uint32_t (&registers)[4], uint32_t row_address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
-               : "r"(shared_address(row))
+               : "r"(row_address)
                : "memory");
+}
+__device__ inline void load_matrices(uint32_t (&registers)[4], const void* row) {
+  load_matrices(registers, shared_address(row));
 }
 
 // The same, each matrix transposed: the lane receives elements g of rows 2t, 2t + 1.
-__device__ inline void load_matrices_transposed(uint32_t (&registers)[4], const void* row) {
+__device__ inline void load_matrices_transposed(uint32_t (&registers)[4], uint32_t row_address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
-               : "r"(shared_address(row))
+               : "r"(row_address)
                : "memory");
+}
+__device__ inline void load_matrices_transposed(uint32_t (&registers)[4], const void* row) {
+  load_matrices_transposed(registers, shared_address(row));
 }
 
 }  // namespace tessera

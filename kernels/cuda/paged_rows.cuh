@@ -25,7 +25,9 @@ struct PagedRows {
     return arguments.block_tables[row + arguments.page_size.divide(token)];
   }
 
-  // One warp starts copying the group of tokens that begins at `token` to rows [row, row + 16).
+  // One warp starts copying the tokens [token, token + kTokens), which lie within one group, to
+  // rows from `row` on.
+  template <int kTokens = kGroupTokens>
   __device__ void copy_group_async(const SwizzledRows<Element, kHeadDim>& key_rows,
                                    const SwizzledRows<Element, kHeadDim>& value_rows, int row,
                                    int token, int32_t page) const {
@@ -33,9 +35,9 @@ struct PagedRows {
     const uint32_t page_row = token - arguments.page_size.divide(token) * page_size;
     const int64_t page_head = static_cast<int64_t>(page) * arguments.num_kv_heads + kv_head;
     const int64_t offset = (page_head * page_size + page_row) * kHeadDim;
-    key_rows.template copy_rows_async<kGroupTokens>(
+    key_rows.template copy_rows_async<kTokens>(
         row, static_cast<const Element*>(arguments.keys) + offset, kHeadDim, end - token);
-    value_rows.template copy_rows_async<kGroupTokens>(
+    value_rows.template copy_rows_async<kTokens>(
         row, static_cast<const Element*>(arguments.values) + offset, kHeadDim, end - token);
   }
 };

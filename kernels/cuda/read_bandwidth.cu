@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/cuda/async_copy.cuh"
+#include "kernels/cuda/bulk_copy.cuh"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/mbarrier.cuh"
 #include "kernels/cuda/read_bandwidth.h"
 
 namespace tessera {
@@ -45,51 +46,23 @@ __global__ void __launch_bounds__(kLoadThreads)
   if (sum == 0x12345677u && count == 0) *never_written = sum;
 }
 
-#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
-
-__device__ void start_bulk_copy(unsigned char* shared, const unsigned char* global,
-                                uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(kCopyBytes)
-               : "memory");
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(shared)),
-      "l"(global), "r"(kCopyBytes), "r"(shared_address(barrier))
-      : "memory");
-}
-
-__device__ void wait_bulk_copy(uint64_t* barrier, uint32_t phase) {
-  uint32_t done = 0;
-  while (done == 0) {
-    asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-        : "=r"(done)
-        : "r"(shared_address(barrier)), "r"(phase)
-        : "memory");
-  }
-}
-
-#endif
-
 // One thread keeps kStages copies in flight; nobody looks at the data.
 __global__ void bulk_copy_kernel(const unsigned char* data, size_t num_copies) {
 #if __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) unsigned char ring[];
   __shared__ uint64_t barriers[kStages];
-  for (uint64_t& barrier : barriers) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
-  }
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  for (uint64_t& barrier : barriers) mbarrier_init(&barrier, 1);
+  fence_barrier_init();
   const size_t mine = (num_copies - blockIdx.x + gridDim.x - 1) / gridDim.x;
   const auto start = [&](size_t copy) {
     const size_t stage = copy % kStages;
-    start_bulk_copy(ring + stage * kCopyBytes, data + (blockIdx.x + copy * gridDim.x) * kCopyBytes,
-                    &barriers[stage]);
+    mbarrier_expect_bytes(&barriers[stage], kCopyBytes);
+    copy_bulk_async(ring + stage * kCopyBytes, data + (blockIdx.x + copy * gridDim.x) * kCopyBytes,
+                    kCopyBytes, &barriers[stage]);
   };
   for (size_t copy = 0; copy < kStages && copy < mine; ++copy) start(copy);
   for (size_t copy = 0; copy < mine; ++copy) {
-    wait_bulk_copy(&barriers[copy % kStages], copy / kStages % 2);
+    mbarrier_wait(&barriers[copy % kStages], copy / kStages % 2);
     if (copy + kStages < mine) start(copy + kStages);
   }
 #endif

@@ -1,4 +1,5 @@
-// Page-locked memory through which host data travels to the GPU.
+// Page-locked memory through which the small data of a step travels to the GPU. Weights go by
+// part_uploader.h.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,7 +17,7 @@ namespace tessera {
 // GPU has fetched what the slot held.
 class StagingRing {
  public:
-  static constexpr size_t kSlotBytes = size_t{32} << 20;
+  static constexpr size_t kSlotBytes = size_t{4} << 20;
 
   StagingRing();
   ~StagingRing();

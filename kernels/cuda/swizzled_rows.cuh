@@ -20,9 +20,27 @@ struct SwizzledRows {
 
   Element* data;
 
-  __device__ Element* chunk(int row, int chunk) const {
-    const int swizzled = chunk ^ (row / (8 / kPeriod) % kPeriod);
-    return data + (row * kChunks + swizzled) * kChunkElements;
+  __device__ static uint32_t swizzle(uint32_t row) { return row / (8 / kPeriod) % kPeriod; }
+
+  __device__ Element* chunk(uint32_t row, uint32_t chunk) const {
+    return data + (row * kChunks + (chunk ^ swizzle(row))) * kChunkElements;
+  }
+
+  // What one lane reads by ldmatrix. Rows a multiple of 8 apart share their XOR: the address of a
+  // chunk costs one instruction for all of them, and the distance is a constant in the load.
+  struct LaneRows {
+    const Element* first;
+    uint32_t swizzle;
+
+    // In the row `distance` rows below the first, a multiple of 8. `even_chunk` is even; the lane
+    // reads it or the one after it.
+    __device__ const Element* chunk(int distance, uint32_t even_chunk) const {
+      return first + (even_chunk ^ swizzle) * kChunkElements + distance * kHeadDim;
+    }
+  };
+  // The lane begins at `row` and reads chunks whose number is even plus `odd`, 0 or 1.
+  __device__ LaneRows lane_rows(uint32_t row, uint32_t odd) const {
+    return {data + row * kHeadDim, swizzle(row) ^ odd};
   }
 
   // One warp starts copying rows [row, row + kRows) from rows that are `stride` elements apart.
@@ -31,15 +49,16 @@ struct SwizzledRows {
   __device__ void copy_rows_async(int row, const Element* source, int64_t stride,
                                   int num_valid) const {
     static_assert(kRows * kChunks % kWarpSize == 0);
-    const int lane = reread_lane_index();
+    const uint32_t lane = reread_lane_index();
 #pragma unroll
     for (int step = 0; step < kRows * kChunks / kWarpSize; ++step) {
-      const int index = step * kWarpSize + lane;
-      const int offset = index / kChunks;
+      const uint32_t index = step * kWarpSize + lane;
+      const uint32_t offset = index / kChunks;
       // `index` counts chunks of adjacent rows; rows that lie apart add the gaps between them.
       copy_async_16(chunk(row + offset, index % kChunks),
-                    source + offset * (stride - kHeadDim) + index * kChunkElements,
-                    offset < num_valid);
+                    source + lane * kChunkElements + offset * (stride - kHeadDim) +
+                        step * kWarpSize * kChunkElements,
+                    static_cast<int>(offset) < num_valid);
     }
   }
 };

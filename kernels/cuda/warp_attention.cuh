@@ -4,6 +4,7 @@
 //
 // For a tile of keys, with c = scale * log2(e):
 //   scores = Q . K^T                                    multiply_keys
+//   scores = tanh(scores * scale / softcap)             cap, with a softcap; c = softcap * log2(e)
 //   scores[i, j] = -inf where row i does not see key j  mask
 //   new_max = max(row_max, max_j scores)                update_softmax
 //   scores = 2^(c * scores - c * new_max)
@@ -11,6 +12,9 @@
 //   output += scores . V                                multiply_values
 //
 // Scores are rounded to Element for the second product, their sum is taken before rounding.
+// row_max need not be the exact maximum, because the result does not depend on it: it stays as it
+// is, and rescaling is skipped, while weights keep below 2^kLargestWeightLog2 (a thought of
+// FlashAttention-4; prefill of 8k on an H200: 352 TFLOP/s without, 380 with it).
 #pragma once
 
 #include <cmath>
@@ -27,6 +31,13 @@ __device__ inline float fast_exp2(float x) {
   return result;
 }
 
+// tanh(x) = 1 - 2 / (e^(2 x) + 1): absolute error 2^-22, where tanh.approx has 2^-11, too much for
+// a score that is multiplied by 50 afterwards.
+__device__ inline float tanh_of(float x) {
+  constexpr float kTwoLog2E = 2.885390081777927f;
+  return 1.0f - __fdividef(2.0f, fast_exp2(kTwoLog2E * x) + 1.0f);
+}
+
 // kRowTiles tiles of 16 query rows, kKeys keys per tile. In tile m, the lane holds rows
 // 16 m + lane / 4 ("half" 0) and 8 further down ("half" 1), columns as in mma.cuh.
 template <typename Element, int kHeadDim, int kRowTiles, int kKeys>
@@ -34,13 +45,11 @@ struct WarpAttention {
   using Rows = SwizzledRows<Element, kHeadDim>;
   static constexpr int kKeyTiles = kKeys / 8;
   static constexpr int kOutputTiles = kHeadDim / 8;
-  // With 128 dimensions, loads of more steps running ahead would spill registers (prefill of 8k on
-  // an H200: 275, 297 and 291 TFLOP/s with 1, 2 and 8).
-  static constexpr int kStepsUnrolled = kHeadDim < 128 ? kHeadDim / 16 : 2;
+  static constexpr float kLargestWeightLog2 = 8.0f;  // far from what float16 can hold, 2^16
 
   float scores[kRowTiles][kKeyTiles][4];
   float output[kRowTiles][kOutputTiles][4];
-  float row_max[kRowTiles][2];  // of raw scores, the same in the four lanes of a row
+  float row_max[kRowTiles][2];  // about the maximum of raw scores, the same in a row's four lanes
   float row_sum[kRowTiles][2];  // this lane's share until finish_sums()
 
   __device__ void reset() {
@@ -61,7 +70,9 @@ struct WarpAttention {
 
   // scores = Q . K^T for query rows from `query_row` and keys from `key_row` of their tiles.
   __device__ void multiply_keys(const Rows& queries, int query_row, const Rows& keys, int key_row) {
-    const int lane = reread_lane_index();
+    const uint32_t lane = reread_lane_index();
+    const auto lane_queries = queries.lane_rows(query_row + lane % 16, lane / 16);
+    const auto lane_keys = keys.lane_rows(key_row + lane / 16 * 8 + lane % 8, lane / 8 % 2);
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
@@ -70,19 +81,17 @@ struct WarpAttention {
         for (float& score : scores[m][n]) score = 0.0f;
       }
     }
-#pragma unroll kStepsUnrolled
+#pragma unroll
     for (int step = 0; step < kHeadDim / 16; ++step) {
       uint32_t query[kRowTiles][4];
 #pragma unroll
       for (int m = 0; m < kRowTiles; ++m) {
-        load_matrices(query[m],
-                      queries.chunk(query_row + m * 16 + lane % 16, step * 2 + lane / 16));
+        load_matrices(query[m], lane_queries.chunk(m * 16, step * 2));
       }
 #pragma unroll
       for (int n = 0; n < kKeyTiles; n += 2) {
         uint32_t key[4];
-        load_matrices(
-            key, keys.chunk(key_row + n * 8 + lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
+        load_matrices(key, lane_keys.chunk(n * 8, step * 2));
 #pragma unroll
         for (int m = 0; m < kRowTiles; ++m) {
           multiply_add<Element>(scores[m][n], query[m], key[0], key[1]);
@@ -92,16 +101,28 @@ struct WarpAttention {
     }
   }
 
+  // Squeezes scores into (-1, 1). What is left of the softcap is in the scale of the softmax.
+  __device__ void cap(float softcap_scale) {
+    if (softcap_scale == 0.0f) return;
+#pragma unroll
+    for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+      for (int n = 0; n < kKeyTiles; ++n) {
+#pragma unroll
+        for (float& score : scores[m][n]) score = tanh_of(score * softcap_scale);
+      }
+    }
+  }
+
   // Hides the keys that a row does not see. Keys are counted from the tile's first. The lane's
-  // first row sees the `window` keys before `visible_end`, each later one kRowStep keys further.
-  template <int kRowStep>
-  __device__ void mask(int visible_end, int window) {
+  // first row sees the `window` keys before `visible_end`, each later one row_step keys further.
+  __device__ void mask(int visible_end, int window, int row_step) {
     const int first_column = reread_lane_index() % 4 * 2;
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const int end = visible_end + (2 * m + i / 2) * kRowStep - first_column;
+        const int end = visible_end + (2 * m + i / 2) * row_step - first_column;
         const int begin = end - window;
 #pragma unroll
         for (int n = 0; n < kKeyTiles; ++n) {
@@ -112,24 +133,35 @@ struct WarpAttention {
     }
   }
 
-  // Turns scores into weights relative to the new maximum and rescales what was summed before.
+  // Turns scores into weights relative to row_max, which it updates with what depends on it.
   __device__ void update_softmax(float scale_log2) {
+    float new_max[kRowTiles][2];
+    bool rescales = false;
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        float new_max = row_max[m][half];
+        float largest = scores[m][0][2 * half];
 #pragma unroll
         for (int n = 0; n < kKeyTiles; ++n) {
-          new_max = fmaxf(new_max, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
+          largest = fmaxf(largest, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
         }
-        new_max = fmaxf(new_max, __shfl_xor_sync(kFullWarp, new_max, 1));
-        new_max = fmaxf(new_max, __shfl_xor_sync(kFullWarp, new_max, 2));
-        // A row that has seen no key yet keeps weights of 0: -inf - 0, not -inf - -inf.
-        const float base = new_max == -INFINITY ? 0.0f : new_max * scale_log2;
-        const float correction = fast_exp2(row_max[m][half] * scale_log2 - base);
-        row_max[m][half] = new_max;
-        float sum = row_sum[m][half] * correction;
+        largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 1));
+        largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 2));
+        // Each row decides for itself, so that results do not depend on the rows beside it. Not
+        // true as long as a row has seen no key: -inf - -inf is NaN.
+        const bool grows = (largest - row_max[m][half]) * scale_log2 > kLargestWeightLog2;
+        new_max[m][half] = grows ? largest : row_max[m][half];
+        rescales |= grows;
+      }
+    }
+    if (__any_sync(kFullWarp, rescales)) rescale(new_max, scale_log2);
+#pragma unroll
+    for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float base = finite_or_zero(row_max[m][half]) * scale_log2;
+        float sum = row_sum[m][half];
 #pragma unroll
         for (int n = 0; n < kKeyTiles; ++n) {
 #pragma unroll
@@ -139,6 +171,19 @@ struct WarpAttention {
           }
         }
         row_sum[m][half] = sum;
+      }
+    }
+  }
+
+  __device__ void rescale(const float (&new_max)[kRowTiles][2], float scale_log2) {
+#pragma unroll
+    for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float base = finite_or_zero(new_max[m][half]);
+        const float correction = fast_exp2((row_max[m][half] - base) * scale_log2);
+        row_max[m][half] = new_max[m][half];
+        row_sum[m][half] *= correction;
 #pragma unroll
         for (int n = 0; n < kOutputTiles; ++n) {
           output[m][n][2 * half] *= correction;
@@ -148,10 +193,16 @@ struct WarpAttention {
     }
   }
 
+  // A row that has seen no key keeps weights and sums of 0: 2^(-inf - 0), not 2^(-inf - -inf).
+  __device__ static float finite_or_zero(float maximum) {
+    return maximum == -INFINITY ? 0.0f : maximum;
+  }
+
   // output += scores . V. The accumulators of two neighbouring key tiles are the A operand of the
   // second product as they are (see mma.cuh), so the weights never leave their registers.
   __device__ void multiply_values(const Rows& values, int value_row) {
-    const int lane = reread_lane_index();
+    const uint32_t lane = reread_lane_index();
+    const auto lane_values = values.lane_rows(value_row + lane % 16, lane / 16);
 #pragma unroll
     for (int step = 0; step < kKeys / 16; ++step) {
       uint32_t weights[kRowTiles][4];
@@ -166,8 +217,7 @@ struct WarpAttention {
 #pragma unroll
       for (int n = 0; n < kOutputTiles; n += 2) {
         uint32_t value[4];
-        load_matrices_transposed(value,
-                                 values.chunk(value_row + step * 16 + lane % 16, n + lane / 16));
+        load_matrices_transposed(value, lane_values.chunk(step * 16, n));
 #pragma unroll
         for (int m = 0; m < kRowTiles; ++m) {
           multiply_add<Element>(output[m][n], weights[m], value[0], value[1]);

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/kernels/attention_problem.h"
 #include "tests/kernels/for_each_backend.h"
 
@@ -114,6 +116,22 @@ TEST_F(ArgumentsTest, Attention) {
                "attention: context of 1000 tokens, block tables hold 4 pages of 64");
   expect_error([&] { run([](AttentionParams& p) { p.sliding_window = -1; }); },
                "attention: sliding window of -1");
+  expect_error(
+      [&] {
+        run([](AttentionParams& p) {
+          p.causal = false;
+          p.sliding_window = 7;
+        });
+      },
+      "attention: a sliding window of 7 tokens without causal");
+  expect_error([&] { run([](AttentionParams& p) { p.scale = 0.0f; }); },
+               "attention: scale is 0, expected a positive number");
+  expect_error([&] { run([](AttentionParams& p) { p.scale = NAN; }); },
+               "attention: scale is nan, expected a positive number");
+  expect_error([&] { run([](AttentionParams& p) { p.softcap = -1.0f; }); },
+               "attention: softcap is -1, expected a positive number, or 0 for none");
+  expect_error([&] { run([](AttentionParams& p) { p.batch.max_decode_query_length = 9; }); },
+               "attention: decodes of up to 9 query tokens, at most 8 are possible");
 }
 
 TEST_F(ArgumentsTest, Sample) {

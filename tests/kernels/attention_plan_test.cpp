@@ -1,65 +1,221 @@
 #include "kernels/cuda/attention_plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
 
 namespace tessera {
 namespace {
 
-constexpr int64_t kMultiprocessors = 132;
-constexpr int64_t kSlots = DecodeAttentionPlan::kBlocksPerMultiprocessor * kMultiprocessors;
+constexpr int kBlocks = 132;
+constexpr int kNoWindow = 1 << 30;
 
-DecodeAttentionShape shape(int64_t num_sequences, int64_t num_heads, int64_t num_kv_heads,
-                           int64_t max_context_length) {
-  return {.num_sequences = num_sequences,
-          .num_heads = num_heads,
+DecodeAttentionShape shape(int64_t num_heads, int64_t num_kv_heads, int64_t head_dim) {
+  return {.num_heads = num_heads,
           .num_kv_heads = num_kv_heads,
-          .max_context_length = max_context_length,
-          .num_multiprocessors = kMultiprocessors};
+          .head_dim = head_dim,
+          .page_size = 64,
+          .num_multiprocessors = kBlocks,
+          .shared_bytes = 232448,
+          .has_copy_engine = true};
 }
 
-TEST(AttentionPlanTest, ShortContextsAreNotSplit) {
-  for (const int64_t context_length : {0, 1, 63, 64}) {
-    EXPECT_EQ(plan_decode_attention(shape(1, 32, 8, context_length)).num_splits, 1);
+TEST(DecodePlanTest, TakesTheCopyEngineWhereItCan) {
+  for (const int64_t head_dim : {64, 128, 256}) {
+    EXPECT_TRUE(plan_decode_attention(shape(32, 8, head_dim)).uses_copy_engine);
+  }
+  for (const int64_t head_dim : {32, 80, 96}) {
+    const auto plan = plan_decode_attention(shape(32, 8, head_dim));
+    EXPECT_FALSE(plan.uses_copy_engine);
+    EXPECT_THAT(describe(plan), testing::HasSubstr("multiples of 64 columns"));
+  }
+  DecodeAttentionShape older = shape(32, 8, 128);
+  older.has_copy_engine = false;
+  EXPECT_FALSE(plan_decode_attention(older).uses_copy_engine);
+}
+
+TEST(DecodePlanTest, BoxesDividePagesAndTiles) {
+  DecodeAttentionShape pages = shape(32, 8, 128);
+  for (const auto& [page_size, box_tokens] : std::initializer_list<std::pair<int64_t, int64_t>>{
+           {16, 16}, {32, 32}, {48, 16}, {64, 64}, {96, 32}, {128, 64}, {1024, 64}}) {
+    pages.page_size = page_size;
+    EXPECT_EQ(plan_decode_attention(pages).box_tokens, box_tokens);
   }
 }
 
-TEST(AttentionPlanTest, OneLongContextFillsTheGpuOnce) {
-  for (const int64_t context_length : {4096, 32768, 131072}) {
-    const auto plan = plan_decode_attention(shape(1, 32, 8, context_length));
-    EXPECT_LE(plan.num_splits * 8, kSlots);
-    EXPECT_GE(plan.num_splits * 8, kSlots * 3 / 4);
+// 64 KiB on the way per multiprocessor is what full bandwidth takes.
+TEST(DecodePlanTest, UsualHeadsKeepTheMemoryBusy) {
+  for (const auto& [num_heads, num_kv_heads, head_dim] :
+       std::initializer_list<std::tuple<int64_t, int64_t, int64_t>>{
+           {32, 8, 128}, {64, 8, 128}, {32, 32, 128}, {32, 8, 64}, {16, 8, 256}}) {
+    const auto plan = plan_decode_attention(shape(num_heads, num_kv_heads, head_dim));
+    EXPECT_GE(plan.num_stages * decode_stage_bytes(head_dim), 128 << 10);
   }
 }
 
-TEST(AttentionPlanTest, ManySequencesAreNotSplit) {
-  EXPECT_EQ(plan_decode_attention(shape(64, 32, 8, 4096)).num_splits, 1);
-  EXPECT_EQ(plan_decode_attention(shape(1000, 8, 8, 131072)).num_splits, 1);
-}
-
-// Whatever the shape: splits cover the context in whole tiles, none is empty, and the partial
-// results fit the workspace that was promised for any shape with these heads.
-TEST(AttentionPlanTest, CoversTheContextWithinTheWorkspace) {
-  constexpr int64_t kHeadDim = 128;
-  for (const auto& [num_heads, num_kv_heads] : std::initializer_list<std::pair<int64_t, int64_t>>{
-           {1, 1}, {7, 7}, {32, 8}, {64, 8}, {40, 1}, {128, 128}}) {
-    const int64_t promised =
-        max_partial_elements(num_heads, num_kv_heads, kHeadDim, kMultiprocessors);
-    for (const int64_t num_sequences : {1, 2, 3, 8, 33, 64, 500}) {
-      for (const int64_t context_length : {1, 64, 65, 1000, 4096, 4097, 100000, 1 << 20}) {
-        SCOPED_TRACE(testing::Message() << num_sequences << " x " << context_length << ", heads "
-                                        << num_heads << "/" << num_kv_heads);
-        const auto plan =
-            plan_decode_attention(shape(num_sequences, num_heads, num_kv_heads, context_length));
-        EXPECT_EQ(plan.split_tokens % DecodeAttentionPlan::kTileTokens, 0);
-        EXPECT_GE(plan.num_splits * plan.split_tokens, context_length);
-        EXPECT_LT((plan.num_splits - 1) * plan.split_tokens, context_length);
-        if (plan.num_splits > 1) {
-          EXPECT_LE(partial_elements(num_sequences * num_heads * plan.num_splits, kHeadDim),
-                    promised);
+// Whatever the heads and the GPU: the ring fits, every set of warps has stages of its own, and the
+// partial results fit the workspace that was promised for longer queries.
+TEST(DecodePlanTest, FitsSharedMemoryAndWorkspace) {
+  for (const int64_t shared_bytes : {101376, 166912, 232448}) {
+    for (const int64_t head_dim : {32, 64, 80, 96, 128, 256}) {
+      for (const int64_t group : {1, 2, 3, 4, 7, 8, 16, 17, 40, 128}) {
+        DecodeAttentionShape heads = shape(2 * group, 2, head_dim);
+        heads.shared_bytes = shared_bytes;
+        heads.max_query_length = kMaxDecodeQueryLength;
+        const int64_t promised = decode_partial_elements(heads);
+        for (int64_t query_length = 1; query_length <= kMaxDecodeQueryLength; ++query_length) {
+          SCOPED_TRACE(testing::Message()
+                       << shared_bytes << " bytes, head_dim " << head_dim << ", group " << group
+                       << ", " << query_length << " queries");
+          heads.max_query_length = query_length;
+          const auto plan = plan_decode_attention(heads);
+          EXPECT_LE(plan.shared_bytes + kDecodeStaticBytes, shared_bytes);
+          EXPECT_GE(plan.num_stages, 1);
+          EXPECT_EQ(plan.num_stages % decode_tile_sets(head_dim, plan.row_tiles), 0);
+          EXPECT_GE(plan.row_tiles * DecodeAttentionPlan::kTileRows, plan.item_rows);
+          EXPECT_EQ(decode_warps(head_dim) % plan.row_tiles, 0);
+          EXPECT_LE(num_decode_slots(kBlocks) * plan.item_rows * (head_dim + 1), promised);
         }
       }
     }
   }
+}
+
+struct Lengths {
+  int query_length;
+  int context_length;
+};
+
+struct Item {
+  int begin;  // of its payload
+  int num_tiles;
+};
+
+class DecodePartition {
+ public:
+  DecodePartition(const DecodeItemShape& shape, const std::vector<Lengths>& lengths) {
+    std::vector<DecodeSequence> sequences;
+    for (const auto& [query_length, context_length] : lengths) {
+      sequences.push_back(decode_sequence(shape, query_length, context_length));
+    }
+    share = decode_share(sequences, kBlocks);
+    int begin = 0;
+    for (const DecodeSequence& sequence : sequences) {
+      for (int i = 0; i < sequence.num_items; ++i) {
+        items.push_back({begin, sequence.num_tiles});
+        begin += share.payload(sequence.num_tiles);
+      }
+    }
+    payload = begin;
+  }
+
+  int most_tiles() const {
+    std::vector<int> tiles(kBlocks);
+    for (const Item& item : items) {
+      for (int block = 0; block < kBlocks; ++block) {
+        const DecodeTiles own = decode_tiles(share, item.begin, item.num_tiles, block);
+        tiles[static_cast<size_t>(block)] += own.end - own.begin;
+      }
+    }
+    return *std::ranges::max_element(tiles);
+  }
+
+  // Every tile is read once, by the blocks that decode_pieces() names, none of which is idle; no
+  // two pieces share a slot, no two split items a counter.
+  void check() const {
+    EXPECT_LE(payload, kBlocks * share.tiles);
+    std::set<int> slots, counters;
+    for (const Item& item : items) {
+      if (item.num_tiles == 0) continue;
+      const DecodePieces pieces = decode_pieces(share, item.begin, item.num_tiles);
+      int next = 0;
+      for (int block = 0; block < kBlocks; ++block) {
+        const DecodeTiles own = decode_tiles(share, item.begin, item.num_tiles, block);
+        const bool is_piece =
+            block >= pieces.first_block && block < pieces.first_block + pieces.count;
+        ASSERT_EQ(own.begin < own.end, is_piece);
+        if (!is_piece) continue;
+        ASSERT_EQ(own.begin, next);
+        next = own.end;
+        if (pieces.count == 1) continue;
+        const int slot = decode_slot(block, block == pieces.first_block);
+        ASSERT_LT(slot, num_decode_slots(kBlocks));
+        ASSERT_TRUE(slots.insert(slot).second);
+      }
+      ASSERT_EQ(next, item.num_tiles);
+      if (pieces.count > 1) {
+        ASSERT_TRUE(counters.insert(pieces.first_block).second);
+      }
+    }
+  }
+
+  DecodeShare share;
+  std::vector<Item> items;
+  int payload = 0;
+};
+
+DecodeItemShape item_shape(int num_kv_heads) {
+  return {.group = 4, .num_kv_heads = num_kv_heads, .item_rows = 4, .window = kNoWindow};
+}
+
+TEST(DecodePartitionTest, ReadsEveryTileOnce) {
+  for (const int num_kv_heads : {1, 2, 3, 8, 40, 128}) {
+    for (const int num_sequences : {1, 2, 3, 16, 17, 32, 33, 64, 500}) {
+      for (const int longest : {0, 1, 64, 65, 600, 4096, 100001}) {
+        SCOPED_TRACE(testing::Message() << num_sequences << " sequences of up to " << longest
+                                        << " tokens, " << num_kv_heads << " KV heads");
+        std::vector<Lengths> equal, ragged;
+        for (int i = 0; i < num_sequences; ++i) {
+          equal.push_back({1, longest});
+          ragged.push_back({i % 5, i % 3 == 0 ? longest : longest / (i + 1)});
+        }
+        ASSERT_NO_FATAL_FAILURE(DecodePartition(item_shape(num_kv_heads), equal).check());
+        ASSERT_NO_FATAL_FAILURE(DecodePartition(item_shape(num_kv_heads), ragged).check());
+      }
+    }
+  }
+}
+
+TEST(DecodePartitionTest, AlignsItemsWhenFewBlocksAreLeftIdle) {
+  EXPECT_TRUE(DecodePartition(item_shape(8), {{1, 4096}}).share.is_aligned);
+  EXPECT_EQ(DecodePartition(item_shape(8), {{1, 4096}}).share.tiles, 4);  // 16 blocks per KV head
+  EXPECT_TRUE(
+      DecodePartition(item_shape(8), std::vector<Lengths>(16, {1, 32768})).share.is_aligned);
+  // 80 items for 132 blocks: whole items would leave 52 idle.
+  EXPECT_FALSE(
+      DecodePartition(item_shape(8), std::vector<Lengths>(10, {1, 32768})).share.is_aligned);
+  EXPECT_FALSE(
+      DecodePartition(item_shape(8), std::vector<Lengths>(64, {1, 32768})).share.is_aligned);
+}
+
+TEST(DecodePartitionTest, SharesTheTilesEqually) {
+  for (const int num_sequences : {1, 3, 8, 10, 16, 64, 200}) {
+    const DecodePartition partition(
+        item_shape(8), std::vector<Lengths>(static_cast<size_t>(num_sequences), {1, 32768}));
+    const int ideal = (num_sequences * 8 * 512 + kBlocks - 1) / kBlocks;
+    EXPECT_LE(partition.most_tiles(), ideal + ideal / 4 + 2) << num_sequences;
+  }
+}
+
+TEST(DecodePartitionTest, ShortContextsAreNotSplit) {
+  for (const int context_length : {1, 64, 512}) {
+    for (const Item& item : DecodePartition(item_shape(8), {{1, context_length}}).items) {
+      const DecodePartition partition(item_shape(8), {{1, context_length}});
+      EXPECT_EQ(decode_pieces(partition.share, item.begin, item.num_tiles).count, 1);
+    }
+  }
+}
+
+TEST(DecodePartitionTest, WindowsSkipTiles) {
+  DecodeItemShape windowed = item_shape(1);
+  windowed.window = 100;
+  // Queries 897 to 899 of 900 tokens see tokens from 798 on.
+  const DecodeSequence sequence = decode_sequence(windowed, 3, 900);
+  EXPECT_EQ(sequence.first_tile, 798 / 64);
+  EXPECT_EQ(sequence.num_tiles, 15 - 798 / 64);
+  EXPECT_EQ(sequence.row_blocks, 3);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 
+#include "tests/kernels/deadline.h"
+
 namespace tessera {
 namespace {
 
@@ -19,6 +21,9 @@ class SharedBackends : public testing::Environment {
     std::unique_ptr<Backend>& backend = backends_[name];
     if (!backend && name == "cpu") backend = make_cpu_backend(kCpuThreads);
     if (!backend && name == "cuda-bf16") backend = make_cuda_backend(0, DType::kBFloat16);
+    if (!backend && name == "cuda-portable") {
+      backend = make_cuda_backend(0, DType::kBFloat16, AttentionChoice::kPortable);
+    }
     if (!backend && name == "cuda-fp16") backend = make_cuda_backend(0, DType::kFloat16);
     CHECK(backend != nullptr, "no backend is called '", name, "'");
     return *backend;
@@ -102,6 +107,7 @@ DeviceTensor poisoned(Backend& backend, DType dtype, const Shape& shape) {
 
 std::vector<uint8_t> bytes_of(Backend& backend, const Tensor& tensor) {
   std::vector<uint8_t> bytes(tensor.size_bytes());
+  const Deadline deadline("a download");
   backend.download({bytes.data(), tensor.dtype, DeviceType::kCpu, tensor.shape}, tensor);
   return bytes;
 }

@@ -6,7 +6,8 @@
 //   FOR_EACH_BACKEND(SiluMulTest);
 //
 // Shapes in these tests stay within what CUDA supports: in_features of linear layers a multiple of
-// 8, head_dim one of 32, 64, 80, 96, 128. What only the CPU supports is tested on make_cpu_backend.
+// 8, head_dim one of 32, 64, 80, 96, 128, 256. What only the CPU supports is tested on
+// make_cpu_backend.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -96,48 +96,6 @@ Reference reference_silu_mul(const std::vector<double>& gate_up, int64_t interme
   return out;
 }
 
-ReferenceAttention reference_attention(const ReferenceSequence& sequence, int64_t num_heads,
-                                       int64_t num_kv_heads, int64_t head_dim, double scale,
-                                       int64_t sliding_window) {
-  const int64_t query_length =
-      static_cast<int64_t>(sequence.queries.size()) / (num_heads * head_dim);
-  const int64_t context_length =
-      static_cast<int64_t>(sequence.keys.size()) / (num_kv_heads * head_dim);
-  ReferenceAttention result{empty_reference(sequence.queries.size())};
-  for (int64_t row = 0; row < query_length * num_heads; ++row) {
-    const int64_t position = context_length - query_length + row / num_heads;
-    const int64_t kv_head = row % num_heads / (num_heads / num_kv_heads);
-    const int64_t begin =
-        sliding_window == 0 ? 0 : std::max<int64_t>(0, position - sliding_window + 1);
-    const double* query = sequence.queries.data() + row * head_dim;
-    const auto offset = [&](int64_t token) { return (token * num_kv_heads + kv_head) * head_dim; };
-
-    std::vector<double> scores;
-    for (int64_t token = begin; token <= position; ++token) {
-      const double* key = sequence.keys.data() + offset(token);
-      double score = 0.0;
-      double magnitude = 0.0;
-      for (int64_t d = 0; d < head_dim; ++d) {
-        score += query[d] * key[d] * scale;
-        magnitude += std::abs(query[d] * key[d] * scale);
-      }
-      scores.push_back(score);
-      result.largest_score = std::max(result.largest_score, magnitude);
-    }
-    const double largest = *std::ranges::max_element(scores);
-    double sum = 0.0;
-    for (double& score : scores) sum += score = std::exp(score - largest);
-    for (int64_t token = begin; token <= position; ++token) {
-      const double probability = scores[static_cast<size_t>(token - begin)] / sum;
-      const double* value = sequence.values.data() + offset(token);
-      for (int64_t d = 0; d < head_dim; ++d) {
-        add_term(result.out, static_cast<size_t>(row * head_dim + d), probability * value[d]);
-      }
-    }
-  }
-  return result;
-}
-
 Reference reference_penalize(const std::vector<double>& logits,
                              const ReferencePenalties& penalties) {
   Reference out = empty_reference(logits.size());

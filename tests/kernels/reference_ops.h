@@ -1,5 +1,5 @@
-// Every operation of Backend in double precision, written to be read: no tiles, no tricks, and no
-// code shared with the backends. Tensors are row-major vectors; shapes are as in
+// Every operation of Backend but attention in double precision, written to be read: no tiles, no
+// tricks, and no code shared with the backends. Tensors are row-major vectors; shapes are as in
 // kernels/backend.h.
 #pragma once
 
@@ -27,21 +27,6 @@ Reference reference_rope(const std::vector<double>& head, int32_t position,
                          const std::vector<double>& inverse_frequencies);
 
 Reference reference_silu_mul(const std::vector<double>& gate_up, int64_t intermediate_size);
-
-// One sequence's queries, which are the last tokens of its context, over contiguous keys and
-// values.
-struct ReferenceSequence {
-  std::vector<double> queries;  // [query_length, num_heads, head_dim]
-  std::vector<double> keys;     // [context_length, num_kv_heads, head_dim]
-  std::vector<double> values;   // same shape
-};
-struct ReferenceAttention {
-  Reference out;               // [query_length, num_heads, head_dim]
-  double largest_score = 0.0;  // largest sum of |query * key * scale| of any visible pair
-};
-ReferenceAttention reference_attention(const ReferenceSequence& sequence, int64_t num_heads,
-                                       int64_t num_kv_heads, int64_t head_dim, double scale,
-                                       int64_t sliding_window);
 
 // Token penalties of one sequence, applied in place.
 struct ReferencePenalties {

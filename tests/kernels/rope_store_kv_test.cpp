@@ -124,6 +124,7 @@ TEST_P(RopeStoreKvTest, MatchesReference) {
     check({num_tokens, 7, 1, 96, 64});
     check({num_tokens, 8, 2, 128, 128});
     check({num_tokens, 3, 1, 32, 32});
+    check({num_tokens, 2, 1, 256, 64});
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -66,6 +67,32 @@ void expect_close(const std::vector<double>& actual, const Reference& reference,
                   << " are wrong; worst at " << index_of(worst, shape) << ": " << actual[worst]
                   << ", expected " << reference.values[worst] << " +- " << allowed(worst) << " ("
                   << worst_excess << " times the allowed error)";
+  }
+}
+
+void expect_as_exact(const std::vector<double>& actual, const std::vector<double>& reference,
+                     const std::vector<double>& plain, double factor, DType dtype,
+                     const Shape& shape) {
+  ASSERT_EQ(actual.size(), reference.size());
+  ASSERT_EQ(plain.size(), reference.size());
+  double largest_result = 0.0;
+  double of_plain = 0.0;
+  double largest_error = 0.0;
+  size_t worst = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    largest_result = std::max(largest_result, std::abs(reference[i]));
+    of_plain = std::max(of_plain, std::abs(plain[i] - reference[i]));
+    double error = std::abs(actual[i] - reference[i]);
+    if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
+    if (error <= largest_error) continue;
+    largest_error = error;
+    worst = i;
+  }
+  const double allowed = factor * of_plain + unit_roundoff(dtype) * largest_result;
+  if (largest_error > allowed) {
+    ADD_FAILURE() << "the largest error is that of " << index_of(worst, shape) << ": "
+                  << actual[worst] << ", expected " << reference[worst] << " +- " << allowed
+                  << "; the same roundings in a plain implementation cost at most " << of_plain;
   }
 }
 

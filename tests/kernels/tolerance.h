@@ -1,4 +1,4 @@
-// How far a result may lie from its double-precision reference. The one rule of all kernel tests:
+// How far a result may lie from its double-precision reference. The rule of all kernel tests:
 //
 //   2 u(out) |value|                      rounding of the result to its own type, twice the bound
 //   + (2 u(float32) sqrt(length) + relative) magnitude
@@ -38,6 +38,14 @@ double unit_roundoff(DType dtype);
 // names the worst element by its index in `shape`, with both values and the error allowed.
 void expect_close(const std::vector<double>& actual, const Reference& reference, const Shape& shape,
                   const ErrorBound& bound);
+
+// The other rule, which scales itself: fails the test when the largest error exceeds `factor` times
+// that of `plain`, what a plain implementation with the same roundings gets from the same inputs,
+// plus one rounding of the largest result to `dtype`, without which few elements could ask for too
+// much. A sum whose terms cancel comes out far more exact than its magnitude allows above.
+void expect_as_exact(const std::vector<double>& actual, const std::vector<double>& reference,
+                     const std::vector<double>& plain, double factor, DType dtype,
+                     const Shape& shape);
 
 // Fails the test when an element differs at all; NaN never equals.
 void expect_equal(const std::vector<double>& actual, const std::vector<double>& expected,

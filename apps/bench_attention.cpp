@@ -1,0 +1,222 @@
+// tessera bench attention: the attention kernels alone, against standard attention and the device.
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "apps/attention_report.h"
+#include "apps/commands.h"
+#include "apps/common_options.h"
+#include "apps/exit_codes.h"
+#include "apps/output.h"
+#include "apps/signals.h"
+#include "apps/stats.h"
+#include "engine/benchmark/matmul_rate.h"
+
+namespace tessera {
+namespace {
+
+struct Options {
+  AttentionBenchmarkOptions benchmark;
+  std::vector<int64_t> lengths;           // prompts
+  std::vector<std::string> decode_cases;  // "16x32k"
+  std::string json_path;
+};
+
+// What is timed unless lengths or cases are named.
+const std::vector<int64_t> kDefaultLengths = {1024, 2048, 4096, 8192, 16384, 32768};
+const std::vector<std::string> kDefaultDecodeCases = {"1x4k",  "1x32k", "1x128k", "8x8k",
+                                                      "64x4k", "64x8k", "16x32k"};
+const std::vector<int64_t> kDefaultCpuLengths = {256, 512, 1024};
+const std::vector<std::string> kDefaultCpuDecodeCases = {"1x1k", "1x4k", "8x1k"};
+
+constexpr int64_t kMaxLength = int64_t{1} << 24;  // tokens
+
+// Short prompts are batched up to this many tokens, so that they fill the device.
+int64_t tokens_of_prefill(DeviceType device) { return device == DeviceType::kCuda ? 8192 : 1024; }
+
+void require_between(int64_t value, int64_t low, int64_t high, const char* flag) {
+  if (value < low || value > high) {
+    throw UsageError(concat(flag, " must be from ", low, " to ", high, ", got ", value));
+  }
+}
+
+// "16x32k": 16 sequences of 32768 tokens.
+AttentionCase parse_decode_case(const std::string& text) {
+  const auto number = [&text](std::string digits) {
+    digits = expand_kibi(digits);
+    int64_t value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [stopped, problem] = std::from_chars(digits.data(), end, value);
+    if (problem != std::errc{} || stopped != end || value < 1 || value > kMaxLength) {
+      throw UsageError("--decode-cases must be like 16x32k, got " + text);
+    }
+    return value;
+  };
+  const size_t cross = text.find('x');
+  if (cross == std::string::npos) {
+    throw UsageError("--decode-cases must be like 16x32k, got " + text);
+  }
+  return {.batch_size = number(text.substr(0, cross)),
+          .query_length = 1,
+          .context_length = number(text.substr(cross + 1))};
+}
+
+void check(const Options& options) {
+  const AttentionHeads& heads = options.benchmark.heads;
+  for (const int64_t length : options.lengths) require_between(length, 1, kMaxLength, "--lengths");
+  for (const std::string& text : options.decode_cases) parse_decode_case(text);
+  require_between(heads.num_heads, 1, 1024, "--num-heads");
+  require_between(heads.num_kv_heads, 1, heads.num_heads, "--num-kv-heads");
+  require_between(heads.head_dim, 1, NormalPool::kMaxRowSize, "--head-dim");
+  require_between(heads.sliding_window, 0, kMaxLength, "--sliding-window");
+  require_between(options.benchmark.layout.page_size, 1, kMaxLength, "--page-size");
+  require_between(options.benchmark.repetitions, 0, 1000, "--repetitions");
+  if (heads.num_heads % heads.num_kv_heads != 0) {
+    throw UsageError(concat("--num-heads ", heads.num_heads,
+                            " is not a multiple of --num-kv-heads ", heads.num_kv_heads));
+  }
+  if (!(heads.softcap >= 0.0f && heads.softcap <= 1e6f)) {
+    throw UsageError(concat("--softcap must be from 0 to 1000000, got ", heads.softcap));
+  }
+  if (heads.sliding_window > 0 && !heads.causal) {
+    throw UsageError("--sliding-window is of causal attention: leave out --no-causal");
+  }
+}
+
+std::vector<AttentionCase> list_cases(const Options& options, DeviceType device) {
+  const bool on_cpu = device == DeviceType::kCpu;
+  const bool use_defaults = options.lengths.empty() && options.decode_cases.empty();
+  const std::vector<int64_t>& lengths = !use_defaults ? options.lengths
+                                        : on_cpu      ? kDefaultCpuLengths
+                                                      : kDefaultLengths;
+  const std::vector<std::string>& decode_cases = !use_defaults ? options.decode_cases
+                                                 : on_cpu      ? kDefaultCpuDecodeCases
+                                                               : kDefaultDecodeCases;
+  std::vector<AttentionCase> cases;
+  for (const int64_t length : lengths) {
+    const int64_t batch_size = std::max<int64_t>(1, tokens_of_prefill(device) / length);
+    cases.push_back({batch_size, length, length});
+  }
+  for (const std::string& text : decode_cases) cases.push_back(parse_decode_case(text));
+  return cases;
+}
+
+int run_bench_attention(const Options& options, const Console& console) {
+  const StatsFile json(options.json_path);
+  AttentionBenchmark benchmark(options.benchmark);
+  AttentionReport report;
+  report.options = options.benchmark;
+  report.device = benchmark.device_description();
+  report.dtype = benchmark.dtype();
+  if (options.benchmark.repetitions > 0) {
+    console.say("measuring the device's limits");
+    report.matmul_rate = measure_matmul_rate(benchmark.backend());
+    report.read_bandwidth = benchmark.backend().measure_read_bandwidth();
+  }
+  for (const AttentionCase& attention_case : list_cases(options, benchmark.device())) {
+    throw_if_interrupted();
+    console.say(concat("timing ", attention_case.is_decode() ? "decode" : "prefill", ", batch ",
+                       attention_case.batch_size, ", context ", attention_case.context_length));
+    report.results.push_back(benchmark.run(attention_case));
+  }
+  if (options.json_path != "-") print(attention_text(report));
+  json.write(attention_json(report));
+  return kExitOk;
+}
+
+void add_case_options(CLI::App& command, Options& options) {
+  constexpr const char* kGroup = "What is timed";
+  AttentionHeads& heads = options.benchmark.heads;
+  PageLayout& layout = options.benchmark.layout;
+  const auto add = [&command, kGroup](const char* flag, auto& value, const char* help) {
+    return command.add_option(flag, value, help)->option_text("N")->group(kGroup);
+  };
+  add("--lengths", options.lengths,
+      "prompts of these many tokens (1k,2k,4k,8k,16k,32k; on the CPU 256,512,1k)")
+      ->delimiter(',')
+      ->transform(expand_kibi)
+      ->option_text("N,...");
+  add("--decode-cases", options.decode_cases,
+      "decode steps, sequences x tokens of context, e.g. 1x4k,16x32k (seven)")
+      ->delimiter(',')
+      ->option_text("BxN,...");
+  add("--num-heads", heads.num_heads, "query heads (32)");
+  add("--num-kv-heads", heads.num_kv_heads, "key and value heads (8)");
+  add("--head-dim", heads.head_dim, "dimensions of a head (128)");
+  command
+      .add_flag_callback(
+          "--no-causal", [&heads] { heads.causal = false; }, "every query sees all keys")
+      ->group(kGroup);
+  add("--sliding-window", heads.sliding_window, "keys a query sees; 0: all (0)");
+  add("--softcap", heads.softcap, "squeeze scores into ±X; 0: do not (0)")->option_text("X");
+  add("--page-size", layout.page_size, "tokens in a page of the KV cache (64)");
+  command
+      .add_flag("--contiguous", layout.contiguous,
+                "one page per sequence, in order, to see what paging costs")
+      ->group(kGroup);
+}
+
+void add_measurement_options(CLI::App& command, Options& options) {
+  constexpr const char* kGroup = "Measurement";
+  bool& time_standard = options.benchmark.time_standard;
+  command
+      .add_flag_callback(
+          "--no-standard", [&time_standard] { time_standard = false; },
+          "leave standard attention out")
+      ->group(kGroup);
+  EngineOptions& device = options.benchmark.device;
+  command
+      .add_flag_callback(
+          "--portable", [&device] { device.attention = AttentionChoice::kPortable; },
+          "the kernels of every GPU, also where faster ones exist")
+      ->group(kGroup);
+  command
+      .add_option("--repetitions", options.benchmark.repetitions,
+                  "times each case is measured; 0: run and check once, for a profiler (15)")
+      ->option_text("N")
+      ->group(kGroup);
+  command.add_option("--json", options.json_path, "write the report as JSON; - for stdout")
+      ->option_text("FILE")
+      ->group(kGroup);
+}
+
+}  // namespace
+
+void add_bench_attention(CLI::App& bench, Invocation& invocation) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *bench.add_subcommand("attention", "time the attention kernels; needs no model");
+  add_case_options(command, *options);
+  add_measurement_options(command, *options);
+  add_device_options(command, options->benchmark.device);
+  add_console_options(command, invocation.console);
+  command.footer(
+      "Times attention over a paged KV cache of random numbers and beside it standard attention,\n"
+      "which writes the whole matrix of scores to memory: two matrix products by the vendor's\n"
+      "library and a softmax between them. Before a case is timed, rows of its result are "
+      "compared\n"
+      "with an exact computation; a wrong result is an error and is not timed.\n"
+      "\n"
+      "Without --lengths and --decode-cases a choice of both is timed, else only what is named.\n"
+      "Short prompts are batched up to 8192 tokens (1024 on the CPU). Times are medians, ± half "
+      "the\n"
+      "range. TFLOP/s counts both matrix products, half of the square when causal; GB/s counts "
+      "keys\n"
+      "and values once. \"of matmul\" and \"of memory\" compare them with a large matrix product "
+      "and\n"
+      "with reading a large buffer, measured in the same run. scratch is the memory a way of\n"
+      "computing needs beyond queries, keys, values and outputs; ratio is standard / tessera.\n"
+      "\n"
+      "Examples:\n"
+      "  tessera bench attention\n"
+      "  tessera bench attention --lengths 8k,128k --no-standard\n"
+      "  tessera bench attention --decode-cases 1x32k,64x4k --head-dim 64 --json -");
+  command.callback([options, &invocation] {
+    check(*options);
+    invocation.run = [options](const Console& console) {
+      return run_bench_attention(*options, console);
+    };
+  });
+}
+
+}  // namespace tessera

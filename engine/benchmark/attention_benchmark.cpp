@@ -1,0 +1,164 @@
+#include "engine/benchmark/attention_benchmark.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "engine/engine_impl.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kCheckedRows = 64;
+// Launches in one timed run: enough that the clock's own error and the gaps before and after do not
+// count.
+constexpr double kMinSecondsOfRun = 2e-3;
+constexpr int64_t kMaxLaunches = 64;
+// Before what is timed: a GPU that has just worked hard runs at a lower clock, so that a case would
+// depend on the length of the one before.
+constexpr std::chrono::milliseconds kRest{500};
+
+std::vector<AttentionRow> sample_rows(const AttentionHeads& heads, const AttentionCase& shape) {
+  // The corners first: the shortest row and the longest.
+  std::vector<AttentionRow> rows = {
+      {0, 0, 0}, {shape.batch_size - 1, shape.query_length - 1, heads.num_heads - 1}};
+  std::mt19937_64 generator(/*seed=*/3);
+  const auto below = [&generator](int64_t end) {
+    return static_cast<int64_t>(generator() % static_cast<uint64_t>(end));
+  };
+  while (rows.size() < kCheckedRows) {
+    const int64_t sequence = below(shape.batch_size);
+    const int64_t query = below(shape.query_length);
+    rows.push_back({sequence, query, below(heads.num_heads)});
+  }
+  return rows;
+}
+
+// ||computed - exact|| / ||exact||; NaN when an element is.
+double relative_error(const std::vector<double>& computed, const std::vector<double>& exact) {
+  double difference = 0.0;
+  double size = 0.0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    difference += (computed[i] - exact[i]) * (computed[i] - exact[i]);
+    size += exact[i] * exact[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+}  // namespace
+
+AttentionBenchmark::AttentionBenchmark(const AttentionBenchmarkOptions& options)
+    : options_(options),
+      backend_(make_backend(options.device)),
+      pool_(backend_->activation_dtype(), /*seed=*/1) {}
+
+AttentionBenchmark::~AttentionBenchmark() = default;
+
+double AttentionBenchmark::tolerance() const {
+  constexpr double kFloat32Error = 2e-5;  // of scores, exponentials and sums
+  switch (dtype()) {
+    case DType::kBFloat16:
+      return 2 * 0x1p-8 + kFloat32Error;
+    case DType::kFloat16:
+      return 2 * 0x1p-11 + kFloat32Error;
+    default:
+      return kFloat32Error;
+  }
+}
+
+AttentionResult AttentionBenchmark::run(const AttentionCase& attention_case) {
+  case_ = attention_case;
+  const AttentionInputs inputs(*backend_, pool_, options_.heads, attention_case, options_.layout);
+  AttentionResult result;
+  result.attention_case = attention_case;
+  result.flops = count_flops(options_.heads, attention_case);
+  result.kv_bytes = count_kv_bytes(options_.heads, attention_case, dtype());
+  result.paged = time_paged(inputs);
+  result.standard = time_standard(inputs);
+  backend_->synchronize();  // before the tensors are freed
+  return result;
+}
+
+AttentionTiming AttentionBenchmark::time_paged(const AttentionInputs& inputs) {
+  AttentionTiming timing;
+  timing.scratch_bytes = inputs.workspace_bytes();
+  const auto launch = [&](int64_t set) { backend_->attention(inputs.out(), inputs.params(set)); };
+  fill_with_nan(*backend_, inputs.out());
+  launch(0);
+  timing.largest_error = check(inputs, /*standard=*/false);
+  timing.seconds = time_launches(inputs, launch);
+  return timing;
+}
+
+AttentionTiming AttentionBenchmark::time_standard(const AttentionInputs& inputs) {
+  AttentionTiming timing;
+  if (!options_.time_standard) {
+    timing.problem = "not asked for";
+    return timing;
+  }
+  if (device() == DeviceType::kCpu) {
+    timing.problem = "not on the CPU";
+    return timing;
+  }
+  const std::unique_ptr<StandardAttention> standard = backend_->make_standard_attention();
+  const size_t scratch_bytes = standard->scratch_bytes(inputs.standard_params(0));
+  if (scratch_bytes > backend_->memory().free_bytes) {
+    timing.scratch_bytes = scratch_bytes;
+    timing.problem = "out of memory";
+    return timing;
+  }
+  const Buffer buffer = backend_->allocate(scratch_bytes, "the scores of standard attention");
+  const Tensor scratch{buffer.data(),
+                       DType::kFloat32,
+                       device(),
+                       {static_cast<int64_t>(scratch_bytes / sizeof(float))}};
+  timing.scratch_bytes = scratch_bytes;
+  const auto launch = [&](int64_t set) {
+    StandardAttentionParams params = inputs.standard_params(set);
+    params.scratch = scratch;
+    standard->run(inputs.standard_out(), params);
+  };
+  fill_with_nan(*backend_, inputs.out());
+  launch(0);
+  timing.largest_error = check(inputs, /*standard=*/true);
+  timing.seconds = time_launches(inputs, launch);
+  backend_->synchronize();
+  return timing;
+}
+
+double AttentionBenchmark::check(const AttentionInputs& inputs, bool standard) const {
+  // Standard attention also rounds its scores, in whose exponentials an error grows.
+  const double allowed = standard ? 2 * tolerance() : tolerance();
+  double largest = 0.0;
+  for (const AttentionRow& row : sample_rows(options_.heads, case_)) {
+    const double error =
+        relative_error(inputs.computed_row(row, standard), inputs.exact_row(row, standard));
+    CHECK(error <= allowed, "refusing to time a wrong result: ", standard ? "standard " : "",
+          "attention of batch ", case_.batch_size, ", queries ", case_.query_length, ", context ",
+          case_.context_length, " has a relative error of ", error, " in sequence ", row.sequence,
+          ", query ", row.query, ", head ", row.head, "; at most ", allowed, " is rounding");
+    largest = std::max(largest, error);
+  }
+  return largest;
+}
+
+std::vector<double> AttentionBenchmark::time_launches(
+    const AttentionInputs& inputs, const std::function<void(int64_t set)>& launch) {
+  if (options_.repetitions == 0) return {};
+  const double once = backend_->measure_seconds([&] { launch(0); }, 1).front();
+  const auto wanted = static_cast<int64_t>(std::ceil(kMinSecondsOfRun / once));
+  const int64_t num_sets = inputs.num_sets();
+  const int64_t num_launches =
+      ceil_divide(std::clamp<int64_t>(wanted, 1, kMaxLaunches), num_sets) * num_sets;
+  if (device() == DeviceType::kCuda) std::this_thread::sleep_for(kRest);
+  std::vector<double> seconds = backend_->measure_seconds(
+      [&] {
+        for (int64_t i = 0; i < num_launches; ++i) launch(i % num_sets);
+      },
+      options_.repetitions);
+  for (double& value : seconds) value /= static_cast<double>(num_launches);
+  return seconds;
+}
+
+}  // namespace tessera

@@ -1,0 +1,15 @@
+// Filling weights from files on the CPU.
+#pragma once
+
+#include <span>
+
+#include "kernels/backend.h"
+
+namespace tessera {
+
+// Backend::upload_parts by `num_threads` reading threads. Parts that need no conversion are read
+// straight into place.
+void upload_parts(std::span<const UploadPart> parts, const Backend::ReadPart& read,
+                  const Backend::OnPartRead& on_read, int num_threads);
+
+}  // namespace tessera

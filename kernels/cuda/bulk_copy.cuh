@@ -1,0 +1,58 @@
+// Copies into shared memory by the copy engine (sm_90): one thread starts them, and they complete
+// on an mbarrier that was told how many bytes to expect.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "kernels/cuda/async_copy.cuh"
+
+namespace tessera {
+
+// Reads a tensor map before its first use.
+__device__ inline void prefetch_tensor_map(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+// `bytes` contiguous bytes, a multiple of 16; both addresses 16-byte aligned.
+__device__ inline void copy_bulk_async(void* shared, const void* global, uint32_t bytes,
+                                       uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(shared)),
+      "l"(global), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+// The map's box from this corner of a page pool; see make_page_tensor_map().
+__device__ inline void copy_page_box_async(void* shared, const CUtensorMap* map, uint64_t* barrier,
+                                           int column, int token, int kv_head, int page) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(token), "r"(kv_head), "r"(page)
+      : "memory");
+}
+
+// The map's box from this row of a page and KV head; see make_page_rows_tensor_map().
+__device__ inline void copy_page_rows_async(void* shared, const CUtensorMap* map, uint64_t* barrier,
+                                            int token, int kv_head, int page) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %3, %5, %6}], [%2];" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(0), "r"(token), "r"(kv_head), "r"(page)
+      : "memory");
+}
+
+// The map's box from this corner of a query tensor; see make_query_tensor_map().
+__device__ inline void copy_query_box_async(void* shared, const CUtensorMap* map, uint64_t* barrier,
+                                            int column, int head, int token) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(head), "r"(token)
+      : "memory");
+}
+
+}  // namespace tessera

@@ -1,0 +1,192 @@
+// The items of decode attention that fall to a thread block, computed from the lengths in device
+// memory at the start of the kernel.
+#pragma once
+
+#include "kernels/cuda/attention_arguments.cuh"
+#include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/decode_partition.h"
+
+namespace tessera {
+
+// The part of an item that one block reads.
+struct DecodePiece {
+  int sequence;
+  int first_token;     // of the sequence in the step's token dimension
+  int query_length;    // tokens
+  int context_length;  // tokens
+  int kv_head;
+  int first_row;  // of the KV head's query rows; row r is query r / group, head r % group
+  int num_rows;
+  int tile_begin;  // tiles of the context; none when no row sees a key
+  int tile_end;
+  int index;  // among the item's pieces
+  DecodePieces pieces;
+};
+
+// Walks the pieces of this block in order. Every producer warp walks on its own, all lanes
+// together; lane l remembers sequence 32 k + l, so that the usual batch is read once.
+class DecodeItems {
+ public:
+  // Starts reading the lengths.
+  __device__ DecodeItems(const AttentionArguments& arguments, int item_rows)
+      : arguments_(arguments), item_rows_(item_rows) {
+    load(0);
+  }
+
+  // Divides the work by lengths that another kernel may be about to change, so that the arithmetic
+  // overlaps that kernel's end. next() then gives what must be confirmed. Sequences that do not fit
+  // one per lane would be read twice, and might have changed in between.
+  __device__ void divide_early() {
+    if (arguments_.num_decodes <= kWarpSize) divide();
+  }
+
+  // Reads the lengths again. If they were not final, divides again, starts over and returns false.
+  __device__ bool confirm() {
+    const int first_token = first_token_;
+    const int query_length = query_length_;
+    const int context_length = context_length_;
+    load(0);
+    const bool same = first_token == first_token_ && query_length == query_length_ &&
+                      context_length == context_length_;
+    if (arguments_.num_decodes <= kWarpSize && __all_sync(kFullWarp, same)) return true;
+    divide();
+    return false;
+  }
+
+  // False when there is no further piece.
+  __device__ bool next(DecodePiece& piece) {
+    while (item_begin_ < end_) {
+      piece.query_length = from_lane(query_length_);
+      piece.context_length = from_lane(context_length_);
+      const DecodeSequence sequence = items_of(piece.query_length, piece.context_length);
+      if (item_ == sequence.num_items) {
+        item_ = 0;
+        if (++lane_ == kWarpSize) {
+          lane_ = 0;
+          load(base_ + kWarpSize);
+        }
+        if (base_ + lane_ >= arguments_.num_decodes) end_ = item_begin_;
+        continue;
+      }
+      const int num_tiles = sequence.num_tiles;
+      const int item_begin = item_begin_;
+      const int item = item_++;
+      item_begin_ += share_.payload(num_tiles);
+      const int block = static_cast<int>(blockIdx.x);
+      const DecodeTiles tiles = decode_tiles(share_, item_begin, num_tiles, block);
+      // An item without tiles belongs to the block in whose share it begins.
+      if (tiles.begin == tiles.end && (num_tiles > 0 || item_begin < begin_)) continue;
+
+      piece.sequence = base_ + lane_;
+      piece.first_token = from_lane(first_token_);
+      piece.kv_head = sequence.row_blocks == 1 ? item : item / sequence.row_blocks;
+      piece.first_row = (item - piece.kv_head * sequence.row_blocks) * item_rows_;
+      piece.num_rows = min(item_rows_, piece.query_length * arguments_.group - piece.first_row);
+      piece.tile_begin = sequence.first_tile + tiles.begin;
+      piece.tile_end = sequence.first_tile + tiles.end;
+      piece.pieces =
+          num_tiles > 0 ? decode_pieces(share_, item_begin, num_tiles) : DecodePieces{block, 1};
+      piece.index = block - piece.pieces.first_block;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  // Lane l takes sequence base + l; past the last one there are no items.
+  __device__ void load(int base) {
+    base_ = base;
+    const int sequence = base + lane_index();
+    first_token_ = query_length_ = context_length_ = 0;
+    if (sequence < arguments_.num_decodes) {
+      // Not from the L1 cache, where an early read would hide a later change.
+      first_token_ = __ldcg(arguments_.query_starts + sequence);
+      query_length_ = __ldcg(arguments_.query_starts + sequence + 1) - first_token_;
+      context_length_ = __ldcg(arguments_.context_lengths + sequence);
+    }
+  }
+
+  __device__ DecodeSequence items_of(int query_length, int context_length) const {
+    return decode_sequence({.group = arguments_.group,
+                            .num_kv_heads = arguments_.num_kv_heads,
+                            .item_rows = item_rows_,
+                            .window = arguments_.window},
+                           query_length, context_length);
+  }
+
+  __device__ void divide() {
+    DecodeTotals totals{};
+    for (int base = 0; base < arguments_.num_decodes; base += kWarpSize) {
+      if (base != base_) load(base);
+      totals.add(items_of(query_length_, context_length_));
+    }
+    totals.num_items = __reduce_add_sync(kFullWarp, totals.num_items);
+    totals.payload = __reduce_add_sync(kFullWarp, totals.payload);
+    totals.longest_tiles = __reduce_max_sync(kFullWarp, totals.longest_tiles);
+    const int num_blocks = static_cast<int>(gridDim.x);
+    share_ = packed_decode_share(totals, num_blocks);
+    if (arguments_.num_decodes <= kMaxAlignedSequences && totals.num_items <= num_blocks) {
+      align(num_blocks);
+    }
+    begin_ = static_cast<int>(blockIdx.x) * share_.tiles;
+    end_ = begin_ + share_.tiles;
+    seek();
+  }
+
+  // Every lane tries one candidate.
+  __device__ void align(int num_blocks) {
+    static_assert(kDecodeCandidates == kWarpSize && kMaxAlignedSequences <= kWarpSize);
+    const DecodeSequence own = items_of(query_length_, context_length_);
+    const DecodeShare candidate = aligned_decode_share(share_, lane_index());
+    int payload = 0;
+    for (int lane = 0; lane < arguments_.num_decodes; ++lane) {
+      payload += __shfl_sync(kFullWarp, own.num_items, lane) *
+                 candidate.payload(__shfl_sync(kFullWarp, own.num_tiles, lane));
+    }
+    const uint32_t fits = __ballot_sync(kFullWarp, payload <= num_blocks * candidate.tiles);
+    if (fits == 0) return;
+    share_.is_aligned = true;
+    share_.tiles = __shfl_sync(kFullWarp, candidate.tiles, __ffs(static_cast<int>(fits)) - 1);
+  }
+
+  // Finds the item in which the block's share begins; there may be none.
+  __device__ void seek() {
+    item_begin_ = end_;
+    int before = 0;  // payload of the sequences before these 32
+    for (int base = 0; base < arguments_.num_decodes; base += kWarpSize) {
+      if (base != base_) load(base);
+      const DecodeSequence own = items_of(query_length_, context_length_);
+      const int item_payload = share_.payload(own.num_tiles);
+      const int payload = own.num_items * item_payload;
+      int inclusive = before + payload;
+#pragma unroll
+      for (int distance = 1; distance < kWarpSize; distance *= 2) {
+        const int lower = __shfl_up_sync(kFullWarp, inclusive - before, distance);
+        if (lane_index() >= distance) inclusive += lower;
+      }
+      const uint32_t reached = __ballot_sync(kFullWarp, inclusive > begin_);
+      if (reached != 0) {
+        lane_ = __ffs(static_cast<int>(reached)) - 1;
+        const int own_item = (begin_ - (inclusive - payload)) / item_payload;
+        item_ = from_lane(own_item);
+        item_begin_ = from_lane(inclusive - payload + own_item * item_payload);
+        return;
+      }
+      before = __shfl_sync(kFullWarp, inclusive, kWarpSize - 1);
+    }
+  }
+
+  __device__ int from_lane(int value) const { return __shfl_sync(kFullWarp, value, lane_); }
+
+  const AttentionArguments& arguments_;
+  int item_rows_;
+  DecodeShare share_;
+  int begin_, end_ = 0;       // this block's share of the list
+  int item_begin_ = 0;        // where the next item begins
+  int item_ = 0;              // of the current sequence
+  int base_ = -1, lane_ = 0;  // the current sequence
+  // The lane's own sequence.
+  int first_token_, query_length_, context_length_;
+};
+
+}  // namespace tessera

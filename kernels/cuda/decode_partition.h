@@ -1,0 +1,147 @@
+// Which keys each thread block of decode attention reads. Plain arithmetic for host and device.
+//
+// The work is a list of items: for every sequence, KV head and block of query rows, the tiles of
+// keys that these rows see. Laid end to end they are cut into shares, one per block (the scheme of
+// FlashMLA), in one of two ways:
+//   aligned   Every item begins with a new share. No block has two items, which makes it the faster
+//             way when there are few items and some division leaves few blocks idle.
+//   packed    A share begins and ends anywhere in an item, and all are equal. An overhead of
+//             kDecodeItemOverhead tiles counts in front of each item. Of a block's items at most
+//             two, the first and the last, are shared with other blocks.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+namespace tessera {
+
+inline constexpr int kDecodeTileTokens = 64;
+
+// What starting and finishing an item costs, in tiles.
+inline constexpr int kDecodeItemOverhead = 1;
+
+// What the heads, the mask and the plan have in common for all sequences.
+struct DecodeItemShape {
+  int group;  // query heads per KV head
+  int num_kv_heads;
+  int item_rows;  // most query rows of an item
+  int window;     // keys a query sees, itself included; huge: all
+};
+
+// The items of one sequence. All read the same tiles.
+struct DecodeSequence {
+  int first_tile;  // that the first query sees
+  int num_tiles;   // up to the context's end
+  int row_blocks;
+  int num_items;  // KV heads * row_blocks
+};
+
+constexpr DecodeSequence decode_sequence(const DecodeItemShape& shape, int query_length,
+                                         int context_length) {
+  const int first_visible = std::max(0, context_length - query_length + 1 - shape.window);
+  const int first_tile = first_visible / kDecodeTileTokens;
+  const int end_tile = (context_length + kDecodeTileTokens - 1) / kDecodeTileTokens;
+  const int rows = query_length * shape.group;
+  const int row_blocks =
+      rows <= shape.item_rows ? (rows > 0 ? 1 : 0) : (rows + shape.item_rows - 1) / shape.item_rows;
+  return {.first_tile = first_tile,
+          .num_tiles = std::max(0, end_tile - first_tile),
+          .row_blocks = row_blocks,
+          .num_items = row_blocks * shape.num_kv_heads};
+}
+
+// What a block reads, in tiles.
+struct DecodeShare {
+  int tiles;
+  bool is_aligned;
+
+  constexpr int overhead() const { return is_aligned ? 0 : kDecodeItemOverhead; }
+  // The tiles that an item takes up in the list. At least one, so that someone writes its zeros.
+  constexpr int payload(int num_tiles) const {
+    if (!is_aligned) return num_tiles + kDecodeItemOverhead;
+    return num_tiles <= tiles ? tiles : (num_tiles + tiles - 1) / tiles * tiles;
+  }
+};
+
+// Sums over all sequences.
+struct DecodeTotals {
+  int num_items;
+  int payload;        // packed
+  int longest_tiles;  // of one item
+
+  constexpr void add(const DecodeSequence& sequence) {
+    if (sequence.num_items == 0) return;
+    num_items += sequence.num_items;
+    payload += sequence.num_items * (sequence.num_tiles + kDecodeItemOverhead);
+    longest_tiles = std::max(longest_tiles, sequence.num_tiles);
+  }
+};
+
+// Splitting an item costs a merge, about as much as reading eight tiles takes one block. So what is
+// no longer than that stays whole; what is longer may be cut down to two tiles.
+constexpr DecodeShare packed_decode_share(const DecodeTotals& totals, int num_blocks) {
+  const int equal = (totals.payload + num_blocks - 1) / num_blocks;
+  const int least = totals.longest_tiles <= 8 ? 8 + kDecodeItemOverhead : 2;
+  return {.tiles = equal < least ? least : equal, .is_aligned = false};
+}
+
+// Aligned shares to try, the least first: up to a quarter more than the packed one. The first with
+// which all items fit the blocks is taken, if any; tried for up to kMaxAlignedSequences.
+inline constexpr int kDecodeCandidates = 32;
+inline constexpr int kMaxAlignedSequences = 32;
+constexpr DecodeShare aligned_decode_share(const DecodeShare& packed, int candidate) {
+  const int most_added = packed.tiles / 4 + 2;
+  const int step = most_added / kDecodeCandidates + 1;
+  const int least = packed.tiles > 2 ? packed.tiles - 1 : packed.tiles;
+  return {.tiles = least + std::min(candidate * step, most_added), .is_aligned = true};
+}
+
+// How `sequences` are divided over the blocks. On the device, DecodeItems does the same.
+inline DecodeShare decode_share(std::span<const DecodeSequence> sequences, int num_blocks) {
+  DecodeTotals totals{};
+  for (const DecodeSequence& sequence : sequences) totals.add(sequence);
+  const DecodeShare packed = packed_decode_share(totals, num_blocks);
+  if (sequences.size() > kMaxAlignedSequences || totals.num_items > num_blocks) return packed;
+  for (int candidate = 0; candidate < kDecodeCandidates; ++candidate) {
+    const DecodeShare share = aligned_decode_share(packed, candidate);
+    int payload = 0;
+    for (const auto& [first_tile, num_tiles, row_blocks, num_items] : sequences) {
+      payload += num_items * share.payload(num_tiles);
+    }
+    if (payload <= num_blocks * share.tiles) return share;
+  }
+  return packed;
+}
+
+// The blocks that read the tiles of an item whose payload begins at item_begin, if it has any.
+struct DecodePieces {
+  int first_block;
+  int count;
+};
+constexpr DecodePieces decode_pieces(const DecodeShare& share, int item_begin, int num_tiles) {
+  const int tiles_begin = item_begin + share.overhead();
+  const int first_block = tiles_begin / share.tiles;
+  return {.first_block = first_block,
+          .count = (tiles_begin + num_tiles - 1) / share.tiles - first_block + 1};
+}
+
+// The tiles of that item, counted from its first, that `block` reads; begin == end: none.
+struct DecodeTiles {
+  int begin;
+  int end;
+};
+constexpr DecodeTiles decode_tiles(const DecodeShare& share, int item_begin, int num_tiles,
+                                   int block) {
+  const int share_begin = block * share.tiles - item_begin - share.overhead();
+  return {.begin = std::clamp(share_begin, 0, num_tiles),
+          .end = std::clamp(share_begin + share.tiles, 0, num_tiles)};
+}
+
+// Where a block leaves the partial result of a piece. Every block has two slots: one for an item
+// that began in an earlier block, one for an item that begins here and continues in the next.
+constexpr int decode_slot(int block, bool is_first_piece) {
+  return 2 * block + (is_first_piece ? 1 : 0);
+}
+constexpr int num_decode_slots(int num_blocks) { return 2 * num_blocks; }
+
+}  // namespace tessera

@@ -1,0 +1,123 @@
+// The ring of key and value tiles in shared memory between decode attention's producer warps, which
+// fill it, and its consumer warps, which compute.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/decode_items.cuh"
+#include "kernels/cuda/mbarrier.cuh"
+#include "kernels/cuda/swizzled_rows.cuh"
+
+namespace tessera {
+
+// Where a lane finds the 16-byte chunks of one row of a tile in shared memory. Both layouts permute
+// a row's chunks by XOR, so that a chunk takes two instructions: a warp that has just one tile to
+// compute shows every one of them.
+struct RowChunks {
+  uint32_t row;      // address of the row's first chunk
+  uint32_t swizzle;  // 16 * (what chunk numbers are XORed with)
+  uint32_t panel;    // bytes from 8 chunks to the next 8
+
+  // Chunk `even_chunk` + the `odd` that this was made with.
+  template <int kPanelChunks>
+  __device__ uint32_t address(int even_chunk) const {
+    return row + even_chunk / kPanelChunks * panel + (even_chunk % kPanelChunks * 16 ^ swizzle);
+  }
+};
+
+// A tile as the copy engine leaves it: boxes of box_tokens rows, each in panels of 64 columns, the
+// chunks of a row permuted by XOR with the row's number in its box.
+template <typename Element, int kHeadDim>
+struct BoxRows {
+  static constexpr int kPanelChunks = 8;
+  uint32_t tile;  // address
+  int box_tokens;
+
+  // `first_row` is a multiple of kGroupTokens, and so are boxes: none ends among the kGroupTokens
+  // rows that follow. odd: 0 or 1.
+  __device__ RowChunks chunks(int first_row, int row, int odd) const {
+    const int box_row = first_row & (box_tokens - 1);
+    return {.row = tile + static_cast<uint32_t>((first_row - box_row) * kHeadDim * 2 +
+                                                (box_row + row) * 128),
+            .swizzle = static_cast<uint32_t>((row % 8 ^ odd) * 16),
+            .panel = static_cast<uint32_t>(box_tokens * 128)};
+  }
+};
+
+// A tile as the loading warps leave it.
+template <typename Element, int kHeadDim>
+struct LoadedRows {
+  using Rows = SwizzledRows<Element, kHeadDim>;
+  static constexpr int kPanelChunks = Rows::kChunks;
+  uint32_t tile;   // address
+  int box_tokens;  // not used
+
+  __device__ RowChunks chunks(int first_row, int row, int odd) const {
+    const int tile_row = first_row + row;
+    return {.row = tile + static_cast<uint32_t>(tile_row * kHeadDim * 2),
+            .swizzle = static_cast<uint32_t>((Rows::swizzle(tile_row) ^ odd) * 16),
+            .panel = 0};
+  }
+};
+
+template <typename Element, int kHeadDim, bool kCopyEngine>
+using DecodeRows =
+    std::conditional_t<kCopyEngine, BoxRows<Element, kHeadDim>, LoadedRows<Element, kHeadDim>>;
+
+// What producers and consumers tell each other. Keys and values become full one after the other, so
+// that scores are computed while values are still on their way. The first producer warp tells the
+// consumers the block's pieces too: they have no registers to spare for finding them.
+struct DecodeSignals {
+  static constexpr int kPieces = 8;
+
+  uint64_t keys_full[kMaxDecodeStages];
+  uint64_t values_full[kMaxDecodeStages];
+  uint64_t empty[kMaxDecodeStages];
+  uint64_t piece_full[kPieces];
+  uint64_t piece_empty[kPieces];
+  DecodePiece pieces[kPieces];  // one of 0 rows is the end
+
+  // One warp. fills: arrivals that make a tile full; readers: warps that read each tile.
+  __device__ void init(int fills, int readers, int consumer_warps) {
+    const int lane = lane_index();
+    if (lane < kMaxDecodeStages) {
+      mbarrier_init(&keys_full[lane], fills);
+      mbarrier_init(&values_full[lane], fills);
+      mbarrier_init(&empty[lane], readers);
+    }
+    if (lane < kPieces) {
+      mbarrier_init(&piece_full[lane], 1);
+      mbarrier_init(&piece_empty[lane], consumer_warps);
+    }
+  }
+};
+
+// A place in the sequence of tiles that pass through the ring.
+struct RingPosition {
+  int stage = 0;
+  uint32_t parity = 0;
+
+  __device__ void advance(int tiles, int num_stages) {
+    stage += tiles;
+    if (stage >= num_stages) {
+      stage -= num_stages;
+      parity ^= 1;
+    }
+  }
+};
+
+template <typename Element, int kHeadDim>
+struct DecodeRing {
+  static constexpr int kTileElements = kDecodeTileTokens * kHeadDim;
+
+  Element* data;  // [num_stages][keys, values][kTileElements]
+  DecodeSignals& signals;
+  int num_stages;
+
+  __device__ Element* keys(int stage) const { return data + 2 * stage * kTileElements; }
+  __device__ Element* values(int stage) const { return keys(stage) + kTileElements; }
+  __device__ void* end() const { return keys(num_stages); }
+};
+
+}  // namespace tessera

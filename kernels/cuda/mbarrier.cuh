@@ -1,0 +1,72 @@
+// Barriers in shared memory on which copies and threads signal each other (mbarrier, sm_80;
+// announced bytes, sm_90).
+//
+// A barrier completes a phase when `count` arrivals and all announced bytes have come; phases
+// alternate between parity 0 and 1, starting with 0. Waiting for parity 1 on a new barrier returns
+// at once: that is how a producer finds an unused buffer empty.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+
+#include "kernels/cuda/async_copy.cuh"
+
+namespace tessera {
+
+__device__ inline void mbarrier_init(uint64_t* barrier, int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count)
+               : "memory");
+}
+
+// After the inits of one thread, before a block barrier: the copy engine sees the new barriers.
+__device__ inline void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+__device__ inline void mbarrier_arrive(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Arrives and announces bytes that copies will bring in this phase.
+__device__ inline void mbarrier_expect_bytes(uint64_t* barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+__device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
+  uint32_t done;
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+#else
+  asm volatile(
+      "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+#endif
+  return done != 0;
+}
+
+// Waits until the phase of this parity is over. With TESSERA_WATCHDOG_TRIES defined, a wait that
+// takes too long names its barrier and stops the kernel instead of hanging.
+__device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
+#ifdef TESSERA_WATCHDOG_TRIES
+  for (int64_t tries = 0; !mbarrier_try_wait(barrier, parity); ++tries) {
+    if (tries < TESSERA_WATCHDOG_TRIES) continue;
+    std::printf("hang: block %d thread %d waits for parity %u of the barrier at %u\n",
+                static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x), parity,
+                shared_address(barrier));
+    __trap();
+  }
+#else
+  while (!mbarrier_try_wait(barrier, parity)) {
+  }
+#endif
+}
+
+}  // namespace tessera

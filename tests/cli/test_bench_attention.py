@@ -1,0 +1,81 @@
+"""tessera bench attention."""
+
+import json
+
+from support import Case
+
+HEADS = ["--device", "cpu", "--num-heads", "4", "--num-kv-heads", "2", "--head-dim", "32"]
+
+
+class BenchAttention(Case):
+    def check_json(self, *arguments):
+        result = self.check("bench", "attention", *HEADS, *arguments, "--json", "-", "-q")
+        return json.loads(result.out)
+
+    def test_help_teaches(self):
+        result = self.check("bench", "attention", "--help")
+        for word in ("Examples:", "--lengths", "--decode-cases", "standard attention"):
+            self.assertIn(word, result.out)
+
+    def test_tables(self):
+        result = self.check("bench", "attention", *HEADS, "--lengths", "48,96",
+                            "--decode-cases", "2x200", "--repetitions", "2")  # fmt: skip
+        for word in ("prefill", "decode", "TFLOP/s", "GB/s", "of matmul", "of memory", "ratio"):
+            self.assertIn(word, result.out)
+        self.assertNotIn("nan", result.out)
+
+    def test_json(self):
+        report = self.check_json("--lengths", "50", "--decode-cases", "3x1k", "--repetitions", "3")
+        self.assertGreater(report["matmul_flops_per_second"], 0)
+        self.assertGreater(report["read_bytes_per_second"], 0)
+        self.assertEqual(report["num_heads"], 4)
+        prefill, decode = report["results"]
+        self.assertEqual((prefill["kind"], prefill["batch_size"]), ("prefill", 1024 // 50))
+        self.assertEqual(prefill["flops"], 4 * (1024 // 50) * 50 * 50 / 2 * 4 * 32)
+        self.assertEqual((decode["kind"], decode["batch_size"]), ("decode", 3))
+        self.assertEqual(decode["context_length"], 1024)
+        self.assertEqual(decode["kv_bytes"], 2 * 3 * 1024 * 2 * 32 * 4)
+        for row in report["results"]:
+            ours = row["tessera"]
+            self.assertGreater(ours["seconds"]["median"], 0)
+            self.assertGreaterEqual(ours["seconds"]["spread"], 0)
+            self.assertGreater(ours["flops_per_second"], 0)
+            self.assertLess(ours["largest_error"], 1e-4)
+            self.assertIn("scratch_bytes", ours)
+            self.assertIn("problem", row["standard"])
+
+    def test_a_profiler_gets_one_launch_and_no_times(self):
+        report = self.check_json("--lengths", "64", "--repetitions", "0")
+        self.assertEqual(report["matmul_flops_per_second"], 0)
+        ours = report["results"][0]["tessera"]
+        self.assertNotIn("seconds", ours)
+        self.assertIn("largest_error", ours)
+
+    def test_variants_are_checked_and_timed(self):
+        for flags in (["--contiguous"], ["--page-size", "16"], ["--sliding-window", "20"]):
+            with self.subTest(flags=flags):
+                report = self.check_json("--lengths", "70", "--decode-cases", "2x70",
+                                         "--repetitions", "1", *flags)  # fmt: skip
+                self.assertEqual(len(report["results"]), 2)
+
+    def test_bad_usage(self):
+        for arguments, text in [
+            (["--lengths", "0"], "--lengths"),
+            (["--lengths", "x"], "--lengths"),
+            (["--decode-cases", "4"], "like 16x32k"),
+            (["--decode-cases", "0x16"], "like 16x32k"),
+            (["--decode-cases", "4x"], "like 16x32k"),
+            (["--num-kv-heads", "3"], "not a multiple"),
+            (["--sliding-window", "8", "--no-causal"], "--no-causal"),
+            (["--softcap", "-1"], "--softcap"),
+            (["--repetitions", "-1"], "--repetitions"),
+            (["--bogus"], "--bogus"),
+        ]:
+            with self.subTest(arguments=arguments):
+                result = self.check("bench", "attention", *HEADS, *arguments, code=2)
+                self.assert_one_error(result, text)
+                self.assertIn("see 'tessera bench attention --help'", result.err)
+
+    def test_bench_without_it_still_wants_a_model(self):
+        result = self.check("bench", "--repetitions", "1", code=2)
+        self.assert_one_error(result, "no model")
