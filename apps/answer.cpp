@@ -1,8 +1,11 @@
 #include "apps/answer.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "apps/human_units.h"
+#include "apps/load_report.h"
 #include "apps/output.h"
 #include "apps/progress_bar.h"
 #include "apps/signals.h"
@@ -57,8 +60,12 @@ void answer_once(Engine& engine, const EngineOptions& options, std::span<const T
                  const SamplingParams& params, const StatsFile& stats, const Console& console) {
   const SequencePtr sequence = engine.create_sequence();
   const GenerationResult result = stream_answer(engine, *sequence, prompt, params, console);
+  const FirstToken first = first_token(engine, result);
+  spdlog::info("first token: {}", first.text());
   console.say_dim(stats_line(engine, result, params));
-  stats.write(stats_json(engine, options, result, params));
+  nlohmann::ordered_json object = stats_json(engine, options, result, params);
+  object["first_token_seconds"] = first.total_seconds;
+  stats.write(object);
   throw_if_interrupted();
 }
 

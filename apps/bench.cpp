@@ -2,19 +2,19 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "apps/answer.h"
 #include "apps/bench_case.h"
+#include "apps/bench_compare.h"
+#include "apps/bench_report.h"
 #include "apps/commands.h"
 #include "apps/common_options.h"
 #include "apps/exit_codes.h"
-#include "apps/human_units.h"
 #include "apps/output.h"
 
 namespace tessera {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct BenchOptions {
   EngineOptions engine;
@@ -23,6 +23,7 @@ struct BenchOptions {
   std::vector<int64_t> batch_sizes = {1};
   int64_t repetitions = 5;
   std::string json_path;
+  std::string compare_path;
 };
 
 constexpr std::array<int64_t, 2> kDefaultPromptLengths = {512, 2048};
@@ -61,83 +62,30 @@ std::vector<BenchCase> bench_cases(const BenchOptions& options, int64_t context_
   return cases;
 }
 
-std::string row(std::initializer_list<std::string> cells) {
-  std::string line;
-  for (const std::string& cell : cells) {
-    line += std::string(cell.size() < 13 ? 13 - cell.size() : 1, ' ') + cell;
-  }
-  return line + "\n";
-}
-
-std::string measurement_text(const Measurement& measurement) {
-  return concat(fixed(measurement.median, 1), " ±", fixed(measurement.spread * 50, 1), "%");
-}
-
-struct BenchReport {
-  std::vector<BenchResult> results;
-  int64_t repetitions = 0;
-  uint64_t peak_resident_bytes = 0;
-  double read_bandwidth = 0.0;  // bytes per second
-};
-
-std::string table(const BenchReport& report) {
-  std::string text = row({"batch", "prompt", "decode", "prefill tok/s", "decode tok/s", "read/step",
-                          "GB/s", "of memory"});
-  for (const BenchResult& result : report.results) {
-    const BenchCase& bench_case = result.bench_case;
-    text += row({std::to_string(bench_case.batch_size), std::to_string(bench_case.prompt_length),
-                 std::to_string(bench_case.decode_length),
-                 measurement_text(result.prefill_tokens_per_second),
-                 measurement_text(result.decode_tokens_per_second),
-                 human_bytes(result.bytes_per_step), fixed(result.bytes_per_second / 1e9, 1),
-                 fixed(100 * result.bytes_per_second / report.read_bandwidth, 1) + "%"});
-  }
-  return text;
-}
-
-std::string header(const Engine& engine, const BenchReport& report) {
-  return concat("model        ", engine.folder().path, "\ndevice       ",
-                engine.device_description(), ", reads ", fixed(report.read_bandwidth / 1e9, 1),
-                " GB/s\nload         ", fixed(engine.load_timings().total_seconds, 2),
-                " s\nmemory       ", human_bytes(engine.allocated_bytes()), ", process at most ",
-                human_bytes(report.peak_resident_bytes), "\nweights      ",
-                human_bytes(engine.weight_bytes_per_token()), " read a step\n\n");
-}
-
-Json measurement_json(const Measurement& measurement) {
-  return {{"median", measurement.median}, {"spread", measurement.spread}};
-}
-
-Json report_json(const Engine& engine, const EngineOptions& options, const BenchReport& report) {
-  Json object = engine_json(engine, options);
-  object["peak_resident_bytes"] = report.peak_resident_bytes;
-  object["weight_bytes_per_token"] = engine.weight_bytes_per_token();
-  object["read_bytes_per_second"] = report.read_bandwidth;
-  object["repetitions"] = report.repetitions;
-  object["results"] = Json::array();
-  for (const BenchResult& result : report.results) {
-    object["results"].push_back(
-        {{"batch_size", result.bench_case.batch_size},
-         {"prompt_length", result.bench_case.prompt_length},
-         {"decode_length", result.bench_case.decode_length},
-         {"prefill_tokens_per_second", measurement_json(result.prefill_tokens_per_second)},
-         {"decode_tokens_per_second", measurement_json(result.decode_tokens_per_second)},
-         {"bytes_per_step", result.bytes_per_step},
-         {"bytes_per_second", result.bytes_per_second},
-         {"share_of_read_bandwidth", result.bytes_per_second / report.read_bandwidth}});
-  }
-  return object;
+// One token after a prompt of a few, which is what a person waits for first.
+FirstToken time_first_token(Engine& engine) {
+  const std::vector<TokenId> prompt(8, 0);
+  SamplingParams params;
+  params.max_tokens = 1;
+  params.ignore_eos = true;
+  const SequencePtr sequence = engine.create_sequence();
+  return first_token(engine, engine.generate(*sequence, prompt, params));
 }
 
 int run_bench(BenchOptions& options, const Console& console) {
   options.engine.max_sequences =
       *std::max_element(options.batch_sizes.begin(), options.batch_sizes.end());
+  std::optional<BenchBaseline> baseline;
+  // Before --json opens its file, which may be the same one.
+  if (!options.compare_path.empty()) baseline = read_baseline(options.compare_path);
   const StatsFile json(options.json_path);
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
+  BenchReport report;
+  report.first_token = time_first_token(*engine);
   const std::vector<BenchCase> cases = bench_cases(options, engine->context_size(), console);
+  if (baseline) require_comparable(*baseline, *engine, options.engine, cases);
   require_sound_logits(*engine);
 
-  BenchReport report;
   report.repetitions = options.repetitions;
   for (const BenchCase& bench_case : cases) {
     console.say(concat("timing batch ", bench_case.batch_size, ", prompt ",
@@ -147,8 +95,11 @@ int run_bench(BenchOptions& options, const Console& console) {
   // Before the bandwidth is measured, which allocates more than the model may need.
   report.peak_resident_bytes = peak_resident_bytes();
   report.read_bandwidth = engine->measure_read_bandwidth();
-  if (options.json_path != "-") print(header(*engine, report) + table(report));
-  json.write(report_json(*engine, options.engine, report));
+  if (options.json_path != "-") {
+    print(bench_header(*engine, report) + bench_table(report));
+    if (baseline) print("\n" + comparison_table(*baseline, report));
+  }
+  json.write(bench_json(*engine, options.engine, report));
   return kExitOk;
 }
 
@@ -178,16 +129,25 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   command.add_option("--json", options->json_path, "write the report as JSON; - for stdout")
       ->option_text("FILE")
       ->group(kGroup);
+  command
+      .add_option("--compare", options->compare_path,
+                  "also show the change since an earlier run's --json FILE")
+      ->option_text("FILE")
+      ->group(kGroup);
   add_model_options(command, options->engine);
   add_console_options(command, invocation.console);
   command.footer(
       "Speeds are medians, ± half the range. read/step is what one decode step must read: all\n"
       "weights and the KV cache of every sequence; \"of memory\" compares it with the speed at\n"
-      "which this device reads a large buffer.\n"
+      "which this device reads a large buffer. --compare calls a case faster or slower when it\n"
+      "changed by more than the repetitions of either run spread, else the same; a slower case\n"
+      "is no error.\n"
       "\n"
       "Examples:\n"
       "  tessera bench -m weights/demo\n"
       "  tessera bench -m org/name --prompt-lengths 512,8192 --batch-sizes 1,8 --json -\n"
+      "  tessera bench -m org/name --json before.json\n"
+      "  tessera bench -m org/name --compare before.json\n"
       "  tessera bench attention");
   add_bench_attention(command, invocation);
   command.callback([options, &command, &invocation] {
@@ -197,6 +157,12 @@ void add_bench(CLI::App& app, Invocation& invocation) {
     require_positive(options->decode_lengths, "--decode-lengths");
     require_positive(options->batch_sizes, "--batch-sizes");
     require_positive({options->repetitions}, "--repetitions");
+    if (!options->compare_path.empty() && options->repetitions < 2) {
+      throw UsageError("--compare needs --repetitions 2 or more: one has no spread");
+    }
+    if (!options->compare_path.empty() && options->json_path == "-") {
+      throw UsageError("--compare prints a table: give --json a file");
+    }
     invocation.run = [options](const Console& console) { return run_bench(*options, console); };
   });
 }

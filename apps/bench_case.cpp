@@ -6,6 +6,7 @@
 #include <random>
 
 #include "apps/signals.h"
+#include "apps/stats.h"
 
 namespace tessera {
 namespace {
@@ -107,9 +108,7 @@ BenchResult run_bench_case(Engine& engine, const BenchCase& bench_case, int64_t 
   result.decode_tokens_per_second = summarize_repetitions(std::move(decode));
   // Halfway through, a sequence holds its prompt and half of what it generates.
   const int64_t context_length = bench_case.prompt_length + bench_case.decode_length / 2;
-  result.bytes_per_step = engine.weight_bytes_per_token() +
-                          static_cast<uint64_t>(bench_case.batch_size * context_length) *
-                              static_cast<uint64_t>(engine.memory_plan().kv_bytes_per_token);
+  result.bytes_per_step = decode_step_bytes(engine, bench_case.batch_size, context_length);
   const double steps_per_second =
       result.decode_tokens_per_second.median / static_cast<double>(bench_case.batch_size);
   result.bytes_per_second = static_cast<double>(result.bytes_per_step) * steps_per_second;

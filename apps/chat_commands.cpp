@@ -81,8 +81,8 @@ ChatOutcome show(ChatSession& session, const std::string&) {
 ChatOutcome show_stats(ChatSession& session, const std::string&) {
   const Engine& engine = session.engine();
   session.console().tell(session.last_stats().value_or("no answer yet"));
-  session.console().tell(concat("load ", fixed(engine.load_timings().total_seconds, 2),
-                                " s | memory ", human_bytes(engine.allocated_bytes())));
+  session.console().tell(concat("load ", engine.load_timings().text(), " | memory ",
+                                human_bytes(engine.allocated_bytes())));
   return ChatOutcome::kContinue;
 }
 

@@ -134,6 +134,9 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
       ->expected(1)
       ->take_all()
       ->group(kGroup);
+  app.add_flag("--ignore-eos", options.ignore_eos,
+               "go on where the model would end its answer, to measure")
+      ->group(kGroup);
 }
 
 void add_console_options(CLI::App& app, ConsoleOptions& options) {

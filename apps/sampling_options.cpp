@@ -90,6 +90,7 @@ SamplingParams resolve_sampling(const SamplingOptions& options, const SamplingPa
   override_with(params.penalty_window, options.penalty_window);
   override_with(params.max_tokens, options.max_tokens);
   if (!options.stop.empty()) params.stop = options.stop;
+  params.ignore_eos = options.ignore_eos;
   if (options.seed) {
     params.seed = *options.seed;
   } else if (params.temperature != 0.0) {
@@ -109,6 +110,7 @@ SamplingOptions merged(const SamplingOptions& base, const SamplingOptions& over)
         field.member);
   }
   if (!over.stop.empty()) result.stop = over.stop;
+  result.ignore_eos = base.ignore_eos || over.ignore_eos;
   return result;
 }
 

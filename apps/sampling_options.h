@@ -26,6 +26,7 @@ struct SamplingOptions {
   std::optional<uint64_t> seed;
   std::optional<int64_t> max_tokens;
   std::vector<std::string> stop;
+  bool ignore_eos = false;
 };
 
 struct SamplingField {

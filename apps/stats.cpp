@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "apps/human_units.h"
+#include "apps/load_report.h"
 #include "apps/output.h"
 
 namespace tessera {
@@ -28,15 +29,30 @@ Json sampling_json(const SamplingParams& params) {
           {"stop", params.stop}};
 }
 
+// 0 below two tokens. Halfway through, the sequence holds its prompt and half of the answer.
+double decode_bytes_per_second(const Engine& engine, const GenerationResult& result) {
+  const auto generated = static_cast<int64_t>(result.tokens.size());
+  const uint64_t bytes = decode_step_bytes(engine, 1, result.prompt_tokens + generated / 2);
+  return static_cast<double>(bytes) * result.decode_tokens_per_second();
+}
+
 }  // namespace
+
+uint64_t decode_step_bytes(const Engine& engine, int64_t num_sequences, int64_t context_length) {
+  return engine.weight_bytes_per_token() +
+         static_cast<uint64_t>(num_sequences * context_length) *
+             static_cast<uint64_t>(engine.memory_plan().kv_bytes_per_token);
+}
 
 std::string stats_line(const Engine& engine, const GenerationResult& result,
                        const SamplingParams& params) {
   const auto generated = static_cast<int64_t>(result.tokens.size());
+  const double read_rate = decode_bytes_per_second(engine, result);
   std::string line =
       concat("prompt ", result.prompt_tokens, " tok ", fixed(result.prefill_tokens_per_second(), 1),
              " tok/s | gen ", generated, " tok ", fixed(result.decode_tokens_per_second(), 1),
-             " tok/s | ttft ", fixed(result.prefill_seconds, 2), " s | kv ",
+             " tok/s", read_rate > 0.0 ? concat(' ', fixed(read_rate / 1e9, 1), " GB/s") : "",
+             " | ttft ", fixed(result.prefill_seconds, 2), " s | kv ",
              result.prompt_tokens + generated, '/', engine.context_size());
   if (params.temperature != 0.0) line += concat(" | seed ", params.seed);
   return line;
@@ -53,7 +69,8 @@ Json engine_json(const Engine& engine, const EngineOptions& options) {
           {"kv_bytes", engine.memory_plan().kv_bytes},
           {"allocated_bytes", engine.allocated_bytes()},
           {"peak_resident_bytes", peak_resident_bytes()},
-          {"load_seconds", engine.load_timings().total_seconds}};
+          {"load_seconds", engine.load_timings().total_seconds},
+          {"load_phases", load_json(engine.load_timings())}};
 }
 
 Json stats_json(const Engine& engine, const EngineOptions& options, const GenerationResult& result,
@@ -69,6 +86,7 @@ Json stats_json(const Engine& engine, const EngineOptions& options, const Genera
   object["decode_seconds"] = result.decode_seconds;
   object["prefill_tokens_per_second"] = result.prefill_tokens_per_second();
   object["decode_tokens_per_second"] = result.decode_tokens_per_second();
+  object["decode_bytes_per_second"] = decode_bytes_per_second(engine, result);
   return object;
 }
 

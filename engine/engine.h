@@ -20,9 +20,11 @@
 #include <vector>
 
 #include "engine/chat_template.h"
+#include "engine/load_timings.h"
 #include "engine/memory_plan.h"
 #include "engine/options.h"
 #include "engine/tokenizer.h"
+#include "engine/weight_reader.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_folder.h"
 
@@ -58,15 +60,6 @@ struct GenerationResult {
 
   double prefill_tokens_per_second() const;  // of the prompt tokens that were not cached
   double decode_tokens_per_second() const;   // (n - 1) / decode_seconds; 0 below two tokens
-};
-
-// Where a load stands, for a progress bar.
-using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
-
-struct LoadTimings {
-  double open_seconds = 0.0;     // folder, headers, tokenizer, device
-  double weights_seconds = 0.0;  // reading and copying weights
-  double total_seconds = 0.0;
 };
 
 // What inspect shows. No weights are loaded for it.

@@ -36,6 +36,12 @@ struct Engine::Impl {
   LoadTimings timings;
 
  private:
+  // Tokenizer, chat template and the tokens that end an answer.
+  void read_text_files(const EngineOptions& options);
+  // Everything whose memory the plan counts; the weights are not filled yet.
+  void allocate(const EngineOptions& options, const Checkpoint& checkpoint);
+  // Runs every operation once on whatever the weights hold; see warm_up.cpp.
+  void warm_up();
   // Throws Error when the prompt is empty, has ids outside the vocabulary or, with `reserved`
   // tokens of answer, exceeds the context.
   void check_prompt(std::span<const TokenId> prompt, int64_t reserved) const;

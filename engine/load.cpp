@@ -2,20 +2,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <chrono>
+#include <future>
 
 #include "engine/engine_impl.h"
 #include "model_loaders/weight_inventory.h"
 
 namespace tessera {
-namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-}  // namespace
-
 std::unique_ptr<Backend> make_backend(const EngineOptions& options) {
   if (options.device == DeviceChoice::kCpu) return make_cpu_backend(options.num_threads);
   const CudaStatus status = cuda_status();
@@ -70,16 +62,39 @@ std::vector<std::string> check_inventory(const ModelConfig& config, const Checkp
   return warnings;
 }
 
+// Two things take long and need nothing of each other: starting the device and reading the folder,
+// then reading the weights and warming up. Each pair runs side by side.
 Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
-  const auto begin = std::chrono::steady_clock::now();
+  LapClock total;
+  LapClock phase;
   validate(options);
   folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
                              options.allow_unknown_config);
   for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
+  auto device = std::async(std::launch::async, [&options] { return make_backend(options); });
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
   for (const std::string& warning : check_inventory(folder.config, checkpoint)) {
     spdlog::warn("{}", warning);
   }
+  read_text_files(options);
+  timings.open_seconds = phase.lap();
+  backend = device.get();
+  spdlog::info("{}", backend->description());
+  timings.device_seconds = phase.lap();
+  allocate(options, checkpoint);
+  timings.allocate_seconds = phase.lap();
+
+  std::future<void> warm;
+  if (backend->needs_warm_up()) warm = std::async(std::launch::async, [this] { warm_up(); });
+  timings.file_bytes = weights->read(checkpoint, *backend, options.check_weights, progress);
+  timings.weights_seconds = phase.lap();
+  if (warm.valid()) warm.get();
+  timings.warm_up_seconds = phase.lap();
+  timings.total_seconds = total.lap();
+  spdlog::info("load: {}", timings.text());
+}
+
+void Engine::Impl::read_text_files(const EngineOptions& options) {
   tokenizer = Tokenizer::load(folder);
   if (!options.chat_template.empty()) {
     chat_template = choose_chat_template(options, folder);
@@ -94,19 +109,15 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   if (stop_tokens.empty()) {
     spdlog::warn("no end-of-sequence token is known: answers stop only at --max-tokens");
   }
+}
 
-  backend = make_backend(options);
-  spdlog::info("{}", backend->description());
+void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& checkpoint) {
   plan = plan_memory(folder.config, options, *backend,
                      ModelWeights::size_bytes(folder.config, checkpoint, *backend));
   spdlog::info("memory\n{}", plan.table());
   limits = step_limits(folder.config, options, plan.context_size);
   spdlog::info("attention: {}", backend->attention_description(limits));
-  timings.open_seconds = seconds_since(begin);
-
-  const auto weights_begin = std::chrono::steady_clock::now();
-  weights.emplace(folder.config, checkpoint, *backend, options.check_weights, progress);
-  timings.weights_seconds = seconds_since(weights_begin);
+  weights.emplace(folder.config, checkpoint, *backend);
   cache.emplace(folder.config, plan.num_pages, plan.page_size, *backend);
   activation_buffer = backend->allocate(plan.activation_bytes, "the activations");
   Arena arena(activation_buffer);
@@ -114,7 +125,6 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   scheduler.emplace(SchedulerLimits{limits.max_tokens, limits.max_sequences}, *cache,
                     [this] { return release_oldest_unused_cache(); });
   transformer.emplace(folder.config, *weights, *cache, *activations, *backend);
-  timings.total_seconds = seconds_since(begin);
 }
 
 ModelDescription describe_model(const EngineOptions& options) {

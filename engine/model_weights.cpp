@@ -1,23 +1,10 @@
 #include "engine/model_weights.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-
 #include "engine/host_tensor.h"
 #include "model_loaders/weight_names.h"
 
 namespace tessera {
 namespace {
-
-// Large enough that reads and copies run at full speed, small enough to be negligible.
-constexpr uint64_t kReadChunkBytes = uint64_t{32} << 20;
-
-// One tensor of the checkpoint and the part of a device tensor it fills.
-struct Piece {
-  const TensorEntry* entry = nullptr;
-  Tensor destination;
-};
 
 // Walks the model in the order of the forward pass, asking the arena for every tensor and the
 // checkpoint for the pieces it is made of.
@@ -82,14 +69,14 @@ class Layout {
     return layer;
   }
 
-  const std::vector<Piece>& pieces() const { return pieces_; }
+  std::vector<WeightPiece> take_pieces() { return std::move(pieces_); }
 
  private:
   const ModelConfig& config_;
   const Checkpoint& checkpoint_;
   const Backend& backend_;
   Arena& arena_;
-  std::vector<Piece> pieces_;
+  std::vector<WeightPiece> pieces_;
 };
 
 // Fills the tensors of `weights` from the layout.
@@ -106,68 +93,28 @@ void lay_out(ModelWeights& weights, Layout& layout, Arena& arena, const ModelCon
       arena.take("inverse frequencies", DType::kFloat32, {config.head_dim / 2});
 }
 
-void check_finite(const TensorEntry& entry, const Tensor& values, int64_t begin_element) {
-  const auto scan = [&]<typename T>(const T* data) {
-    for (int64_t i = 0; i < values.num_elements(); ++i) {
-      CHECK(std::isfinite(to_float(data[i])), "tensor '", entry.name, "' holds ", to_float(data[i]),
-            " at flat index ", begin_element + i);
-    }
-  };
-  if (values.dtype == DType::kFloat32) scan(values.as<float>());
-  if (values.dtype == DType::kFloat16) scan(values.as<Float16>());
-  if (values.dtype == DType::kBFloat16) scan(values.as<BFloat16>());
-}
-
-// Copies one tensor of the checkpoint to its place through `staging`, chunk by chunk.
-void load_piece(const Piece& piece, const Checkpoint& checkpoint, Backend& backend,
-                bool check_values, std::vector<std::byte>& staging,
-                const std::function<void(uint64_t)>& on_bytes) {
-  const TensorEntry& entry = *piece.entry;
-  const auto element_bytes = static_cast<uint64_t>(size_of(entry.dtype));
-  const Tensor flat = piece.destination.reshape({entry.shape.num_elements()});
-  for (uint64_t begin = 0; begin < entry.size_bytes; begin += kReadChunkBytes) {
-    const uint64_t bytes = std::min(kReadChunkBytes, entry.size_bytes - begin);
-    const auto first = static_cast<int64_t>(begin / element_bytes);
-    const auto count = static_cast<int64_t>(bytes / element_bytes);
-    const Tensor destination = flat.slice(first, first + count);
-    // On the CPU, tensors that need no conversion are read straight into place.
-    const bool in_place =
-        destination.device == DeviceType::kCpu && destination.dtype == entry.dtype;
-    void* const data = in_place ? destination.data : staging.data();
-    checkpoint.read(entry, data, begin, bytes);
-    const Tensor source{data, entry.dtype, DeviceType::kCpu, destination.shape};
-    if (check_values) check_finite(entry, source, first);
-    if (!in_place) backend.upload(destination, source);
-    on_bytes(bytes);
-  }
-}
-
 }  // namespace
 
 ModelWeights::ModelWeights(const ModelConfig& config, const Checkpoint& checkpoint,
-                           Backend& backend, bool check_values, const LoadProgress& progress)
+                           Backend& backend)
     : buffer_(backend.allocate(size_bytes(config, checkpoint, backend), "the weights")) {
   Arena arena(buffer_);
   Layout layout(config, checkpoint, backend, arena);
   lay_out(*this, layout, arena, config);
-
-  uint64_t total_bytes = 0;
-  for (const Piece& piece : layout.pieces()) total_bytes += piece.entry->size_bytes;
-  uint64_t done_bytes = 0;
-  const auto on_bytes = [&](uint64_t bytes) {
-    done_bytes += bytes;
-    if (progress) progress(done_bytes, total_bytes);
-  };
-  std::vector<std::byte> staging(kReadChunkBytes);
-  for (const Piece& piece : layout.pieces()) {
-    load_piece(piece, checkpoint, backend, check_values, staging, on_bytes);
-  }
+  pieces_ = layout.take_pieces();
   std::vector<float> frequencies;
   for (const double frequency : rope_inverse_frequencies(config)) {
     frequencies.push_back(static_cast<float>(frequency));
   }
   backend.upload(inverse_frequencies, host_tensor(frequencies));
   backend.synchronize();
+}
+
+uint64_t ModelWeights::read(const Checkpoint& checkpoint, Backend& backend, bool check_values,
+                            const LoadProgress& progress) {
+  const std::vector<WeightPiece> pieces = std::move(pieces_);
+  read_weights(pieces, checkpoint, backend, check_values, progress);
+  return file_bytes(pieces);
 }
 
 size_t ModelWeights::size_bytes(const ModelConfig& config, const Checkpoint& checkpoint,

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/weight_reader.h"
 #include "kernels/backend.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_config.h"
@@ -23,11 +23,13 @@ struct LayerWeights {
 
 class ModelWeights {
  public:
-  // Reads every tensor of the checkpoint that the model needs into one buffer of `backend`. Throws
-  // Error when tensors are missing or of another shape and, if `check_values`, when one holds NaN
-  // or infinity.
-  ModelWeights(const ModelConfig& config, const Checkpoint& checkpoint, Backend& backend,
-               bool check_values, const LoadProgress& progress);
+  // Lays out every tensor the model needs in one buffer of `backend`. Throws Error when the
+  // checkpoint lacks one or has it in another shape. Contents are unspecified until read().
+  ModelWeights(const ModelConfig& config, const Checkpoint& checkpoint, Backend& backend);
+
+  // Fills the tensors from the same checkpoint, once; see read_weights. Returns the bytes read.
+  uint64_t read(const Checkpoint& checkpoint, Backend& backend, bool check_values,
+                const LoadProgress& progress);
 
   // Bytes of the buffer that the constructor will allocate. Same checks of names and shapes.
   static size_t size_bytes(const ModelConfig& config, const Checkpoint& checkpoint,
@@ -47,6 +49,7 @@ class ModelWeights {
   ModelWeights() = default;
 
   Buffer buffer_;
+  std::vector<WeightPiece> pieces_;  // until read(); they point into the checkpoint
 };
 
 }  // namespace tessera

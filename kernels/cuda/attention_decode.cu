@@ -5,8 +5,9 @@
 #include "kernels/cuda/decode_producer.cuh"
 #include "kernels/cuda/decode_ring.cuh"
 #include "kernels/cuda/decode_warp.cuh"
+#include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/dependent_launch.h"
 #include "kernels/cuda/dispatch.h"
-#include "kernels/cuda/programmatic_launch.cuh"
 #include "kernels/cuda/tensor_map.h"
 
 namespace tessera {
@@ -261,16 +262,16 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
   const auto kernel = attention_decode_kernel<Element, kHeadDim, kCopyEngine>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(plan.shared_bytes)));
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  const cudaLaunchConfig_t config = {.gridDim = dim3(static_cast<unsigned>(plan.num_blocks)),
-                                     .blockDim = dim3(DecodeThreads<kHeadDim, kCopyEngine>::kAll),
-                                     .dynamicSmemBytes = static_cast<size_t>(plan.shared_bytes),
-                                     .stream = stream,
-                                     .attrs = &attribute,
-                                     .numAttrs = kCopyEngine ? 1u : 0u};
-  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments, decode, keys_map, values_map));
+  const LaunchShape shape = {.blocks = dim3(static_cast<unsigned>(plan.num_blocks)),
+                             .threads = DecodeThreads<kHeadDim, kCopyEngine>::kAll,
+                             .shared_bytes = static_cast<size_t>(plan.shared_bytes)};
+  if constexpr (kCopyEngine) {
+    launch_dependent(kernel, shape, stream, arguments, decode, keys_map, values_map);
+  } else {
+    kernel<<<shape.blocks, shape.threads, shape.shared_bytes, stream>>>(arguments, decode, keys_map,
+                                                                        values_map);
+    CUDA_CHECK(cudaGetLastError());
+  }
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "kernels/cuda/bulk_copy.cuh"
 #include "kernels/cuda/decode_items.cuh"
 #include "kernels/cuda/decode_ring.cuh"
-#include "kernels/cuda/programmatic_launch.cuh"
+#include "kernels/cuda/dependent_launch.cuh"
 
 namespace tessera {
 

@@ -106,7 +106,7 @@ struct PrefillConsumer {
     }
   }
   __device__ __forceinline__ void release_queries() {
-    release(&shared.query_empty[queries.stage]);
+    mbarrier_arrive(&shared.query_empty[queries.stage]);  // every thread has read the tile
     queries.advance();
   }
 

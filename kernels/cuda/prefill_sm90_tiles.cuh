@@ -48,7 +48,7 @@ struct PrefillShared {
 #pragma unroll
     for (int stage = 0; stage < Config::kQueryStages; ++stage) {
       mbarrier_init(&query_full[stage], 1);
-      mbarrier_init(&query_empty[stage], kConsumerWarps);
+      mbarrier_init(&query_empty[stage], Config::kConsumerThreads);
     }
 #pragma unroll
     for (int stage = 0; stage < Config::kStages; ++stage) {

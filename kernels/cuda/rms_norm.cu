@@ -1,56 +1,110 @@
+#include <algorithm>
+
 #include "kernels/cuda/block_reduce.cuh"
-#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/dependent_launch.h"
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/rms_norm.h"
+#include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kMaxThreads = 512;
+// Vectors that a thread keeps in registers. With four values each, rows of up to 8192 are read
+// once; what is longer is read again.
+constexpr int kHeldVectors = 4;
+
+template <int kWidth>
+__device__ float sum_of_squares(const Vector<float, kWidth>& vector) {
+  float sum = 0.0f;
+#pragma unroll
+  for (const float value : vector.values) sum += value * value;
+  return sum;
+}
 
 template <typename Element, int kWidth>
-__global__ void __launch_bounds__(kThreads)
+__device__ Vector<Element, kWidth> scaled(const Vector<float, kWidth>& input, float scale,
+                                          const Vector<float, kWidth>& factors) {
+  Vector<Element, kWidth> result;
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) {
+    result.values[j] = from_float<Element>(input.values[j] * scale * factors.values[j]);
+  }
+  return result;
+}
+
+// A block per token. The order of summation depends on hidden_size only.
+template <typename Element, int kWidth>
+__global__ void __launch_bounds__(kMaxThreads)
     rms_norm_kernel(Element* out, const float* x, const float* weight, int64_t hidden_size,
                     float epsilon) {
   const int64_t num_vectors = hidden_size / kWidth;
   x += blockIdx.x * hidden_size;
   out += blockIdx.x * hidden_size;
+  const auto held_index = [](int k) { return threadIdx.x + int64_t{k} * blockDim.x; };
 
-  float sum_of_squares = 0.0f;
-  for (int64_t i = threadIdx.x; i < num_vectors; i += kThreads) {
-    const auto input = load_vector<kWidth>(x, i);
+  // Nobody writes the weights while a model runs, so they need not wait, and x comes after.
+  Vector<float, kWidth> factors[kHeldVectors];
 #pragma unroll
-    for (const float value : input.values) sum_of_squares += value * value;
+  for (int k = 0; k < kHeldVectors; ++k) {
+    if (held_index(k) < num_vectors) factors[k] = load_vector<kWidth>(weight, held_index(k));
   }
-  const float mean = block_sum(sum_of_squares) / static_cast<float>(hidden_size);
+  wait_for_previous_kernel();
+  Vector<float, kWidth> inputs[kHeldVectors] = {};
+#pragma unroll
+  for (int k = 0; k < kHeldVectors; ++k) {
+    if (held_index(k) < num_vectors) inputs[k] = load_vector<kWidth>(x, held_index(k));
+  }
+
+  float sum = 0.0f;
+#pragma unroll
+  for (const auto& input : inputs) sum += sum_of_squares(input);
+  for (int64_t i = held_index(kHeldVectors); i < num_vectors; i += blockDim.x) {
+    sum += sum_of_squares(load_vector<kWidth>(x, i));
+  }
+  const float mean = block_sum(sum) / static_cast<float>(hidden_size);
   const float scale = 1.0f / sqrtf(mean + epsilon);
 
-  for (int64_t i = threadIdx.x; i < num_vectors; i += kThreads) {
-    const auto input = load_vector<kWidth>(x, i);
-    const auto factor = load_vector<kWidth>(weight, i);
-    Vector<Element, kWidth> result;
 #pragma unroll
-    for (int j = 0; j < kWidth; ++j) {
-      result.values[j] = from_float<Element>(input.values[j] * scale * factor.values[j]);
+  for (int k = 0; k < kHeldVectors; ++k) {
+    if (held_index(k) < num_vectors) {
+      store_vector(out, held_index(k), scaled<Element>(inputs[k], scale, factors[k]));
     }
-    store_vector(out, i, result);
   }
+  for (int64_t i = held_index(kHeldVectors); i < num_vectors; i += blockDim.x) {
+    store_vector(out, i,
+                 scaled<Element>(load_vector<kWidth>(x, i), scale, load_vector<kWidth>(weight, i)));
+  }
+}
+
+// Enough threads to hold the row, if there may be so many.
+template <typename Element, int kWidth>
+void launch(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
+            cudaStream_t stream) {
+  constexpr int64_t kWarpElements = kWarpSize * kHeldVectors * kWidth;
+  const int64_t hidden_size = x.dim(1);
+  const int64_t num_threads =
+      std::min<int64_t>(ceil_divide(hidden_size, kWarpElements) * kWarpSize, kMaxThreads);
+  launch_dependent(rms_norm_kernel<Element, kWidth>,
+                   {.blocks = dim3(static_cast<unsigned>(x.dim(0))),
+                    .threads = static_cast<unsigned>(num_threads)},
+                   stream, static_cast<Element*>(out.data), x.as<float>(), weight.as<float>(),
+                   hidden_size, epsilon);
 }
 
 }  // namespace
 
 void launch_rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
                      cudaStream_t stream) {
-  const auto num_tokens = static_cast<unsigned>(x.dim(0));
-  const int64_t hidden_size = x.dim(1);
   dispatch_element(out.dtype, [&]<typename Element>() {
-    dispatch_vector_width(hidden_size, [&]<int kWidth>() {
-      rms_norm_kernel<Element, kWidth><<<num_tokens, kThreads, 0, stream>>>(
-          static_cast<Element*>(out.data), x.as<float>(), weight.as<float>(), hidden_size, epsilon);
-    });
+    if (x.dim(1) % 4 == 0) {
+      launch<Element, 4>(out, x, weight, epsilon, stream);
+    } else {
+      launch<Element, 1>(out, x, weight, epsilon, stream);
+    }
   });
-  CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace tessera

@@ -1,12 +1,17 @@
-#include "kernels/cuda/cuda_check.h"
+#include <algorithm>
+
+#include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/dependent_launch.h"
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/rope_store_kv.h"
+#include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kMaxThreads = 512;
 constexpr int kWidth = 8;
 
 template <typename Element>
@@ -34,54 +39,81 @@ __device__ float2 rotation_of(int32_t position, float inverse_frequency) {
   return rotation;
 }
 
+// The same vector of both halves of a head: element j of one belongs to element j of the other.
 template <typename Element>
-__global__ void __launch_bounds__(kThreads)
+struct HeadVectors {
+  Vector<Element, kWidth> first;
+  Vector<Element, kWidth> second;
+
+  __device__ HeadVectors(const Element* head, int half, int vector)
+      : first(load_vector<kWidth>(head, vector)),
+        second(load_vector<kWidth>(head + half, vector)) {}
+  __device__ void store(Element* head, int half, int vector) const {
+    store_vector(head, vector, first);
+    store_vector(head + half, vector, second);
+  }
+  __device__ void rotate(int j, float cosine, float sine) {
+    const float a = as_float(first.values[j]);
+    const float b = as_float(second.values[j]);
+    first.values[j] = from_float<Element>(a * cosine - b * sine);
+    second.values[j] = from_float<Element>(b * cosine + a * sine);
+  }
+};
+
+// A block per token, a thread per vector of a head: queries, keys and values in one go.
+template <typename Element>
+__global__ void __launch_bounds__(kMaxThreads)
     rope_store_kv_kernel(const __grid_constant__ RopeArguments<Element> arguments) {
-  extern __shared__ float2 rotations[];  // [head_dim / 2]
+  // (cos, sin) of elements 2i and 2i + 1 of each vector. Threads of one head read side by side.
+  extern __shared__ float4 rotations[];  // [kWidth / 2][half_vectors]
   const auto& [query, keys, values, qkv, positions, kv_slots, inverse_frequencies, num_heads,
                num_kv_heads, head_dim, page_size] = arguments;
   const int64_t token = blockIdx.x;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int num_threads = static_cast<int>(blockDim.x);
   const int half = head_dim / 2;
-  for (int j = threadIdx.x; j < half; j += kThreads) {
-    rotations[j] = rotation_of(positions[token], inverse_frequencies[j]);
+  const int half_vectors = half / kWidth;
+  const int num_all_heads = num_heads + 2 * num_kv_heads;
+  const int num_vectors = num_all_heads * half_vectors;
+  const Element* const heads = qkv + token * num_all_heads * head_dim;
+  const auto load = [&](int index) {
+    return HeadVectors<Element>(heads + index / half_vectors * head_dim, half,
+                                index % half_vectors);
+  };
+  wait_for_previous_kernel();
+
+  // Asked for before the angles are computed. A thread beyond the last vector repeats it.
+  HeadVectors<Element> vectors = load(min(thread, num_vectors - 1));
+  const int32_t position = positions[token];
+  const int64_t slot = kv_slots[token];
+  for (int j = thread; j < half; j += num_threads) {
+    const int place = j % kWidth / 2 * half_vectors + j / kWidth;
+    reinterpret_cast<float2*>(rotations)[2 * place + j % 2] =
+        rotation_of(position, inverse_frequencies[j]);
   }
+  const int64_t page_row = slot / page_size * num_kv_heads * page_size + slot % page_size;
   __syncthreads();
 
-  const int64_t slot = kv_slots[token];
-  const int64_t page_row = slot / page_size * num_kv_heads * page_size + slot % page_size;
-  const Element* heads = qkv + token * (num_heads + 2 * num_kv_heads) * head_dim;
-
-  const int half_vectors = half / kWidth;
-  for (int i = threadIdx.x; i < (num_heads + num_kv_heads) * half_vectors; i += kThreads) {
-    const int head = i / half_vectors;
-    const int vector = i % half_vectors;
-    const Element* source = heads + head * head_dim;
-    const auto first = load_vector<kWidth>(source, vector);
-    const auto second = load_vector<kWidth>(source + half, vector);
-    Vector<Element, kWidth> rotated_first;
-    Vector<Element, kWidth> rotated_second;
+  for (int index = thread; index < num_vectors; index += num_threads) {
+    if (index != thread) vectors = load(index);
+    const int head = index / half_vectors;
+    const int vector = index % half_vectors;
+    const int kv_head = head - num_heads;  // keys, then values
+    if (kv_head < num_kv_heads) {
 #pragma unroll
-    for (int j = 0; j < kWidth; ++j) {
-      const auto [cosine, sine] = rotations[vector * kWidth + j];
-      const float a = as_float(first.values[j]);
-      const float b = as_float(second.values[j]);
-      rotated_first.values[j] = from_float<Element>(a * cosine - b * sine);
-      rotated_second.values[j] = from_float<Element>(b * cosine + a * sine);
+      for (int i = 0; i < kWidth / 2; ++i) {
+        const float4 rotation = rotations[i * half_vectors + vector];
+        vectors.rotate(2 * i, rotation.x, rotation.y);
+        vectors.rotate(2 * i + 1, rotation.z, rotation.w);
+      }
     }
-    Element* target =
-        head < num_heads
-            ? query + (token * num_heads + head) * head_dim
-            : keys + (page_row + static_cast<int64_t>(head - num_heads) * page_size) * head_dim;
-    store_vector(target, vector, rotated_first);
-    store_vector(target + half, vector, rotated_second);
-  }
-
-  const Element* value_heads = heads + (num_heads + num_kv_heads) * head_dim;
-  const int head_vectors = head_dim / kWidth;
-  for (int i = threadIdx.x; i < num_kv_heads * head_vectors; i += kThreads) {
-    const int64_t head = i / head_vectors;
-    store_vector(values + (page_row + head * page_size) * head_dim, i % head_vectors,
-                 load_vector<kWidth>(value_heads, i));
+    const auto page_head = [&](Element* pages, int64_t of_page) {
+      return pages + (page_row + of_page * page_size) * head_dim;
+    };
+    Element* const target = kv_head < 0              ? query + (token * num_heads + head) * head_dim
+                            : kv_head < num_kv_heads ? page_head(keys, kv_head)
+                                                     : page_head(values, kv_head - num_kv_heads);
+    vectors.store(target, half, vector);
   }
 }
 
@@ -108,10 +140,15 @@ void launch_rope_store_kv(const Tensor& query, const KvPages& pages, const Tenso
         .head_dim = head_dim,
         .page_size = static_cast<int>(pages.page_size()),
     };
-    const size_t shared_bytes = static_cast<size_t>(head_dim / 2) * sizeof(float2);
-    rope_store_kv_kernel<Element><<<num_tokens, kThreads, shared_bytes, stream>>>(arguments);
+    const int num_vectors =
+        (arguments.num_heads + 2 * arguments.num_kv_heads) * head_dim / (2 * kWidth);
+    const int num_threads = std::min(ceil_divide(num_vectors, kWarpSize) * kWarpSize, kMaxThreads);
+    launch_dependent(rope_store_kv_kernel<Element>,
+                     {.blocks = dim3(num_tokens),
+                      .threads = static_cast<unsigned>(num_threads),
+                      .shared_bytes = static_cast<size_t>(head_dim / 2) * sizeof(float2)},
+                     stream, arguments);
   });
-  CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
-#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/dependent_launch.h"
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/silu_mul.h"
@@ -9,23 +10,29 @@ namespace {
 
 constexpr int kThreads = 256;
 
+// x / (1 + exp(-x)) with the power kept below 1: no overflow, and a denominator between 1 and 2,
+// where the fast division is good to two roundings.
+__device__ float silu(float x) {
+  const float power = __expf(-fabsf(x));
+  return __fdividef(x < 0.0f ? x * power : x, 1.0f + power);
+}
+
+// A row of blocks per token: blockIdx is (token, part of its row).
 template <typename Element, int kWidth>
 __global__ void __launch_bounds__(kThreads)
-    silu_mul_kernel(Element* out, const Element* gate_up, int64_t row_vectors,
-                    int64_t num_vectors) {
-  const int64_t index = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
-  if (index >= num_vectors) return;
-  const int64_t token = index / row_vectors;
-  const int64_t gate_index = index + token * row_vectors;  // rows of gate_up are twice as long
-  const auto gate = load_vector<kWidth>(gate_up, gate_index);
-  const auto up = load_vector<kWidth>(gate_up, gate_index + row_vectors);
+    silu_mul_kernel(Element* out, const Element* gate_up, int64_t row_vectors) {
+  const int64_t index = blockIdx.y * static_cast<int64_t>(kThreads) + threadIdx.x;
+  const int64_t row = blockIdx.x * row_vectors;
+  wait_for_previous_kernel();
+  if (index >= row_vectors) return;
+  const auto gate = load_vector<kWidth>(gate_up, 2 * row + index);
+  const auto up = load_vector<kWidth>(gate_up, 2 * row + row_vectors + index);
   Vector<Element, kWidth> result;
 #pragma unroll
   for (int j = 0; j < kWidth; ++j) {
-    const float x = as_float(gate.values[j]);
-    result.values[j] = from_float<Element>(x / (1.0f + expf(-x)) * as_float(up.values[j]));
+    result.values[j] = from_float<Element>(silu(as_float(gate.values[j])) * as_float(up.values[j]));
   }
-  store_vector(out, index, result);
+  store_vector(out, row + index, result);
 }
 
 }  // namespace
@@ -33,14 +40,14 @@ __global__ void __launch_bounds__(kThreads)
 void launch_silu_mul(const Tensor& out, const Tensor& gate_up, cudaStream_t stream) {
   dispatch_element(out.dtype, [&]<typename Element>() {
     dispatch_vector_width(out.dim(1), [&]<int kWidth>() {
-      const int64_t num_vectors = out.num_elements() / kWidth;
-      const auto num_blocks = static_cast<unsigned>(ceil_divide<int64_t>(num_vectors, kThreads));
-      silu_mul_kernel<Element, kWidth><<<num_blocks, kThreads, 0, stream>>>(
-          static_cast<Element*>(out.data), static_cast<const Element*>(gate_up.data),
-          out.dim(1) / kWidth, num_vectors);
+      const int64_t row_vectors = out.dim(1) / kWidth;
+      const dim3 blocks(static_cast<unsigned>(out.dim(0)),
+                        static_cast<unsigned>(ceil_divide<int64_t>(row_vectors, kThreads)));
+      launch_dependent(silu_mul_kernel<Element, kWidth>, {.blocks = blocks, .threads = kThreads},
+                       stream, static_cast<Element*>(out.data),
+                       static_cast<const Element*>(gate_up.data), row_vectors);
     });
   });
-  CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace tessera

@@ -4,10 +4,10 @@
 Each case is timed by `tessera bench attention` and at once by the cuDNN and FlashAttention-2
 backends of PyTorch's scaled_dot_product_attention, in two rounds of opposite order, each after a
 rest, so that the GPU's clocks favour nobody: under load they fall within a tenth of a second.
-Medians and spreads are over the repetitions of both rounds. Everybody is timed in CUDA graphs of equally many launches; PyTorch also as plain calls in a row
-("plain"), whose short ones cost the host more time than the GPU. Prefill calls have at least 8192
-tokens; decode takes several sets of keys and values in turn, so that no cache serves them. --json
-keeps all numbers, for attention_plot.py.
+Medians and spreads are over the repetitions of both rounds. Everybody is timed in CUDA graphs of
+equally many launches; PyTorch also as plain calls in a row ("plain"), whose short ones cost the host
+more time than the GPU. Prefill calls have at least 8192 tokens; decode takes several sets of keys
+and values in turn, so that no cache serves them. --json keeps all numbers, for attention_plot.py.
 """
 
 import argparse
@@ -259,7 +259,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tessera", default="build/tessera", help="the command to measure")
     parser.add_argument("--only", choices=["prefill", "decode"])
-    parser.add_argument("--quick", action="store_true", help="a few cases, one round of five repetitions")
+    parser.add_argument("--quick", action="store_true", 
+                        help="a few cases, one round of five repetitions")
     parser.add_argument("--repetitions", type=int, default=15)
     parser.add_argument("--json", type=pathlib.Path, help="file for the numbers")
     arguments = parser.parse_args()

@@ -68,7 +68,7 @@ class Conversation(OnTerminal):
         self.leave(terminal)
 
     def test_interrupt_stops_the_answer(self):
-        terminal = self.chat(flags=self.long_model())
+        terminal = self.chat("--ignore-eos", flags=self.long_model())
         terminal.send("hello\r")
         terminal.expect("hello\r?\n.")  # the echo, and the first of the answer
         terminal.send("\x03")

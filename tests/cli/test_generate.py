@@ -35,16 +35,35 @@ class Streams(Case):
         stats = json.loads(path.read_text())
         expected = {
             "version", "model", "device", "dtype", "context_size", "weights_bytes", "kv_bytes",
-            "allocated_bytes", "peak_resident_bytes", "load_seconds", "seed", "sampling",
-            "prompt_tokens", "cached_prompt_tokens", "completion_tokens", "finish_reason",
-            "ttft_seconds", "decode_seconds", "prefill_tokens_per_second",
-            "decode_tokens_per_second",
+            "allocated_bytes", "peak_resident_bytes", "load_seconds", "load_phases", "seed",
+            "sampling", "prompt_tokens", "cached_prompt_tokens", "completion_tokens",
+            "finish_reason", "ttft_seconds", "decode_seconds", "prefill_tokens_per_second",
+            "decode_tokens_per_second", "decode_bytes_per_second", "first_token_seconds",
         }  # fmt: skip
         self.assertEqual(set(stats), expected)
+        self.assertGreater(stats["decode_bytes_per_second"], 0)
         self.assertEqual(stats["seed"], 7)
         self.assertEqual(stats["completion_tokens"], 5)
         self.assertEqual(stats["finish_reason"], "length")
         self.assertEqual(stats["sampling"]["temperature"], 0.8)
+
+    def test_where_the_time_went(self):
+        path = self.folder / "stats.json"
+        result = self.check("generate", *self.model, "-p", "hello", "-n", "2", "-v",
+                            "--stats-json", path)  # fmt: skip
+        self.assertRegex(result.err, r"load: [\d.]+ s = open .* \+ device .* \+ allocate .* "
+                                     r"\+ weights .* GB/s\) \+ warm-up")  # fmt: skip
+        self.assertRegex(result.err, r"first token: [\d.]+ s = start .* \+ load .* \+ prompt")
+        stats = json.loads(path.read_text())
+        phases = stats["load_phases"]
+        self.assertGreater(phases.pop("file_bytes"), 0)
+        self.assertEqual(len(phases), 5)
+        # The clock is read once more for the whole.
+        self.assertAlmostEqual(sum(phases.values()), stats["load_seconds"], delta=0.01)
+        whole = stats["load_seconds"] + stats["ttft_seconds"]
+        self.assertGreaterEqual(stats["first_token_seconds"], whole)
+        quiet = self.check("generate", *self.model, "-p", "hello", "-n", "2").err
+        self.assertNotIn("load:", quiet)
 
     def test_full_disk(self):
         with open("/dev/full", "wb") as full:
@@ -148,6 +167,13 @@ class Limits(Case):
             self.assertIn("/2048", result.err)
 
 
+    def test_ignore_eos(self):
+        flags = ["generate", *self.model, "-p", "x"]
+        ended = self.check(*flags)
+        self.assertNotIn("context is full", ended.err)
+        self.assertIn("context is full", self.check(*flags, "--ignore-eos").err)
+
+
 class Reproducibility(Case):
     def test_seed(self):
         arguments = ["generate", *self.model, "-p", "x", "-n", "24", "--temp", "1.5"]
@@ -164,7 +190,7 @@ class Reproducibility(Case):
 
 class Signals(Case):
     def test_interrupt_stops_within_a_second(self):
-        flags = self.long_model()
+        flags = [*self.long_model(), "--ignore-eos"]  # tens of thousands of tokens
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signal=number):
                 process = self.start("generate", *flags, "-p", "x")

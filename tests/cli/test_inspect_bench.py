@@ -48,6 +48,15 @@ class Bench(Case):
                 self.assertGreater(row[key]["median"], 0)
             self.assertGreater(row["bytes_per_step"], report["weight_bytes_per_token"])
 
+    def test_where_the_load_went(self):
+        path = self.folder / "report.json"
+        text = self.check("bench", *self.model, *self.FLAGS, "--json", path).out
+        self.assertRegex(text, r"load +[\d.]+ s = open .* \+ weights .* GB/s\) \+ warm-up")
+        self.assertRegex(text, r"first token +[\d.]+ s = start .* \+ load .* \+ prompt")
+        report = json.loads(path.read_text())
+        self.assertIn("weights_seconds", report["load_phases"])
+        self.assertGreater(report["first_token_seconds"], report["load_seconds"])
+
     def test_lengths_that_do_not_fit(self):
         result = self.check("bench", *self.model, "--prompt-lengths", "250", code=1)
         self.assert_one_error(result, "250")
@@ -64,3 +73,93 @@ class Bench(Case):
         path.write_bytes(data[:header_end] + bytes(len(data) - header_end))
         result = self.check("bench", "-m", folder, "--device", "cpu", *self.FLAGS, code=1)
         self.assert_one_error(result, "logits are all equal")
+
+
+class Compare(Case):
+    FLAGS = ["--prompt-lengths", "16,32", "--decode-lengths", "8", "--repetitions", "2"]
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "before.json"
+
+    def measure(self):
+        self.check("bench", *self.model, *self.FLAGS, "--json", self.path)
+        return json.loads(self.path.read_text())
+
+    def compare(self, *arguments, **options):
+        return self.check("bench", *self.model, *self.FLAGS, "--compare", self.path, *arguments,
+                          **options)  # fmt: skip
+
+    def assert_refused(self, text, report):
+        self.path.write_text(json.dumps(report))
+        self.assert_one_error(self.compare(code=1), text)
+
+    def scale(self, report, factor):
+        for row in report["results"]:
+            for key in ("prefill_tokens_per_second", "decode_tokens_per_second"):
+                row[key]["median"] *= factor
+        self.path.write_text(json.dumps(report))
+
+    def test_verdicts(self):
+        report = self.measure()
+        for factor, verdict in [(1e-6, "faster"), (1e12, "slower")]:
+            self.scale(report, factor)
+            table = self.compare().out.split("change")[1]
+            self.assertEqual(table.count(verdict), 4, table)
+        for row in report["results"]:
+            for key in ("prefill_tokens_per_second", "decode_tokens_per_second"):
+                row[key]["spread"] = 1e12  # more than any change
+        self.path.write_text(json.dumps(report))
+        self.assertEqual(self.compare().out.count("same"), 4)
+
+    def test_the_file_may_be_written_again(self):
+        self.measure()
+        self.assertIn("verdict", self.compare("--json", self.path).out)
+        self.assertEqual(len(json.loads(self.path.read_text())["results"]), 2)
+
+    def test_what_is_not_the_same_is_named(self):
+        report = self.measure()
+        other_case = json.loads(json.dumps(report))
+        other_case["results"][1]["prompt_length"] = 48
+        self.assert_refused("did not measure batch 1, prompt 32, decode 8", other_case)
+        more_cases = json.loads(json.dumps(report))
+        more_cases["results"].append({**report["results"][0], "decode_length": 64})
+        self.assert_refused("decode 64, which this run does not", more_cases)
+        self.assert_refused("measured the model other", {**report, "model": "a/other/"})
+        self.assert_refused("measured the device abacus", {**report, "device": "abacus"})
+        self.assert_refused("float16, this run has float32", {**report, "dtype": "float16"})
+        self.assert_refused("weights of 7 bytes", {**report, "weights_bytes": 7})
+
+    def test_files_that_are_no_report(self):
+        report = self.measure()
+        row = report["results"][0]
+        for text, content in [
+            ("it is not an object", "no JSON"),
+            ("it is not an object", "[1]"),
+            ("model is not there", "{}"),
+            ("device is not a text", json.dumps({**report, "device": 5})),
+            ("weights_bytes is not a whole number", json.dumps({**report, "weights_bytes": -1})),
+            ("results is not a list", json.dumps({**report, "results": []})),
+            ("results[0].batch_size is not there", json.dumps({**report, "results": [{}]})),
+            (
+                "decode_tokens_per_second.median is not above 0",
+                json.dumps({
+                    **report,
+                    "results": [{**row, "decode_tokens_per_second": {"median": 0, "spread": 0}}],
+                }),
+            ),
+            ("--repetitions 2 or more", json.dumps({**report, "repetitions": 1})),
+        ]:  # fmt: skip
+            with self.subTest(text=text):
+                self.path.write_text(content)
+                self.assert_one_error(self.compare(code=1), text)
+        self.path.unlink()
+        self.assert_one_error(self.compare(code=1), "No such file")
+
+    def test_command_lines_that_mean_nothing(self):
+        flags = ["bench", *self.model, "--compare", self.path]
+        for arguments, text in [
+            (["--repetitions", "1"], "--repetitions 2"),
+            (["--json", "-"], "--json"),
+        ]:
+            self.assert_one_error(self.check(*flags, *arguments, code=2), text)

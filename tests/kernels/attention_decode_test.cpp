@@ -92,7 +92,7 @@ TEST_P(AttentionDecodeTest, MixedWithPrefills) {
   }
 }
 
-FOR_EACH_BACKEND(AttentionDecodeTest);
+FOR_EACH_ATTENTION_BACKEND(AttentionDecodeTest);
 
 }  // namespace
 }  // namespace tessera

@@ -18,7 +18,7 @@ TEST_P(AttentionLimitsTest, NoTokensIsNoWork) {
   EXPECT_NO_THROW(AttentionProblem(backend(), {}, {{0, 0}, {0, 70}}).run());
 }
 
-FOR_EACH_BACKEND(AttentionLimitsTest);
+FOR_EACH_ATTENTION_BACKEND(AttentionLimitsTest);
 
 // head_dim and page sizes that CUDA refuses.
 TEST(CpuAttentionTest, TakesAnyHeadDimAndPageSize) {

@@ -105,7 +105,7 @@ TEST_P(AttentionMasksTest, EmptySequencesAmongOthers) {
   check({.causal = false}, {{2, 0}, {20, 0}});
 }
 
-FOR_EACH_BACKEND(AttentionMasksTest);
+FOR_EACH_ATTENTION_BACKEND(AttentionMasksTest);
 
 }  // namespace
 }  // namespace tessera

@@ -57,7 +57,7 @@ TEST_P(AttentionPrefillTest, ShortQueries) {
   }
 }
 
-FOR_EACH_BACKEND(AttentionPrefillTest);
+FOR_EACH_ATTENTION_BACKEND(AttentionPrefillTest);
 
 }  // namespace
 }  // namespace tessera

@@ -61,7 +61,7 @@ TEST_P(AttentionRepeatsTest, PlaceOfPagesDoesNotMatter) {
   }
 }
 
-FOR_EACH_BACKEND(AttentionRepeatsTest);
+FOR_EACH_ATTENTION_BACKEND(AttentionRepeatsTest);
 
 TEST(CpuAttentionTest, ResultDoesNotDependOnThreads) {
   const auto one = make_cpu_backend(1);

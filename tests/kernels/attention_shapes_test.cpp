@@ -92,7 +92,7 @@ TEST_P(AttentionShapesTest, RaggedBatches) {
   }
 }
 
-FOR_EACH_BACKEND(AttentionShapesTest);
+FOR_EACH_ATTENTION_BACKEND(AttentionShapesTest);
 
 }  // namespace
 }  // namespace tessera

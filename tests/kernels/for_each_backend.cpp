@@ -150,6 +150,12 @@ std::vector<DType> BackendTest::weight_dtypes() const {
 
 std::vector<std::string> backend_names() { return {"cpu", "cuda-bf16", "cuda-fp16"}; }
 
+std::vector<std::string> attention_backend_names() {
+  std::vector<std::string> names = backend_names();
+  names.emplace_back("cuda-portable");
+  return names;
+}
+
 std::string backend_test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::ranges::replace(name, '-', '_');

@@ -77,8 +77,15 @@ class BackendTest : public testing::TestWithParam<std::string> {
 std::vector<std::string> backend_names();
 std::string backend_test_name(const testing::TestParamInfo<std::string>& info);
 
+// For attention also "cuda-portable": bfloat16, with the kernels of every GPU where others are
+// faster.
+std::vector<std::string> attention_backend_names();
+
 #define FOR_EACH_BACKEND(suite)                                                    \
   INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::tessera::backend_names()), \
+                           ::tessera::backend_test_name)
+#define FOR_EACH_ATTENTION_BACKEND(suite)                                                    \
+  INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::tessera::attention_backend_names()), \
                            ::tessera::backend_test_name)
 
 }  // namespace tessera

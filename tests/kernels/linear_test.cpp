@@ -75,7 +75,7 @@ TEST_P(LinearTest, TakesEveryWeightType) {
 
 TEST_P(LinearTest, IsBitwiseRepeatable) {
   const DType dtype = backend().weight_dtype(DType::kBFloat16);
-  for (const int64_t num_tokens : {1, 7, 40}) {
+  for (const int64_t num_tokens : {1, 7, 40, 300}) {
     RandomValues random(7);
     const DeviceTensor x = activations(random.normal(num_tokens * 1024), {num_tokens, 1024});
     const DeviceTensor weight = to_device(backend(), random.normal(264 * 1024), dtype, {264, 1024});

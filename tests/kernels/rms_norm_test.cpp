@@ -27,7 +27,7 @@ class RmsNormTest : public BackendTest {
 
 TEST_P(RmsNormTest, MatchesReference) {
   RandomValues random(1);
-  for (const int64_t hidden_size : {1, 7, 64, 129, 512, 2048, 4096, 5000, 8192}) {
+  for (const int64_t hidden_size : {1, 7, 64, 129, 512, 2048, 2051, 4096, 5000, 8192, 12004}) {
     const auto weight = rounded(random.normal(hidden_size), DType::kFloat32);
     for (const int64_t num_tokens : {1, 3, 17, 33, 129}) {
       SCOPED_TRACE(testing::Message() << num_tokens << " x " << hidden_size);

@@ -126,6 +126,7 @@ TEST_P(RopeStoreKvTest, MatchesReference) {
     check({num_tokens, 3, 1, 32, 32});
     check({num_tokens, 2, 1, 256, 64});
   }
+  check({9, 64, 8, 128, 64});  // more to move than a block has threads
 }
 
 TEST_P(RopeStoreKvTest, StaysExactAtFarPositions) {

@@ -1,0 +1,42 @@
+// The first token of a process would wait for the code of every kernel to be loaded and for the
+// matrix library to start: about as long as reading a gigabyte of weights. So a load runs each
+// operation once while the weights are still on their way; what they compute does not matter.
+#include <algorithm>
+
+#include "engine/engine_impl.h"
+#include "engine/sequence.h"
+
+namespace tessera {
+namespace {
+
+// Long enough for the kernels of long prompts.
+constexpr int64_t kWarmUpTokens = 128;
+
+}  // namespace
+
+void Engine::Impl::warm_up() {
+  const int64_t prefill_tokens =
+      std::min({kWarmUpTokens, limits.max_tokens, plan.context_size - 1});
+  if (prefill_tokens < 1) return;
+  std::vector<TokenId> prompt(static_cast<size_t>(prefill_tokens) + 1);
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    prompt[i] = static_cast<TokenId>(static_cast<int64_t>(i) % folder.config.vocab_size);
+  }
+  Sequence sequence(*cache, *tokenizer, [](Sequence&) {});
+  sequence.start(prompt, {}, {});
+  cache->grow(sequence.block_table(), sequence.num_tokens());
+  // A prompt without its last token, then that token as if it had been generated.
+  for (const int64_t num_tokens : {prefill_tokens, int64_t{1}}) {
+    const ScheduledSequence chunk{&sequence, num_tokens};
+    const ForwardBatch batch = activations->inputs.prepare({&chunk, 1}, *cache, *backend);
+    transformer->forward(batch);
+    if (chunk.completes()) {
+      const Sequence* const reader = &sequence;
+      activations->sampler.sample(transformer->logits(batch.sampled_rows), {&reader, 1},
+                                  tokenizer->size(), *backend);
+    }
+    sequence.advance(num_tokens);
+  }
+}
+
+}  // namespace tessera

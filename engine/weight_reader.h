@@ -1,0 +1,32 @@
+// Filling the tensors of a model from its checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "kernels/backend.h"
+#include "model_loaders/checkpoint.h"
+
+namespace tessera {
+
+// Where a load stands, for a progress bar.
+using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
+
+// One tensor of the checkpoint and the part of a device tensor, of as many elements, it fills.
+struct WeightPiece {
+  const TensorEntry* entry = nullptr;
+  Tensor destination;
+};
+
+// Reads all pieces, by several threads, and returns when they are on the device. `progress` is
+// called on the calling thread; what it throws ends the load. Throws Error naming tensor or file
+// when a file cannot be read and, if `check_values`, when a value is NaN or infinity; of several
+// problems the one of the first piece.
+void read_weights(std::span<const WeightPiece> pieces, const Checkpoint& checkpoint,
+                  Backend& backend, bool check_values, const LoadProgress& progress);
+
+// Bytes of the pieces in the files.
+uint64_t file_bytes(std::span<const WeightPiece> pieces);
+
+}  // namespace tessera
