@@ -52,8 +52,9 @@ __device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
   return done != 0;
 }
 
-// Waits until the phase of this parity is over. With TESSERA_WATCHDOG_TRIES defined, a wait that
-// takes too long names its barrier and stops the kernel instead of hanging.
+// Waits until the phase of this parity is over. To find a hang, build with
+// -DCMAKE_CUDA_FLAGS=-DTESSERA_WATCHDOG_TRIES=100000000: a wait that takes too long then names its
+// barrier and stops the kernel. It slows the Hopper kernels (ptxas C7510).
 __device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
 #ifdef TESSERA_WATCHDOG_TRIES
   for (int64_t tries = 0; !mbarrier_try_wait(barrier, parity); ++tries) {
