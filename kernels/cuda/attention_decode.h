@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/attention_params.h"
-#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/decode_plan.h"
 
 namespace tessera {
 

@@ -56,21 +56,20 @@ void launch(const AttentionArguments& arguments, const AttentionParams& params, 
             int num_multiprocessors, cudaStream_t stream) {
   const AttentionBatch& batch = params.batch;
   const int box_tokens = std::gcd(static_cast<int>(params.pages.page_size()), Config::kTileKeys);
-  const PrefillMaps maps{
-      .query = make_query_tensor_map(params.query, kPanelColumns, Config::kTileQueries),
-      .keys = make_page_tensor_map(params.pages.keys, kPanelColumns, box_tokens),
-      .values = make_page_tensor_map(params.pages.values, kPanelColumns, box_tokens),
-      .box_tokens = box_tokens};
+  const PrefillMaps maps{.query = make_query_tensor_map(params.query, Config::kTileQueries),
+                         .keys = make_page_tensor_map(params.pages.keys, box_tokens),
+                         .values = make_page_tensor_map(params.pages.values, box_tokens),
+                         .box_tokens = box_tokens};
+  const int64_t num_sequences = batch.num_sequences - batch.num_decodes;
   const int64_t kv_head_bytes = 2 * static_cast<int64_t>(sizeof(typename Config::Element)) *
-                                Config::kHeadDim * batch.max_context_length * batch.num_sequences;
+                                Config::kHeadDim * batch.max_context_length * num_sequences;
   const int64_t section_kv_heads = std::clamp<int64_t>(
       kSectionBytes / std::max<int64_t>(1, kv_head_bytes), 1, arguments.num_kv_heads);
-  const PrefillSchedule tiles{
-      .num_sequences = static_cast<int>(batch.num_sequences - batch.num_decodes),
-      .num_query_tiles =
-          static_cast<int>(ceil_divide<int64_t>(batch.max_query_length, Config::kTileQueries)),
-      .section_heads = static_cast<int>(section_kv_heads) * arguments.group,
-      .next_tile = schedule};
+  const PrefillSchedule tiles{.num_sequences = static_cast<int>(num_sequences),
+                              .num_query_tiles = static_cast<int>(ceil_divide<int64_t>(
+                                  batch.max_query_length, Config::kTileQueries)),
+                              .section_heads = static_cast<int>(section_kv_heads) * arguments.group,
+                              .next_tile = schedule};
   const int num_tiles = tiles.num_query_tiles * tiles.num_sequences * arguments.num_heads;
   if (num_tiles == 0) return;
 

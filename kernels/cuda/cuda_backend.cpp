@@ -6,11 +6,11 @@
 
 #include "kernels/backend.h"
 #include "kernels/cuda/attention_decode.h"
-#include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/attention_prefill_sm80.h"
 #include "kernels/cuda/attention_prefill_sm90.h"
 #include "kernels/cuda/convert.h"
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/decode_plan.h"
 #include "kernels/cuda/device_check.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/embedding.h"

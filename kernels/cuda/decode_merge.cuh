@@ -2,8 +2,8 @@
 // blocks that shared it become rows of the output.
 #pragma once
 
-#include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/decode_items.cuh"
+#include "kernels/cuda/decode_plan.h"
 #include "kernels/cuda/decode_warp.cuh"
 #include "kernels/cuda/element.cuh"
 

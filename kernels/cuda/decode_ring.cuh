@@ -4,9 +4,10 @@
 
 #include <type_traits>
 
-#include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/decode_items.cuh"
+#include "kernels/cuda/decode_plan.h"
 #include "kernels/cuda/mbarrier.cuh"
+#include "kernels/cuda/ring_position.cuh"
 #include "kernels/cuda/swizzled_rows.cuh"
 
 namespace tessera {
@@ -89,20 +90,6 @@ struct DecodeSignals {
     if (lane < kPieces) {
       mbarrier_init(&piece_full[lane], 1);
       mbarrier_init(&piece_empty[lane], consumer_warps);
-    }
-  }
-};
-
-// A place in the sequence of tiles that pass through the ring.
-struct RingPosition {
-  int stage = 0;
-  uint32_t parity = 0;
-
-  __device__ void advance(int tiles, int num_stages) {
-    stage += tiles;
-    if (stage >= num_stages) {
-      stage -= num_stages;
-      parity ^= 1;
     }
   }
 };

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "kernels/cuda/attention_arguments.cuh"
-#include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/decode_items.cuh"
+#include "kernels/cuda/decode_plan.h"
 #include "kernels/cuda/decode_ring.cuh"
 #include "kernels/cuda/warp_attention.cuh"
 

@@ -17,8 +17,7 @@ struct PrefillConsumer {
   const AttentionArguments& arguments;
   int box_tokens;
   WarpgroupTurns<Config::kWarpgroups> turns;
-  RingPosition<Config::kStages> keys, values;
-  RingPosition<Config::kQueryStages> queries;
+  RingPosition keys, values, queries;
 
   // Where the output of a tile goes.
   struct OutputRows {
@@ -83,12 +82,12 @@ struct PrefillConsumer {
   __device__ __forceinline__ void wait_scores(Attention& attention) {
     pin_registers(attention.scores);
     release(&shared.key_empty[keys.stage]);
-    keys.advance();
+    keys.advance(1, Config::kStages);
   }
   __device__ __forceinline__ void wait_output(Attention& attention) {
     pin_registers(attention.output);
     release(&shared.value_empty[values.stage]);
-    values.advance();
+    values.advance(1, Config::kStages);
   }
 
   // The tile whose queries are there, from next_tile() to release_queries(). It stays in shared
@@ -107,7 +106,7 @@ struct PrefillConsumer {
   }
   __device__ __forceinline__ void release_queries() {
     mbarrier_arrive(&shared.query_empty[queries.stage]);  // every thread has read the tile
-    queries.advance();
+    queries.advance(1, Config::kQueryStages);
   }
 
   // Starts the scores of the next tile of keys, and of the one before it the product with the

@@ -13,8 +13,7 @@ struct PrefillProducer {
   const AttentionArguments& arguments;
   const PrefillSchedule& schedule;
   const PrefillMaps& maps;
-  RingPosition<Config::kStages> keys, values;
-  RingPosition<Config::kQueryStages> queries;
+  RingPosition keys, values, queries;
 
   // The page of this lane's box of a tile of keys, or -1 when there is nothing to read.
   __device__ int page_of_box(const PrefillTile& tile, int key_tile) const {
@@ -28,8 +27,8 @@ struct PrefillProducer {
   }
 
   __device__ void copy_tile(const CUtensorMap* map, typename Config::Element* tile_rows,
-                            uint64_t* full, uint64_t* empty, RingPosition<Config::kStages>& ring,
-                            int key_tile, int kv_head, int page) const {
+                            uint64_t* full, uint64_t* empty, RingPosition& ring, int key_tile,
+                            int kv_head, int page) const {
     const uint32_t boxes = __ballot_sync(kFullWarp, page >= 0);
     mbarrier_wait(&empty[ring.stage], ring.parity ^ 1);
     if (lane_index() == 0) {
@@ -49,7 +48,7 @@ struct PrefillProducer {
                             map, &full[ring.stage], panel * kPanelColumns, page_row, kv_head, page);
       }
     }
-    ring.advance();
+    ring.advance(1, Config::kStages);
   }
   __device__ void copy_keys(const PrefillTile& tile, int key_tile, int page) {
     copy_tile(&maps.keys, shared.keys[0], shared.key_full, shared.key_empty, keys, key_tile,
@@ -78,7 +77,7 @@ struct PrefillProducer {
         }
       }
     }
-    queries.advance();
+    queries.advance(1, Config::kQueryStages);
   }
 
   // A tile to copy and the pages of its first two tiles of keys.

@@ -4,10 +4,13 @@
 #include "kernels/cuda/mbarrier.cuh"
 #include "kernels/cuda/prefill_plan.h"
 #include "kernels/cuda/prefill_schedule.cuh"
+#include "kernels/cuda/ring_position.cuh"
 #include "kernels/cuda/tensor_map.h"
 #include "kernels/cuda/wgmma.cuh"
 
 namespace tessera {
+
+static_assert(kPanelColumns == kBoxColumns, "what wgmma reads is what the copy engine leaves");
 
 template <typename Element_, int kHeadDim_, bool kSoftcap_>
 struct PrefillConfig {
@@ -31,7 +34,7 @@ struct PrefillConfig {
 };
 
 // Tiles as panels of 64 columns, swizzled by the copy engine. `full` barriers count the bytes that
-// arrive, `empty` ones the warps that have finished reading.
+// arrive; `empty` ones the warps that have finished reading, and for queries the threads.
 template <typename Config>
 struct PrefillShared {
   using Element = typename Config::Element;
@@ -58,18 +61,6 @@ struct PrefillShared {
       mbarrier_init(&value_empty[stage], kConsumerWarps);
     }
     fence_barrier_init();
-  }
-};
-
-// A place in a ring of stages and the parity of its barriers in this round.
-template <int kStages>
-struct RingPosition {
-  int stage = 0;
-  uint32_t parity = 0;
-
-  __device__ void advance() {
-    stage = (stage + 1) % kStages;
-    if (stage == 0) parity ^= 1;
   }
 };
 

@@ -63,11 +63,10 @@ CUtensorMap make_tensor_map(const Tensor& tensor, const std::array<cuuint64_t, k
 
 }  // namespace
 
-CUtensorMap make_page_tensor_map(const Tensor& pages, int box_columns, int box_tokens) {
+CUtensorMap make_page_tensor_map(const Tensor& pages, int box_tokens) {
   const auto size = [&](int i) { return static_cast<cuuint64_t>(pages.dim(i)); };
-  return make_tensor_map<4>(
-      pages, {size(3), size(2), size(1), size(0)},
-      {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_tokens), 1, 1});
+  return make_tensor_map<4>(pages, {size(3), size(2), size(1), size(0)},
+                            {kBoxColumns, static_cast<cuuint32_t>(box_tokens), 1, 1});
 }
 
 CUtensorMap make_page_rows_tensor_map(const Tensor& pages, int box_tokens) {
@@ -85,11 +84,10 @@ CUtensorMap make_page_rows_tensor_map(const Tensor& pages, int box_tokens) {
       CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
 }
 
-CUtensorMap make_query_tensor_map(const Tensor& query, int box_columns, int box_tokens) {
+CUtensorMap make_query_tensor_map(const Tensor& query, int box_tokens) {
   const auto size = [&](int i) { return static_cast<cuuint64_t>(query.dim(i)); };
-  return make_tensor_map<3>(
-      query, {size(2), size(1), size(0)},
-      {static_cast<cuuint32_t>(box_columns), 1, static_cast<cuuint32_t>(box_tokens)});
+  return make_tensor_map<3>(query, {size(2), size(1), size(0)},
+                            {kBoxColumns, 1, static_cast<cuuint32_t>(box_tokens)});
 }
 
 }  // namespace tessera

@@ -11,23 +11,24 @@
 
 namespace tessera {
 
-// Columns of a box: what the 128-byte swizzle allows of 16-bit elements.
+// Columns of a box, or of a panel of whole rows: what the 128-byte swizzle allows of 16-bit
+// elements.
 inline constexpr int kBoxColumns = 64;
 
-// Boxes of box_columns x box_tokens of one page and KV head. Coordinates: column, token of the
+// Boxes of kBoxColumns x box_tokens of one page and KV head. Coordinates: column, token of the
 // page, KV head, page.
 //   pages bfloat16 or float16 [num_pages, num_kv_heads, page_size, head_dim]
-//   box_columns <= 64; box_tokens <= 256 and a divisor of page_size
-// Throws Error when the driver refuses.
-CUtensorMap make_page_tensor_map(const Tensor& pages, int box_columns, int box_tokens);
+//   head_dim a multiple of 64; box_tokens <= 256 and a divisor of page_size
+// Throws Error when the driver refuses, as the others do.
+CUtensorMap make_page_tensor_map(const Tensor& pages, int box_tokens);
 
 // Boxes of box_tokens whole rows of one page and KV head. They arrive as panels of 64 columns, one
 // panel after the other. Coordinates: 0, token of the page, 0, KV head, page.
-//   pages as above, head_dim a multiple of 64; box_tokens <= 256 and a divisor of page_size
+//   pages and box_tokens as above
 CUtensorMap make_page_rows_tensor_map(const Tensor& pages, int box_tokens);
 
-// Boxes of box_columns of one head and box_tokens tokens. Coordinates: column, head, token.
+// Boxes of kBoxColumns of one head and box_tokens tokens. Coordinates: column, head, token.
 //   query bfloat16 or float16 [num_tokens, num_heads, head_dim]; box_tokens <= 256
-CUtensorMap make_query_tensor_map(const Tensor& query, int box_columns, int box_tokens);
+CUtensorMap make_query_tensor_map(const Tensor& query, int box_tokens);
 
 }  // namespace tessera

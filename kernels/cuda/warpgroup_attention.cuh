@@ -19,8 +19,8 @@ struct WarpgroupAttention {
   static constexpr int kKeyPanelBytes = kKeys * kPanelRowBytes;
 
   float scores[kKeys / 2];
-  uint32_t
-      weights[kKeys / 4];  // scores after the softmax, rounded: operand A of the second product
+  // Scores after the softmax, rounded: operand A of the second product.
+  uint32_t weights[kKeys / 4];
   float output[kHeadDim / 2];
   float row_max[2];     // of raw scores, the same in the four lanes of a row
   float row_sum[2];     // this lane's share until finish_sums()

@@ -77,13 +77,18 @@ class MatrixDescriptor {
 
 // The N / 2 sums of a lane for the assembler: as numbers in the text, and as operands.
 // clang-format off
-#define TESSERA_SUMS_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15" \
+#define TESSERA_SUMS_32 \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15" \
   ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define TESSERA_SUMS_64 TESSERA_SUMS_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+#define TESSERA_SUMS_64 \
+  TESSERA_SUMS_32 \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define TESSERA_SUMS_96 TESSERA_SUMS_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
-  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define TESSERA_SUMS_128 TESSERA_SUMS_96 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
+#define TESSERA_SUMS_128 \
+  TESSERA_SUMS_64 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
   ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define TESSERA_OPERANDS_8(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
   "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -153,5 +158,13 @@ __device__ __forceinline__ void wgmma_columns(float (&d)[kSums], const uint32_t*
 
 #undef TESSERA_WGMMA_ROWS
 #undef TESSERA_WGMMA_COLUMNS
+#undef TESSERA_SUMS_32
+#undef TESSERA_SUMS_64
+#undef TESSERA_SUMS_128
+#undef TESSERA_OPERANDS_8
+#undef TESSERA_OPERANDS_AT
+#undef TESSERA_OPERANDS_32
+#undef TESSERA_OPERANDS_64
+#undef TESSERA_OPERANDS_128
 
 }  // namespace tessera

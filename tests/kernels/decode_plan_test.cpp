@@ -1,4 +1,4 @@
-#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/decode_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
