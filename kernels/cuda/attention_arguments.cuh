@@ -22,6 +22,7 @@ struct AttentionArguments {
   const int32_t* context_lengths;  // [num_sequences]
   const int32_t* block_tables;     // [num_sequences, max_pages]
   int max_pages;
+  int num_tokens;
   int num_decodes;
   int num_heads;
   int num_kv_heads;
@@ -51,6 +52,7 @@ inline AttentionArguments make_attention_arguments(const Tensor& out,
       .context_lengths = batch.context_lengths.as<int32_t>(),
       .block_tables = batch.block_tables.as<int32_t>(),
       .max_pages = static_cast<int>(batch.block_tables.dim(1)),
+      .num_tokens = static_cast<int>(params.query.dim(0)),
       .num_decodes = static_cast<int>(batch.num_decodes),
       .num_heads = static_cast<int>(params.query.dim(1)),
       .num_kv_heads = static_cast<int>(pages.num_kv_heads()),

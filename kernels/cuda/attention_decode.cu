@@ -15,7 +15,7 @@ namespace {
 
 struct DecodeArguments {
   DecodePartials partials;
-  int item_rows;
+  DecodeDivision division;
   int num_stages;
   int row_tiles;
   int box_tokens;
@@ -71,6 +71,14 @@ struct ConsumerRole {
     tile_set = slice / tile_steps;
     key_begin = slice % tile_steps * step_keys;
     key_step = min(num_slices, tile_steps) * step_keys;
+  }
+
+  // The slice, numbered by which of a piece's tiles it has taken. Which set begins depends on the
+  // pieces before, wrong guesses included; the order in which results are merged must not.
+  // `skip`: tiles from the piece's end to the next tile of this warp's set.
+  __device__ int slice_of_tiles(int tile_begin, int tile_end, int skip) const {
+    const int first_tile = (skip + tile_end - tile_begin) & (tile_sets - 1);
+    return slice + (first_tile - tile_set) * (num_slices / tile_sets);
   }
 };
 
@@ -138,11 +146,17 @@ __device__ void consume(const AttentionArguments& arguments, const DecodeArgumen
       position.advance(role.tile_sets, ring.num_stages);
     }
     skip = tile - tile_end;
+    if (ring.signals.is_wrong_guess(piece)) {
+      __syncwarp();
+      if (lane == 0) mbarrier_arrive(&ring.signals.piece_empty[slot]);
+      continue;
+    }
 
     warp.finish_sums();
-    const DecodeStaging<kHeadDim> staging(ring.end(), role.num_slices, decode.item_rows);
+    const DecodeStaging<kHeadDim> staging(ring.end(), role.num_slices, decode.division.item_rows);
     sync_consumers<kConsumers>();  // the item before has been read from the staging area
-    staging.store(warp, role.slice, role.row, piece.num_rows);
+    staging.store(warp, role.slice_of_tiles(piece.tile_begin, tile_end, skip), role.row,
+                  piece.num_rows);
     sync_consumers<kConsumers>();
     const bool is_whole = piece.pieces.count == 1;
     for (int index = thread; index < piece.num_rows * kRowVectors; index += kConsumers) {
@@ -183,23 +197,30 @@ __device__ void decode_block(const AttentionArguments& arguments, const DecodeAr
   const int lane_offset = kCopyEngine
                               ? lane_index() * decode.box_tokens
                               : lane_index() * kDecodeTileTokens + producer_warp * kGroupTokens;
-  const PieceSource source(arguments, decode.item_rows, signals, lane_offset, producer_warp == 0);
-  if (producer_warp == 0) {
-    const int readers = Threads::kConsumerWarps / decode_tile_sets(kHeadDim, decode.row_tiles);
-    signals.init(kCopyEngine ? 1 : Threads::kProducerWarps * kWarpSize, readers,
-                 Threads::kConsumerWarps);
-    if constexpr (kCopyEngine) {
-      fence_barrier_init();
-      prefetch_tensor_map(&keys_map);
-      prefetch_tensor_map(&values_map);
+  PieceSource source(arguments, decode.division, signals, lane_offset, producer_warp == 0);
+  [[maybe_unused]] DecodeGuess guess;
+  if (producer_warp < 0) {
+    if (lane_index() == 0) {
+      const int readers = Threads::kConsumerWarps / decode_tile_sets(kHeadDim, decode.row_tiles);
+      signals.init(warp_index(), kCopyEngine ? 1 : Threads::kProducerWarps * kWarpSize, readers,
+                   Threads::kConsumerWarps);
+      if constexpr (kCopyEngine) {
+        fence_barrier_init();
+        if (warp_index() == 0) {
+          prefetch_tensor_map(&keys_map);
+          prefetch_tensor_map(&values_map);
+        }
+      }
     }
+  } else if constexpr (kCopyEngine) {
+    guess = source.guess();
   }
-  __syncthreads();  // the barriers are there
+  __syncthreads();  // the signals are there
   if (producer_warp < 0) {
     wait_for_previous_kernel();
     consume<Element, kHeadDim, kCopyEngine>(arguments, decode, ring);
   } else if constexpr (kCopyEngine) {
-    fill_by_copy_engine<Element, kHeadDim>(source, arguments, ring, keys_map, values_map,
+    fill_by_copy_engine<Element, kHeadDim>(source, guess, arguments, ring, keys_map, values_map,
                                            decode.box_tokens);
   } else {
     fill_by_loads<Element, kHeadDim>(source, arguments, ring, producer_warp);
@@ -242,13 +263,18 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
   const AttentionArguments arguments = make_attention_arguments(out, params);
   check_limits(arguments, plan);
   const int num_slots = num_decode_slots(static_cast<int>(plan.num_blocks));
+  const int64_t item_blocks = plan.num_blocks / arguments.num_kv_heads;
+  const bool is_even = arguments.num_decodes == 1 && item_blocks > 1;
   float* const workspace = params.workspace.as<float>();
   const DecodeArguments decode = {
       .partials = {.outputs = workspace,
                    .log_sums = workspace + plan.item_rows * num_slots * kHeadDim,
                    .arrivals = arrivals,
                    .num_slots = num_slots},
-      .item_rows = static_cast<int>(plan.item_rows),
+      .division = {.item_rows = static_cast<int>(plan.item_rows),
+                   .is_even = is_even,
+                   .item_blocks = FastDivisor(static_cast<uint32_t>(is_even ? item_blocks : 2)),
+                   .max_whole_tiles = kMaxWholeTiles},
       .num_stages = static_cast<int>(plan.num_stages),
       .row_tiles = static_cast<int>(plan.row_tiles),
       .box_tokens = static_cast<int>(plan.box_tokens)};

@@ -26,7 +26,9 @@ namespace tessera {
 //   each limits     num_sequences * KV heads * tiles of the block tables' width below 2^31
 //
 // With the copy engine it is a programmatic dependent launch: it starts while the kernel before it
-// in the stream ends, and waits for that before it uses what it reads.
+// in the stream ends. Until that has ended it takes lengths and block tables for a guess, which it
+// checks afterwards, and copies no keys and values but those of tokens before this step's
+// (KvPages says that these are older than the step).
 void launch_attention_decode(const Tensor& out, const AttentionParams& params,
                              const DecodeAttentionPlan& plan, uint32_t* arrivals,
                              cudaStream_t stream);

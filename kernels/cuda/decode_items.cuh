@@ -5,6 +5,7 @@
 #include "kernels/cuda/attention_arguments.cuh"
 #include "kernels/cuda/block_reduce.cuh"
 #include "kernels/cuda/decode_partition.h"
+#include "kernels/cuda/fast_divisor.cuh"
 
 namespace tessera {
 
@@ -21,6 +22,15 @@ struct DecodePiece {
   int tile_end;
   int index;  // among the item's pieces
   DecodePieces pieces;
+  bool is_guess;  // from lengths that another kernel may have been about to change
+};
+
+// What the host knows of the division.
+struct DecodeDivision {
+  int item_rows;            // most query rows of an item
+  bool is_even;             // one sequence, and several blocks for each of its KV heads
+  FastDivisor item_blocks;  // then: that many
+  int max_whole_tiles;      // and an item of up to so many tiles is not split
 };
 
 // Walks the pieces of this block in order. Every producer warp walks on its own, all lanes
@@ -28,19 +38,22 @@ struct DecodePiece {
 class DecodeItems {
  public:
   // Starts reading the lengths.
-  __device__ DecodeItems(const AttentionArguments& arguments, int item_rows)
-      : arguments_(arguments), item_rows_(item_rows) {
+  __device__ DecodeItems(const AttentionArguments& arguments, const DecodeDivision& division)
+      : arguments_(arguments), division_(division) {
     load(0);
   }
+  // Never in the even way.
+  __device__ DecodeItems(const AttentionArguments& arguments, int item_rows)
+      : DecodeItems(arguments, {item_rows, false, arguments.page_size}) {}
 
   // Divides the work by lengths that another kernel may be about to change, so that the arithmetic
-  // overlaps that kernel's end. next() then gives what must be confirmed. Sequences that do not fit
-  // one per lane would be read twice, and might have changed in between.
+  // overlaps that kernel's end. next() then gives guesses. Sequences that do not fit one per lane
+  // would be read twice, and might have changed in between.
   __device__ void divide_early() {
     if (arguments_.num_decodes <= kWarpSize) divide();
   }
 
-  // Reads the lengths again. If they were not final, divides again, starts over and returns false.
+  // Reads the lengths again: have they been final?
   __device__ bool confirm() {
     const int first_token = first_token_;
     const int query_length = query_length_;
@@ -48,13 +61,23 @@ class DecodeItems {
     load(0);
     const bool same = first_token == first_token_ && query_length == query_length_ &&
                       context_length == context_length_;
-    if (arguments_.num_decodes <= kWarpSize && __all_sync(kFullWarp, same)) return true;
-    divide();
-    return false;
+    return arguments_.num_decodes <= kWarpSize && __all_sync(kFullWarp, same);
+  }
+
+  // Divides the work by the lengths read last; next() begins with the first piece.
+  __device__ void divide() {
+    item_begin_ = end_ = lane_ = 0;
+    has_only_ =
+        division_.is_even && from_lane(query_length_) * arguments_.group <= division_.item_rows;
+    if (!has_only_) divide_unevenly();
   }
 
   // False when there is no further piece.
   __device__ bool next(DecodePiece& piece) {
+    if (has_only_) {
+      has_only_ = false;
+      return only(piece);
+    }
     while (item_begin_ < end_) {
       piece.query_length = from_lane(query_length_);
       piece.context_length = from_lane(context_length_);
@@ -80,8 +103,9 @@ class DecodeItems {
       piece.sequence = base_ + lane_;
       piece.first_token = from_lane(first_token_);
       piece.kv_head = sequence.row_blocks == 1 ? item : item / sequence.row_blocks;
-      piece.first_row = (item - piece.kv_head * sequence.row_blocks) * item_rows_;
-      piece.num_rows = min(item_rows_, piece.query_length * arguments_.group - piece.first_row);
+      piece.first_row = (item - piece.kv_head * sequence.row_blocks) * division_.item_rows;
+      piece.num_rows =
+          min(division_.item_rows, piece.query_length * arguments_.group - piece.first_row);
       piece.tile_begin = sequence.first_tile + tiles.begin;
       piece.tile_end = sequence.first_tile + tiles.end;
       piece.pieces =
@@ -109,12 +133,39 @@ class DecodeItems {
   __device__ DecodeSequence items_of(int query_length, int context_length) const {
     return decode_sequence({.group = arguments_.group,
                             .num_kv_heads = arguments_.num_kv_heads,
-                            .item_rows = item_rows_,
+                            .item_rows = division_.item_rows,
                             .window = arguments_.window},
                            query_length, context_length);
   }
 
-  __device__ void divide() {
+  // The block's piece when the division is even.
+  __device__ bool only(DecodePiece& piece) const {
+    const FastDivisor& item_blocks = division_.item_blocks;
+    const int block = static_cast<int>(blockIdx.x);
+    const int num_blocks = static_cast<int>(item_blocks.divisor());
+    piece.sequence = 0;
+    piece.first_token = from_lane(first_token_);
+    piece.query_length = from_lane(query_length_);
+    piece.context_length = from_lane(context_length_);
+    piece.kv_head = static_cast<int>(item_blocks.divide(block));
+    piece.first_row = 0;
+    piece.num_rows = piece.query_length * arguments_.group;
+    piece.index = block - piece.kv_head * num_blocks;
+    const DecodeSequence sequence = items_of(piece.query_length, piece.context_length);
+    const int num_tiles = sequence.num_tiles;
+    const int share = even_decode_share(
+        num_tiles, num_blocks, division_.max_whole_tiles,
+        [&](int n) { return static_cast<int>(item_blocks.divide(static_cast<uint32_t>(n))); });
+    const int begin = piece.index * share;
+    piece.tile_begin = sequence.first_tile + begin;
+    piece.tile_end = sequence.first_tile + min(begin + share, num_tiles);
+    piece.pieces = {.first_block = block - piece.index,
+                    .count = max(1, (num_tiles + share - 1) / share)};
+    return piece.kv_head < arguments_.num_kv_heads && piece.num_rows > 0 &&
+           (begin < num_tiles || piece.index == 0);
+  }
+
+  __device__ void divide_unevenly() {
     DecodeTotals totals{};
     for (int base = 0; base < arguments_.num_decodes; base += kWarpSize) {
       if (base != base_) load(base);
@@ -179,7 +230,8 @@ class DecodeItems {
   __device__ int from_lane(int value) const { return __shfl_sync(kFullWarp, value, lane_); }
 
   const AttentionArguments& arguments_;
-  int item_rows_;
+  DecodeDivision division_;
+  bool has_only_ = false;  // next() is to give the only piece of an even division
   DecodeShare share_;
   int begin_, end_ = 0;       // this block's share of the list
   int item_begin_ = 0;        // where the next item begins

@@ -91,8 +91,9 @@ struct DecodeStaging {
       value.z += weight * parts[slice].z;
       value.w += weight * parts[slice].w;
     }
-    const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
-    log_sum = sum > 0.0f ? base + log2f(sum) : -INFINITY;
+    // The approximations err by 2^-22: a row that saw a key has a sum of at least 1.
+    const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;
+    log_sum = sum > 0.0f ? base + __log2f(sum) : -INFINITY;
     return make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse);
   }
 };

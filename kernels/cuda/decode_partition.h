@@ -2,7 +2,9 @@
 //
 // The work is a list of items: for every sequence, KV head and block of query rows, the tiles of
 // keys that these rows see. Laid end to end they are cut into shares, one per block (the scheme of
-// FlashMLA), in one of two ways:
+// FlashMLA), in one of three ways:
+//   even      One sequence, with more blocks than items: all items get the same number of blocks,
+//             known without the length.
 //   aligned   Every item begins with a new share. No block has two items, which makes it the faster
 //             way when there are few items and some division leaves few blocks idle.
 //   packed    A share begins and ends anywhere in an item, and all are equal. An overhead of
@@ -79,9 +81,12 @@ struct DecodeTotals {
 
 // Splitting an item costs a merge, about as much as reading eight tiles takes one block. So what is
 // no longer than that stays whole; what is longer may be cut down to two tiles.
+inline constexpr int kMaxWholeTiles = 8;
+inline constexpr int kLeastSplitTiles = 2;
 constexpr DecodeShare packed_decode_share(const DecodeTotals& totals, int num_blocks) {
   const int equal = (totals.payload + num_blocks - 1) / num_blocks;
-  const int least = totals.longest_tiles <= 8 ? 8 + kDecodeItemOverhead : 2;
+  const int least = totals.longest_tiles <= kMaxWholeTiles ? kMaxWholeTiles + kDecodeItemOverhead
+                                                           : kLeastSplitTiles;
   return {.tiles = equal < least ? least : equal, .is_aligned = false};
 }
 
@@ -96,7 +101,17 @@ constexpr DecodeShare aligned_decode_share(const DecodeShare& packed, int candid
   return {.tiles = least + std::min(candidate * step, most_added), .is_aligned = true};
 }
 
-// How `sequences` are divided over the blocks. On the device, DecodeItems does the same.
+// The even way for an item of num_tiles, where divide(n) is n divided by the item's blocks. Takes
+// no division by a number that the host did not know: they would come before the first read.
+template <typename Divide>
+constexpr int even_decode_share(int num_tiles, int item_blocks, int max_whole_tiles,
+                                const Divide& divide) {
+  if (num_tiles <= max_whole_tiles) return max_whole_tiles;
+  const int equal = divide(num_tiles + item_blocks - 1);
+  return equal < kLeastSplitTiles ? kLeastSplitTiles : equal;
+}
+
+// How several `sequences` are divided over the blocks. On the device, DecodeItems does the same.
 inline DecodeShare decode_share(std::span<const DecodeSequence> sequences, int num_blocks) {
   DecodeTotals totals{};
   for (const DecodeSequence& sequence : sequences) totals.add(sequence);

@@ -21,36 +21,82 @@ __device__ inline void mbarrier_arrive_after_copies(uint64_t* barrier) {
                : "memory");
 }
 
+// The block's first piece by the lengths before the previous kernel has ended, and each lane's
+// page.
+struct DecodeGuess {
+  DecodePiece piece;
+  int page;
+  bool is_there;
+};
+
 // The pieces of a block and their pages, for its producers. One of them passes the pieces on.
 class PieceSource {
  public:
   // Each lane looks up the page of the token lane_offset after a tile's first. The first piece is
   // found while the previous kernel may still be running.
-  __device__ PieceSource(const AttentionArguments& arguments, int item_rows, DecodeSignals& signals,
-                         int lane_offset, bool passes_on)
+  __device__ PieceSource(const AttentionArguments& arguments, const DecodeDivision& division,
+                         DecodeSignals& signals, int lane_offset, bool passes_on)
       : arguments_(arguments),
         signals_(signals),
-        items_(arguments, item_rows),
+        items_(arguments, division),
         lane_offset_(lane_offset),
         passes_on_(passes_on) {}
 
-  // The first piece, and the pages from its first tile on.
-  __device__ bool first(DecodePiece& piece, int& page) {
+  // Does not pass it on yet: needs no signals.
+  __device__ DecodeGuess guess() {
+    DecodeGuess guess{};
     items_.divide_early();
-    bool found = items_.next(piece);
-    wait_for_previous_kernel();
-    if (found) page = page_of(piece, piece.tile_begin);
-    if (!items_.confirm()) {
-      found = items_.next(piece);
-      if (found) page = page_of(piece, piece.tile_begin);
-    }
-    return pass_on(found, piece);
+    guess.is_there = items_.next(guess.piece) && is_possible(guess.piece);
+    guess.piece.is_guess = guess.is_there;
+    if (guess.is_there) guess.page = page_of(guess.piece, guess.piece.tile_begin);
+    return guess;
+  }
+
+  // After a guess was there and the previous kernel has ended. Looks whether lengths were final
+  // and pages too, the latter in lanes below num_lanes, and reads all pages again. If not, the
+  // consumers learn that the guessed piece is void, but still wait for all its tiles, with any
+  // data; next() will give the first piece.
+  __device__ void confirm(const DecodePiece& piece, int& page, int num_lanes) {
+    const int final_page = page_of(piece, piece.tile_begin);
+    const bool same_lengths = items_.confirm();
+    const bool same_page = lane_index() >= num_lanes || page == final_page;
+    const bool is_right = __all_sync(kFullWarp, same_lengths && same_page);
+    if (lane_index() == 0) signals_.judge_guess(is_right);
+    if (!is_right) items_.divide();
+    page = final_page;
+  }
+
+  // The first piece, by the lengths as they are.
+  __device__ bool first(DecodePiece& piece, int& page) {
+    items_.divide();
+    return next(piece, page);
+  }
+
+  // After no guess was there and the previous kernel has ended.
+  __device__ bool first_again(DecodePiece& piece, int& page) {
+    items_.confirm();
+    return first(piece, page);
   }
 
   __device__ bool next(DecodePiece& piece, int& page) {
     const bool found = items_.next(piece);
     if (found) page = page_of(piece, piece.tile_begin);
-    return pass_on(found, piece);
+    piece.is_guess = false;
+    if (!found) piece.num_rows = 0;
+    pass_on(piece);
+    return found;
+  }
+
+  // Gives a piece, or the end, to the consumers.
+  __device__ void pass_on(const DecodePiece& piece) {
+    if (!passes_on_) return;
+    const int slot = position_.stage;
+    mbarrier_wait(&signals_.piece_empty[slot], position_.parity ^ 1);
+    if (lane_index() == 0) {
+      signals_.pieces[slot] = piece;
+      mbarrier_arrive(&signals_.piece_full[slot]);
+    }
+    position_.advance(1, DecodeSignals::kPieces);
   }
 
   // Past the context's end it is any entry of the table.
@@ -59,23 +105,17 @@ class PieceSource {
     const int token = tile * kDecodeTileTokens + lane_offset_;
     const int index =
         min(static_cast<int>(arguments_.page_size.divide(token)), arguments_.max_pages - 1);
-    return arguments_
-        .block_tables[static_cast<int64_t>(piece.sequence) * arguments_.max_pages + index];
+    // Not from the L1 cache, where a guess would hide a later change.
+    return __ldcg(arguments_.block_tables +
+                  static_cast<int64_t>(piece.sequence) * arguments_.max_pages + index);
   }
 
  private:
-  __device__ bool pass_on(bool found, DecodePiece& piece) {
-    if (!found) piece.num_rows = 0;
-    if (passes_on_) {
-      const int slot = position_.stage;
-      mbarrier_wait(&signals_.piece_empty[slot], position_.parity ^ 1);
-      if (lane_index() == 0) {
-        signals_.pieces[slot] = piece;
-        mbarrier_arrive(&signals_.piece_full[slot]);
-      }
-      position_.advance(1, DecodeSignals::kPieces);
-    }
-    return found;
+  // Consumers act on a guess: they must find queries there, and an end.
+  __device__ bool is_possible(const DecodePiece& piece) const {
+    const int max_tokens = arguments_.max_pages * static_cast<int>(arguments_.page_size.divisor());
+    return piece.context_length <= max_tokens && piece.first_token >= 0 &&
+           piece.first_token <= arguments_.num_tokens - piece.query_length;
   }
 
   const AttentionArguments& arguments_;
@@ -90,22 +130,21 @@ class PieceSource {
 // starts copies. Boxes past the context's end are left out; whoever reads the tile must ignore
 // their rows.
 template <typename Element, int kHeadDim>
-__device__ void fill_by_copy_engine(PieceSource source, const AttentionArguments& arguments,
+__device__ void fill_by_copy_engine(PieceSource source, const DecodeGuess& guess,
+                                    const AttentionArguments& arguments,
                                     const DecodeRing<Element, kHeadDim>& ring,
                                     const CUtensorMap& keys_map, const CUtensorMap& values_map,
                                     int box_tokens) {
   const int box_elements = box_tokens * kHeadDim;
   const int tile_boxes = kDecodeTileTokens / box_tokens;
+  const int lookup_tiles = kWarpSize / tile_boxes;  // whose pages the lanes hold; a power of two
   RingPosition position;
-  DecodePiece piece;
-  int page = 0;  // lane l: that of the l-th box of 32
-  for (bool found = source.first(piece, page); found; found = source.next(piece, page)) {
-    int first_box = 0;  // of this tile, among those 32
-    for (int tile = piece.tile_begin; tile < piece.tile_end; ++tile) {
-      if (first_box == kWarpSize) {
-        page = source.page_of(piece, tile);
-        first_box = 0;
-      }
+  DecodePiece piece = guess.piece;
+  int page = guess.page;  // lane l: that of the l-th box of 32
+  const auto start_tiles = [&](int tile_begin, int tile_end) {
+    for (int tile = tile_begin; tile < tile_end; ++tile) {
+      const int first_box = ((tile - piece.tile_begin) & (lookup_tiles - 1)) * tile_boxes;
+      if (first_box == 0 && tile > piece.tile_begin) page = source.page_of(piece, tile);
       const int token = tile * kDecodeTileTokens;
       const int num_boxes =
           min(tile_boxes, (piece.context_length - token + box_tokens - 1) / box_tokens);
@@ -128,8 +167,32 @@ __device__ void fill_by_copy_engine(PieceSource source, const AttentionArguments
         }
       }
       position.advance(1, ring.num_stages);
-      first_box += tile_boxes;
     }
+  };
+
+  bool found = guess.is_there;
+  int tile = piece.tile_begin;
+  if (found) {
+    // While the previous kernel ends, copy the tiles in which the kernels of this step write
+    // nothing: those without the step's own tokens.
+    const int end = min(piece.tile_end, tile + min(ring.num_stages, lookup_tiles));
+    const int old_tiles = (piece.context_length - piece.query_length) / kDecodeTileTokens;
+    tile = max(tile, min(end, old_tiles));
+    source.pass_on(piece);  // consumers fetch its queries as soon as these are there
+    start_tiles(piece.tile_begin, tile);
+    wait_for_previous_kernel();
+    start_tiles(tile, end);
+    source.confirm(piece, page, (end - piece.tile_begin) * tile_boxes);
+    tile = end;
+  } else {
+    wait_for_previous_kernel();
+    found = source.first_again(piece, page);
+    tile = piece.tile_begin;
+  }
+  while (found) {
+    start_tiles(tile, piece.tile_end);
+    found = source.next(piece, page);
+    tile = piece.tile_begin;
   }
 }
 

@@ -78,19 +78,33 @@ struct DecodeSignals {
   uint64_t piece_full[kPieces];
   uint64_t piece_empty[kPieces];
   DecodePiece pieces[kPieces];  // one of 0 rows is the end
+  uint64_t guess_checked;
+  bool guess_is_wrong;
 
-  // One warp. fills: arrivals that make a tile full; readers: warps that read each tile.
-  __device__ void init(int fills, int readers, int consumer_warps) {
-    const int lane = lane_index();
-    if (lane < kMaxDecodeStages) {
-      mbarrier_init(&keys_full[lane], fills);
-      mbarrier_init(&values_full[lane], fills);
-      mbarrier_init(&empty[lane], readers);
+  // Called by the first lanes of consumer_warps warps, because the first copies wait for this and
+  // every barrier takes some 70 cycles. fills: arrivals that make a tile full; readers: warps that
+  // read each tile.
+  __device__ void init(int warp, int fills, int readers, int consumer_warps) {
+    for (int slot = warp; slot < kPieces; slot += consumer_warps) {
+      mbarrier_init(&keys_full[slot], fills);
+      mbarrier_init(&values_full[slot], fills);
+      mbarrier_init(&empty[slot], readers);
+      mbarrier_init(&piece_full[slot], 1);
+      mbarrier_init(&piece_empty[slot], consumer_warps);
     }
-    if (lane < kPieces) {
-      mbarrier_init(&piece_full[lane], 1);
-      mbarrier_init(&piece_empty[lane], consumer_warps);
-    }
+    if (warp == 0) mbarrier_init(&guess_checked, 1);
+  }
+  static_assert(kMaxDecodeStages == kPieces);
+
+  // One lane of the warp that passes pieces on says, once, whether its guess was right.
+  __device__ void judge_guess(bool is_right) {
+    guess_is_wrong = !is_right;
+    mbarrier_arrive(&guess_checked);
+  }
+  __device__ bool is_wrong_guess(const DecodePiece& piece) {
+    if (!piece.is_guess) return false;
+    mbarrier_wait(&guess_checked, 0);
+    return guess_is_wrong;
   }
 };
 
