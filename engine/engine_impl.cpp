@@ -62,9 +62,7 @@ bool Engine::Impl::run_step() {
           " pages is too small for the running sequences");
     return false;
   }
-  const ForwardBatch inputs = activations->inputs.prepare(batch, *cache, *backend);
-  transformer->forward(inputs);
-  take_sampled_tokens(batch, inputs.sampled_rows);
+  compute(batch, activations->inputs.prepare(batch, *cache, *backend));
   return !scheduler->is_idle();
 }
 
@@ -89,19 +87,19 @@ bool Engine::Impl::release_oldest_unused_cache() {
   return true;
 }
 
-void Engine::Impl::take_sampled_tokens(std::span<const ScheduledSequence> batch,
-                                       const Tensor& rows) {
+void Engine::Impl::compute(std::span<const ScheduledSequence> batch, const ForwardBatch& inputs) {
   std::vector<Sequence*> completed;
   for (const ScheduledSequence& scheduled : batch) {
     if (scheduled.completes()) completed.push_back(scheduled.sequence);
   }
   std::vector<TokenId> tokens;
   if (completed.empty()) {
+    transformer->forward(inputs);
     backend->synchronize();  // so that prefill progress and cancelling keep pace with the device
   } else {
     const std::vector<const Sequence*> readers(completed.begin(), completed.end());
-    tokens = activations->sampler.sample(transformer->logits(rows), readers, tokenizer->size(),
-                                         *backend);
+    tokens = activations->sampler.sample(transformer->sampled_logits(inputs), readers,
+                                         tokenizer->size(), *backend);
   }
   for (const ScheduledSequence& scheduled : batch) {
     scheduled.sequence->advance(scheduled.num_tokens);

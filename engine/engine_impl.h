@@ -49,7 +49,8 @@ struct Engine::Impl {
   void finish_cancelled();
   // Frees the pages of the sequence that has not generated for longest; false when none has any.
   bool release_oldest_unused_cache();
-  void take_sampled_tokens(std::span<const ScheduledSequence> batch, const Tensor& rows);
+  // Runs the step and appends what it sampled.
+  void compute(std::span<const ScheduledSequence> batch, const ForwardBatch& inputs);
   void finish(Sequence& sequence, StopReason reason, std::string error = {});
 };
 

@@ -124,7 +124,8 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
   activations.emplace(arena, folder.config, limits, plan.page_size, *backend);
   scheduler.emplace(SchedulerLimits{limits.max_tokens, limits.max_sequences}, *cache,
                     [this] { return release_oldest_unused_cache(); });
-  transformer.emplace(folder.config, *weights, *cache, *activations, *backend);
+  transformer.emplace(folder.config, *weights, *cache, *activations, *backend,
+                      options.fused_decode);
 }
 
 ModelDescription describe_model(const EngineOptions& options) {

@@ -4,6 +4,43 @@
 
 namespace tessera {
 
+Transformer::Transformer(const ModelConfig& config, const ModelWeights& weights,
+                         const KvCache& cache, const Activations& activations, Backend& backend,
+                         bool fused_decode)
+    : config_(config),
+      weights_(weights),
+      cache_(cache),
+      activations_(activations),
+      backend_(backend),
+      fused_decoder_(fused_decode ? backend.make_fused_decoder(fused_model()) : nullptr) {}
+
+FusedDecoderModel Transformer::fused_model() const {
+  FusedDecoderModel model{.embed_tokens = weights_.embed_tokens,
+                          .layers = {},
+                          .norm = weights_.norm,
+                          .lm_head = weights_.lm_head,
+                          .inverse_frequencies = weights_.inverse_frequencies,
+                          .num_heads = config_.num_heads,
+                          .rms_norm_eps = epsilon(),
+                          .attention_scale = attention_scale(),
+                          .sliding_window = config_.sliding_window};
+  for (int64_t i = 0; i < config_.num_layers; ++i) {
+    const LayerWeights& layer = weights_.layers[static_cast<size_t>(i)];
+    model.layers.push_back({.input_layernorm = layer.input_layernorm,
+                            .qkv_proj = layer.qkv_proj,
+                            .o_proj = layer.o_proj,
+                            .post_attention_layernorm = layer.post_attention_layernorm,
+                            .gate_up_proj = layer.gate_up_proj,
+                            .down_proj = layer.down_proj,
+                            .pages = cache_.layer(i)});
+  }
+  return model;
+}
+
+float Transformer::attention_scale() const {
+  return 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+}
+
 void Transformer::forward(const ForwardBatch& batch) {
   const int64_t num_tokens = batch.token_ids.dim(0);
   backend_.embed(activations_.residual.slice(0, num_tokens), weights_.embed_tokens,
@@ -32,7 +69,7 @@ void Transformer::attention_block(const LayerWeights& layer, const KvPages& page
   backend_.attention(out, {.query = query,
                            .pages = pages,
                            .batch = batch.attention,
-                           .scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
+                           .scale = attention_scale(),
                            .sliding_window = config_.sliding_window,
                            .workspace = activations_.attention_workspace});
   backend_.linear_add(residual, out.reshape({num_tokens, config_.num_heads * config_.head_dim}),
@@ -61,6 +98,24 @@ Tensor Transformer::logits(const Tensor& rows) {
   backend_.rms_norm(normed, sampled, weights_.norm, epsilon());
   backend_.linear(logits, normed, weights_.lm_head);
   return logits;
+}
+
+Tensor Transformer::sampled_logits(const ForwardBatch& batch) {
+  const int64_t num_sequences = batch.attention.num_sequences;
+  const bool has_one_token_each = batch.attention.max_query_length == 1 &&
+                                  batch.token_ids.dim(0) == num_sequences &&
+                                  batch.sampled_rows.dim(0) == num_sequences;
+  if (fused_decoder_ != nullptr && has_one_token_each &&
+      num_sequences <= fused_decoder_->max_sequences()) {
+    const Tensor logits = activations_.logits.slice(0, num_sequences);
+    fused_decoder_->step(logits, {.token_ids = batch.token_ids,
+                                  .positions = batch.positions,
+                                  .kv_slots = batch.kv_slots,
+                                  .attention = batch.attention});
+    return logits;
+  }
+  forward(batch);
+  return logits(batch.sampled_rows);
 }
 
 }  // namespace tessera

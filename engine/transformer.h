@@ -2,25 +2,23 @@
 // attention with rotary positions and a SiLU-gated feed-forward network.
 #pragma once
 
+#include <memory>
+
 #include "engine/activations.h"
 #include "engine/forward_batch.h"
 #include "engine/kv_cache.h"
 #include "engine/model_weights.h"
 #include "kernels/backend.h"
+#include "kernels/fused_decoder.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
 
 class Transformer {
  public:
-  // Keeps references: everything must outlive the transformer.
+  // Keeps references: everything must outlive the transformer. fused_decode: see EngineOptions.
   Transformer(const ModelConfig& config, const ModelWeights& weights, const KvCache& cache,
-              const Activations& activations, Backend& backend)
-      : config_(config),
-        weights_(weights),
-        cache_(cache),
-        activations_(activations),
-        backend_(backend) {}
+              const Activations& activations, Backend& backend, bool fused_decode);
 
   // Runs all layers over the step's tokens, leaving the residual stream in activations.residual and
   // the keys and values in the cache.
@@ -30,16 +28,23 @@ class Transformer {
   //   rows int32 [num_rows]; returns float32 [num_rows, vocab_size]
   Tensor logits(const Tensor& rows);
 
+  // Logits of the sampled tokens of a step, as forward() and logits() compute them. Small steps of
+  // one token per sequence take the backend's fused decoder, if it is wanted and there is one.
+  Tensor sampled_logits(const ForwardBatch& batch);
+
  private:
+  FusedDecoderModel fused_model() const;
   void attention_block(const LayerWeights& layer, const KvPages& pages, const ForwardBatch& batch);
   void feed_forward_block(const LayerWeights& layer, int64_t num_tokens);
   float epsilon() const { return static_cast<float>(config_.rms_norm_eps); }
+  float attention_scale() const;
 
   const ModelConfig& config_;
   const ModelWeights& weights_;
   const KvCache& cache_;
   const Activations& activations_;
   Backend& backend_;
+  std::unique_ptr<FusedDecoder> fused_decoder_;  // may be null
 };
 
 }  // namespace tessera

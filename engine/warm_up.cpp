@@ -29,11 +29,12 @@ void Engine::Impl::warm_up() {
   for (const int64_t num_tokens : {prefill_tokens, int64_t{1}}) {
     const ScheduledSequence chunk{&sequence, num_tokens};
     const ForwardBatch batch = activations->inputs.prepare({&chunk, 1}, *cache, *backend);
-    transformer->forward(batch);
     if (chunk.completes()) {
       const Sequence* const reader = &sequence;
-      activations->sampler.sample(transformer->logits(batch.sampled_rows), {&reader, 1},
+      activations->sampler.sample(transformer->sampled_logits(batch), {&reader, 1},
                                   tokenizer->size(), *backend);
+    } else {
+      transformer->forward(batch);
     }
     sequence.advance(num_tokens);
   }

@@ -1,5 +1,6 @@
 #include "kernels/backend.h"
 
+#include "kernels/fused_decoder.h"
 #include "kernels/standard_attention.h"
 
 namespace tessera {
@@ -232,6 +233,10 @@ void Backend::sample(const Tensor& tokens, const Tensor& logits, const SamplingB
   CHECK(sampling.num_candidates > 0 && sampling.num_candidates <= logits.dim(1),
         "sample: ", sampling.num_candidates, " candidates of ", logits.dim(1), " logits");
   if (num_sequences > 0) sample_impl(tokens, logits, sampling);
+}
+
+std::unique_ptr<FusedDecoder> Backend::make_fused_decoder(const FusedDecoderModel& /*model*/) {
+  return nullptr;
 }
 
 std::unique_ptr<StandardAttention> Backend::make_standard_attention() {

@@ -24,7 +24,9 @@
 
 namespace tessera {
 
+class FusedDecoder;
 class StandardAttention;
+struct FusedDecoderModel;
 
 struct DeviceMemory {
   size_t free_bytes = 0;
@@ -144,6 +146,12 @@ class Backend {
   // tokens[s] = a draw from logits[s] by SamplingBatch, or kNonFiniteLogits.
   //   tokens int32 [num_sequences], logits float32 [num_sequences, vocab_size]
   void sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling);
+
+  // --- a whole step -----------------------------------------------------------------------------
+  // What computes a decode step of `model` at once, or nullptr where only the operations above can:
+  // on this device, or for these shapes. Keeps the model's tensors, which must outlive it, as must
+  // this backend. Allocates a few MiB.
+  virtual std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& model);
 
   // --- measurement ------------------------------------------------------------------------------
   // Bytes per second that reading a large buffer reaches on this device now. Takes about 0.2 s and

@@ -14,8 +14,8 @@ import tempfile
 # path begins with is the one that counts.
 MAY_INCLUDE = {
     "apps": ["engine"],
-    "engine": ["kernels/backend.h", "kernels/attention_params.h", "kernels/sampling_params.h",
-               "kernels/tensor", "model_loaders"],
+    "engine": ["kernels/backend.h", "kernels/attention_params.h", "kernels/fused_decoder.h",
+               "kernels/sampling_params.h", "kernels/tensor", "model_loaders"],
     # Alone in knowing the comparator: no model can run through it.
     "engine/benchmark": ["engine", "kernels/backend.h", "kernels/attention_params.h",
                          "kernels/standard_attention.h", "kernels/tensor"],

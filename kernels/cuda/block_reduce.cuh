@@ -18,6 +18,13 @@ __device__ inline int reread_lane_index() {
   __builtin_assume(lane >= 0 && lane < kWarpSize);
   return lane;
 }
+__device__ inline int reread_thread_index() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  __builtin_assume(thread >= 0 && thread < kMaxWarps * kWarpSize);
+  return thread;
+}
+__device__ inline int reread_warp_index() { return reread_thread_index() / kWarpSize; }
 __device__ inline int warp_index() { return static_cast<int>(threadIdx.x) / kWarpSize; }
 
 // operation(a, b) over the warp's values; every lane gets the result.

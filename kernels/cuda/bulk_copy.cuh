@@ -45,6 +45,16 @@ __device__ inline void copy_page_rows_async(void* shared, const CUtensorMap* map
       : "memory");
 }
 
+// The map's box from this row and panel of a weight matrix; see make_weight_tensor_map().
+__device__ inline void copy_weight_box_async(void* shared, const CUtensorMap* map,
+                                             uint64_t* barrier, int row, int panel) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(0), "r"(row), "r"(panel)
+      : "memory");
+}
+
 // The map's box from this corner of a query tensor; see make_query_tensor_map().
 __device__ inline void copy_query_box_async(void* shared, const CUtensorMap* map, uint64_t* barrier,
                                             int column, int head, int token) {

@@ -10,6 +10,7 @@
 #include "kernels/cuda/attention_prefill_sm90.h"
 #include "kernels/cuda/convert.h"
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/cuda_fused_decoder.h"
 #include "kernels/cuda/decode_plan.h"
 #include "kernels/cuda/device_check.h"
 #include "kernels/cuda/device_memory.h"
@@ -18,6 +19,7 @@
 #include "kernels/cuda/linear_cublas.h"
 #include "kernels/cuda/linear_gemv.h"
 #include "kernels/cuda/linear_plan.h"
+#include "kernels/cuda/linear_skinny_sm90.h"
 #include "kernels/cuda/part_uploader.h"
 #include "kernels/cuda/penalize.h"
 #include "kernels/cuda/prefill_plan.h"
@@ -101,6 +103,7 @@ class CudaBackend final : public Backend {
                                       int64_t repetitions) override {
     return time_graph_replays(operations, repetitions, stream());
   }
+  std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& model) override;
   std::unique_ptr<StandardAttention> make_standard_attention() override {
     return make_cublas_standard_attention(stream());
   }
@@ -118,6 +121,7 @@ class CudaBackend final : public Backend {
   static constexpr bool kHasHopperKernels = false;
 #endif
 
+  bool has_hopper_kernels() const { return properties_.major == 9 && kHasHopperKernels; }
   PrefillDevice prefill_device() const {
     return {.compute_capability = properties_.major * 10 + properties_.minor,
             .has_hopper_kernels = kHasHopperKernels,
@@ -224,15 +228,44 @@ void CudaBackend::download_impl(const Tensor& destination, const Tensor& source)
   }
 }
 
+std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoderModel& model) {
+  const FusedDecoderLayer& layer = model.layers.front();
+  const FusedDecodePlan plan = plan_fused_decode(
+      {.hidden_size = layer.qkv_proj.dim(1),
+       .intermediate_size = layer.down_proj.dim(1),
+       .vocab_size = model.lm_head.dim(0),
+       .num_heads = model.num_heads,
+       .num_kv_heads = layer.pages.num_kv_heads(),
+       .head_dim = layer.pages.head_dim(),
+       .page_size = layer.pages.page_size(),
+       .is_bfloat16 = compute_dtype_ == DType::kBFloat16,
+       .num_multiprocessors = properties_.multiProcessorCount,
+       .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
+       .has_copy_engine = has_hopper_kernels() && attention_ != AttentionChoice::kPortable});
+  if (!plan.runs()) return nullptr;
+  return make_cuda_fused_decoder(
+      model, plan,
+      {.index = device_index_,
+       .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
+       .stream = stream()});
+}
+
 void CudaBackend::linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                               bool accumulate) {
   CHECK(weight.dtype == compute_dtype_, "linear: weight is ", to_string(weight.dtype),
         ", expected ", to_string(compute_dtype_));
   CHECK(weight.dim(1) % 8 == 0, "linear: in_features is ", weight.dim(1),
         ", CUDA needs a multiple of 8");
-  switch (choose_linear_kernel(x.dim(0))) {
+  const int num_multiprocessors = properties_.multiProcessorCount;
+  const LinearPlan plan = plan_linear(
+      {.num_tokens = x.dim(0), .out_features = weight.dim(0), .in_features = weight.dim(1)},
+      {.has_hopper_kernels = has_hopper_kernels(), .num_multiprocessors = num_multiprocessors});
+  switch (plan.kernel) {
     case LinearKernel::kGemv:
       return launch_linear_gemv(out, x, weight, accumulate, stream());
+    case LinearKernel::kSkinny:
+      return launch_linear_skinny_sm90(out, x, weight, accumulate, plan.skinny, num_multiprocessors,
+                                       stream());
     case LinearKernel::kCublas:
       return cublas_.run(out, x, weight, accumulate, stream());
   }

@@ -34,22 +34,30 @@ __device__ inline void mbarrier_expect_bytes(uint64_t* barrier, uint32_t bytes) 
                : "memory");
 }
 
-__device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
+// Whether the phase of this parity is over.
+__device__ inline bool mbarrier_test(uint64_t* barrier, uint32_t parity) {
   uint32_t done;
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-      : "=r"(done)
-      : "r"(shared_address(barrier)), "r"(parity)
-      : "memory");
-#else
   asm volatile(
       "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
       : "=r"(done)
       : "r"(shared_address(barrier)), "r"(parity)
       : "memory");
-#endif
   return done != 0;
+}
+
+// The same, but may wait for a while, where the hardware can.
+__device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t done;
+  asm volatile(
+      "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return done != 0;
+#else
+  return mbarrier_test(barrier, parity);
+#endif
 }
 
 // Waits until the phase of this parity is over. To find a hang, build with

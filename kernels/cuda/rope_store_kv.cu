@@ -6,6 +6,7 @@
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/rope_store_kv.h"
+#include "kernels/cuda/rotation.cuh"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
@@ -28,16 +29,6 @@ struct RopeArguments {
   int head_dim;
   int page_size;
 };
-
-// (cos, sin) of position * inverse_frequency. A float32 product would be off by 0.03 radians at
-// position 1,000,000; the product and its reduction to one turn are exact enough in float64.
-__device__ float2 rotation_of(int32_t position, float inverse_frequency) {
-  constexpr double kTurnsPerRadian = 0.15915494309189535;
-  const double turns = position * static_cast<double>(inverse_frequency) * kTurnsPerRadian;
-  float2 rotation;
-  sincospif(2.0f * static_cast<float>(turns - rint(turns)), &rotation.y, &rotation.x);
-  return rotation;
-}
 
 // The same vector of both halves of a head: element j of one belongs to element j of the other.
 template <typename Element>

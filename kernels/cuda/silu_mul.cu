@@ -2,6 +2,7 @@
 #include "kernels/cuda/dependent_launch.h"
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/element.cuh"
+#include "kernels/cuda/silu.cuh"
 #include "kernels/cuda/silu_mul.h"
 #include "kernels/tensor/checked_math.h"
 
@@ -9,13 +10,6 @@ namespace tessera {
 namespace {
 
 constexpr int kThreads = 256;
-
-// x / (1 + exp(-x)) with the power kept below 1: no overflow, and a denominator between 1 and 2,
-// where the fast division is good to two roundings.
-__device__ float silu(float x) {
-  const float power = __expf(-fabsf(x));
-  return __fdividef(x < 0.0f ? x * power : x, 1.0f + power);
-}
 
 // A row of blocks per token: blockIdx is (token, part of its row).
 template <typename Element, int kWidth>

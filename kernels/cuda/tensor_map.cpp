@@ -84,6 +84,29 @@ CUtensorMap make_page_rows_tensor_map(const Tensor& pages, int box_tokens) {
       CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
 }
 
+CUtensorMap make_weight_tensor_map(const Tensor& weight, int box_rows, int box_features) {
+  const auto size = [&](int i) { return static_cast<cuuint64_t>(weight.dim(i)); };
+  constexpr cuuint64_t kPanelBytes = kBoxColumns * 2;
+  // Weights are read once, as keys and values by decode: see above (8B decode: 4,100 against 3,890
+  // GB/s).
+  return make_tensor_map<3>(weight,
+                            {.sizes = {kBoxColumns, size(0), size(1) / kBoxColumns},
+                             .strides = {size(1) * size_of(weight.dtype), kPanelBytes},
+                             .box = {kBoxColumns, static_cast<cuuint32_t>(box_rows),
+                                     static_cast<cuuint32_t>(box_features / kBoxColumns)}},
+                            CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+}
+
+CUtensorMap make_matrix_tensor_map(const Tensor& matrix, int box_rows) {
+  const auto size = [&](int i) { return static_cast<cuuint64_t>(matrix.dim(i)); };
+  // As above: fetches of 256 bytes cost 4 to 8 % of the rate at which weights arrive (H200).
+  return make_tensor_map<2>(matrix,
+                            {.sizes = {size(1), size(0)},
+                             .strides = {size(1) * size_of(matrix.dtype)},
+                             .box = {kBoxColumns, static_cast<cuuint32_t>(box_rows)}},
+                            CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+}
+
 CUtensorMap make_query_tensor_map(const Tensor& query, int box_tokens) {
   const auto size = [&](int i) { return static_cast<cuuint64_t>(query.dim(i)); };
   return make_tensor_map<3>(query, {size(2), size(1), size(0)},

@@ -27,6 +27,16 @@ CUtensorMap make_page_tensor_map(const Tensor& pages, int box_tokens);
 //   pages and box_tokens as above
 CUtensorMap make_page_rows_tensor_map(const Tensor& pages, int box_tokens);
 
+// Boxes of box_rows rows of a weight matrix and box_features of their features, which arrive as
+// panels of 64 features, one panel after the other. Coordinates: 0, row, panel.
+//   weight bfloat16 or float16 [out_features, in_features], in_features a multiple of 64
+//   box_rows <= 256; box_features a multiple of 64
+CUtensorMap make_weight_tensor_map(const Tensor& weight, int box_rows, int box_features);
+
+// Boxes of kBoxColumns x box_rows. Coordinates: column, row.
+//   matrix bfloat16 or float16 [rows, columns]; columns a multiple of 8; box_rows <= 256
+CUtensorMap make_matrix_tensor_map(const Tensor& matrix, int box_rows);
+
 // Boxes of kBoxColumns of one head and box_tokens tokens. Coordinates: column, head, token.
 //   query bfloat16 or float16 [num_tokens, num_heads, head_dim]; box_tokens <= 256
 CUtensorMap make_query_tensor_map(const Tensor& query, int box_tokens);

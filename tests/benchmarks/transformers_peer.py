@@ -65,6 +65,8 @@ def main():
     parser.add_argument("--prefill", default="2048,8192,32768", help="prompt lengths")
     parser.add_argument("--prompt-length", type=int, default=512, help="tokens before decoding")
     parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--no-decode", action="store_true",
+                        help="prefill only: compiling the model takes most of a minute")
     arguments = parser.parse_args()
 
     model = AutoModelForCausalLM.from_pretrained(
@@ -72,7 +74,8 @@ def main():
     result = {"peer": "transformers", "torch": torch.__version__,
               "prefill": [prefill(model, int(length), arguments.repetitions)
                           for length in arguments.prefill.split(",")],
-              "decode": [decode(model, arguments.prompt_length, 64, arguments.repetitions)]}
+              "decode": [] if arguments.no_decode
+              else [decode(model, arguments.prompt_length, 64, arguments.repetitions)]}
     print(json.dumps(result))
 
 

@@ -2,14 +2,65 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tessera {
 namespace {
 
+constexpr LinearDevice kH200 = {.has_hopper_kernels = true, .num_multiprocessors = 132};
+constexpr LinearDevice kAmpere = {.has_hopper_kernels = false, .num_multiprocessors = 108};
+
+LinearKernel kernel(int64_t num_tokens, const LinearDevice& device) {
+  return plan_linear({.num_tokens = num_tokens, .out_features = 4096, .in_features = 4096}, device)
+      .kernel;
+}
+
 TEST(LinearPlanTest, FewTokensAreReadBound) {
-  EXPECT_EQ(choose_linear_kernel(1), LinearKernel::kGemv);
-  EXPECT_EQ(choose_linear_kernel(kGemvMaxTokens), LinearKernel::kGemv);
-  EXPECT_EQ(choose_linear_kernel(kGemvMaxTokens + 1), LinearKernel::kCublas);
-  EXPECT_EQ(choose_linear_kernel(8192), LinearKernel::kCublas);
+  EXPECT_EQ(kernel(1, kH200), LinearKernel::kGemv);
+  EXPECT_EQ(kernel(kGemvMaxTokens, kH200), LinearKernel::kGemv);
+  EXPECT_EQ(kernel(kGemvMaxTokens + 1, kH200), LinearKernel::kSkinny);
+  EXPECT_EQ(kernel(kSkinnyMaxTokens, kH200), LinearKernel::kSkinny);
+  EXPECT_EQ(kernel(kSkinnyMaxTokens + 1, kH200), LinearKernel::kCublas);
+  EXPECT_EQ(kernel(8192, kH200), LinearKernel::kCublas);
+}
+
+TEST(LinearPlanTest, OtherGpusHaveNoSkinnyKernel) {
+  EXPECT_EQ(kernel(kGemvMaxTokens, kAmpere), LinearKernel::kGemv);
+  EXPECT_EQ(kernel(kGemvMaxTokens + 1, kAmpere), LinearKernel::kCublas);
+}
+
+SkinnyPlan skinny(int64_t out_features, int64_t in_features) {
+  return plan_linear({.num_tokens = 64, .out_features = out_features, .in_features = in_features},
+                     kH200)
+      .skinny;
+}
+
+TEST(LinearPlanTest, EveryMultiprocessorHasATile) {
+  EXPECT_EQ(skinny(4096, 4096), (SkinnyPlan{.tile_rows = 64, .split = 2}));
+  EXPECT_EQ(skinny(4096, 14336), (SkinnyPlan{.tile_rows = 64, .split = 2}));
+  EXPECT_EQ(skinny(6144, 4096), (SkinnyPlan{.tile_rows = 96, .split = 2}));
+  EXPECT_EQ(skinny(8192, 4096), (SkinnyPlan{.tile_rows = 64, .split = 1}));
+  EXPECT_EQ(skinny(28672, 4096), (SkinnyPlan{.tile_rows = 128, .split = 1}));
+  EXPECT_EQ(skinny(128256, 4096), (SkinnyPlan{.tile_rows = 128, .split = 1}));
+}
+
+TEST(LinearPlanTest, FewFeaturesAreNotDivided) {
+  EXPECT_EQ(skinny(40, kSkinnySplitFeatures).split, 2);
+  EXPECT_EQ(skinny(40, kSkinnySplitFeatures - 8).split, 1);
+}
+
+TEST(LinearPlanTest, ChoosesWhatIsBuilt) {
+  for (int64_t out_features = 1; out_features < 200'000; out_features = out_features * 5 / 4 + 1) {
+    for (const int64_t in_features : {8, 248, 256, 1024, 53248}) {
+      const SkinnyPlan plan = skinny(out_features, in_features);
+      EXPECT_NE(std::ranges::find(kSkinnyPlans, plan), std::ranges::end(kSkinnyPlans));
+      // Blocks that share a tile all run at once, and each has a step of 128 features.
+      if (plan.split == 1) continue;
+      const int64_t tiles = (out_features + plan.tile_rows - 1) / plan.tile_rows;
+      EXPECT_LE(tiles * plan.split, kH200.num_multiprocessors);
+      EXPECT_GE((in_features + 127) / 128, plan.split);
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,401 @@
+#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/fused_decode.h"
+#include "kernels/cuda/fused_decode_attention.cuh"
+#include "kernels/cuda/fused_decode_producer.cuh"
+#include "kernels/cuda/fused_decode_product.cuh"
+#include "kernels/cuda/rotation.cuh"
+#include "kernels/cuda/silu.cuh"
+
+namespace tessera {
+namespace {
+
+__device__ inline void prefetch_to_l2(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
+// One of the warps that compute.
+template <int kTokens, int kHeadDim>
+class FusedStep {
+ public:
+  using Element = __nv_bfloat16;
+  using Signals = FusedSignals<kTokens, kHeadDim>;
+
+  __device__ FusedStep(const FusedDecodeArguments& arguments, Signals& signals,
+                       const UnitRing& ring, unsigned char* inputs)
+      : arguments_(arguments),
+        signals_(signals),
+        ring_(ring),
+        input_memory_(inputs),
+        inputs_{shared_address(inputs), arguments.input_stride, arguments.num_tokens},
+        hidden_size_(arguments.products[kQkv].features) {}
+
+  // Every product runs through the same code: what is executed once a layer has to stay in the
+  // instruction cache, and the largest part of this code is the same for all.
+  __device__ void run() {
+    start();
+    const int num_products = arguments_.num_layers * kHead + 1;
+#pragma unroll 1
+    for (int i = 0; i < num_products; ++i) {
+      multiply();
+      if (index_ == kQkv) attend();
+      if (++index_ == kHead && layer_ + 1 < arguments_.num_layers) index_ = kQkv;
+      if (index_ == kQkv || index_ == kHead) {
+        ++layer_;
+        rotation_ = next_rotation(arguments_, rotation_);
+      }
+    }
+  }
+
+ private:
+  __device__ uint32_t* copy(int layer) const { return arguments_.copies[layer % 2]; }
+  __device__ uint32_t* words(int offset) const { return copy(layer_) + offset; }
+  __device__ const FusedExchangeLayout& layout() const { return arguments_.layout; }
+
+  // What needs no other block.
+  __device__ void start() {
+    const auto thread = static_cast<int>(threadIdx.x);
+    if (warp_index() == kFusedWarps - 1) plan();
+    const int all_threads = static_cast<int>(gridDim.x) * kFusedConsumers;
+    const int grid_thread = static_cast<int>(blockIdx.x) * kFusedConsumers + thread;
+    const int vectors = hidden_size_ / 4;
+    for (int i = grid_thread; i < arguments_.num_tokens * vectors; i += all_threads) {
+      const int token = i / vectors;
+      const Element* const row = arguments_.embed_tokens +
+                                 static_cast<int64_t>(arguments_.token_ids[token]) * hidden_size_;
+      const auto vector = load_vector<4>(row, i - token * vectors);
+      publish(arguments_.copies[0] + layout().residual_in + i * 4,
+              make_uint4(__float_as_uint(as_float(vector.values[0])),
+                         __float_as_uint(as_float(vector.values[1])),
+                         __float_as_uint(as_float(vector.values[2])),
+                         __float_as_uint(as_float(vector.values[3]))));
+    }
+    constexpr int kHalf = kHeadDim / 2;
+    for (int i = thread; i < arguments_.num_tokens * kHalf; i += kFusedConsumers) {
+      signals_.rotations[i / kHalf][i % kHalf] =
+          rotation_of(arguments_.positions[i / kHalf], arguments_.inverse_frequencies[i % kHalf]);
+    }
+    if (thread < arguments_.num_tokens) {
+      const AttentionArguments& attention = arguments_.attention;
+      const auto page_size = static_cast<int>(attention.page_size.divisor());
+      const int slot = arguments_.kv_slots[thread];
+      signals_.page_rows[thread] =
+          static_cast<int64_t>(slot / page_size) * attention.num_kv_heads * page_size +
+          slot % page_size;
+    }
+    sync_fused_consumers();
+    mbarrier_wait(&signals_.planned, 0);
+  }
+
+  // The block's share of attention, the same in all layers.
+  __device__ void plan() {
+    DecodeItems items(arguments_.attention, arguments_.division);
+    items.divide();
+    const AttentionArguments& attention = arguments_.attention;
+    DecodePiece piece;
+    int count = 0;
+    int num_pages = 0;
+    for (; items.next(piece); ++count) {
+      const int begin = first_page(attention, piece);
+      const int last_token =
+          max(min(piece.tile_end * kDecodeTileTokens, piece.context_length) - 1, 0);
+      const int end = static_cast<int>(attention.page_size.divide(last_token)) + 1;
+      const bool fits = num_pages + end - begin <= kMaxFusedPages;
+      const int32_t* const table =
+          attention.block_tables + static_cast<int64_t>(piece.sequence) * attention.max_pages;
+      for (int page = begin + lane_index(); fits && page < end; page += kWarpSize) {
+        signals_.pages[num_pages + page - begin] = table[page];
+      }
+      if (lane_index() == 0) {
+        signals_.pieces[count] = piece;
+        signals_.first_pages[count] = fits ? num_pages : kMaxFusedPages;
+      }
+      if (fits) num_pages += end - begin;
+    }
+    __syncwarp();
+    if (lane_index() == 0) {
+      signals_.num_pieces = count;
+      mbarrier_arrive(&signals_.planned);
+    }
+  }
+
+  __device__ void attend() {
+    // All words of the layer before have been read.
+    if (lane_index() == 0) mbarrier_arrive(&signals_.left);
+    FusedAttention<kTokens, kHeadDim>(arguments_, signals_, copy(layer_), input_memory_).run(ring_);
+  }
+
+  // The output whose sum a lane finishes: of token `warp`, in group lane / 8 of a pass.
+  struct Output {
+    int token;
+    int row;   // of the product
+    int half;  // of the item
+    bool is_valid;
+  };
+
+  __device__ void multiply() {
+    const FusedProduct& product = arguments_.products[index_];
+    const uint32_t* const pairs = fetch();
+    const int lane = reread_lane_index();
+    const int warp = reread_warp_index();
+    const auto num_blocks = static_cast<int>(gridDim.x);
+    const FusedShare share =
+        fused_share(product, rotation_, static_cast<int>(blockIdx.x), num_blocks);
+    const int num_groups = share.count << product.is_paired;
+    const bool finishes = warp < arguments_.num_tokens;
+#pragma unroll 1
+    for (int pass = 0; pass < num_groups; pass += kPassGroups) {
+      const int group = pass + lane / kUnitRows;
+      const int item = share.first + (group >> product.is_paired) * num_blocks;
+      Output output{.token = warp, .row = 0, .half = group & product.is_paired, .is_valid = false};
+      output.row = product.row(item, output.half) + lane % kUnitRows;
+      output.is_valid = finishes && group < num_groups && output.row < product.rows;
+      const uint32_t residual = output.is_valid ? residual_word(output) : 0;
+      accumulate_pass(inputs_, pairs, product, min(kPassGroups, num_groups - pass), ring_,
+                      signals_.sums[buffer_][warp]);
+      sync_fused_consumers();
+      if (finishes) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int from = 0; from < kFusedWarps; ++from) {
+          sum += signals_.sums[buffer_][from][warp][lane];
+        }
+        finish(output, residual, sum);
+      }
+      // Who still reads this buffer arrives at the next barrier only afterwards.
+      buffer_ ^= 1;
+    }
+  }
+
+  // Brings the product's input features to shared memory, or returns where they are.
+  __device__ const uint32_t* fetch() {
+    if (index_ == kOutput || index_ == kDown) {
+      const uint32_t* const pairs =
+          words(index_ == kOutput ? layout().attention_out : layout().hidden);
+      if (kTokens > 1) return pairs;
+      fetch_inputs(inputs_, pairs, arguments_.products[index_].num_chunks());
+    } else {
+      const float* weight = arguments_.norm;
+      if (index_ == kQkv) weight = arguments_.layers[layer_].input_layernorm;
+      if (index_ == kGateUp) weight = arguments_.layers[layer_].post_attention_layernorm;
+      normalize_inputs(inputs_,
+                       words(index_ == kGateUp ? layout().residual_mid : layout().residual_in),
+                       weight, hidden_size_, signals_.squares);
+    }
+    return nullptr;
+  }
+
+  // The word that the sum is added to, before anyone waits for it: most often it is there, and then
+  // it comes while the product is computed.
+  __device__ uint32_t residual_word(const Output& output) const {
+    return index_ == kOutput || index_ == kDown ? load_word(residual_before(output)) : 0;
+  }
+  __device__ const uint32_t* residual_before(const Output& output) const {
+    return words(index_ == kOutput ? layout().residual_in : layout().residual_mid) +
+           output.token * hidden_size_ + output.row;
+  }
+
+  // Called by whole warps.
+  __device__ void finish(const Output& output, uint32_t residual, float sum) {
+    if (index_ == kOutput || index_ == kDown) {
+      uint32_t* const target = index_ == kOutput ? words(layout().residual_mid)
+                                                 : copy(layer_ + 1) + layout().residual_in;
+      // What the others ask for after these words must have been cleared before.
+      if (index_ == kOutput) mbarrier_wait(&signals_.cleared, layer_ % 2);
+      if (output.is_valid) {
+        poll([&] {
+          load_if_missing(residual, residual_before(output));
+          return is_missing(residual);
+        });
+        publish(target + output.token * hidden_size_ + output.row, __uint_as_float(residual) + sum);
+      }
+      return;
+    }
+    const float value = sum * root_mean_square_scale(signals_.squares[output.token], hidden_size_,
+                                                     arguments_.epsilon);
+    // Of the other group of a pair.
+    const float other = __shfl_xor_sync(kFullWarp, value, kUnitRows);
+    if (index_ == kGateUp) {
+      const float hidden = silu(value) * other;
+      const float next = __shfl_down_sync(kFullWarp, hidden, 1);
+      if (!output.is_valid || output.half != 0 || output.row % 2 != 0) return;
+      publish(words(layout().hidden) +
+                  (output.token * arguments_.products[kDown].features + output.row) / 2,
+              pack_pair<Element>(hidden, next));
+    } else if (!output.is_valid) {
+      return;
+    } else if (index_ == kQkv) {
+      finish_qkv(output, value, other);
+    } else {
+      arguments_.logits[static_cast<int64_t>(output.token) * arguments_.products[kHead].rows +
+                        output.row] = value;
+    }
+  }
+
+  // Rotates queries and keys, stores keys and values.
+  __device__ void finish_qkv(const Output& output, float value, float other_half) {
+    const AttentionArguments& attention = arguments_.attention;
+    constexpr int kHalf = kHeadDim / 2;
+    const int head = output.row / kHeadDim;
+    const int column = output.row - head * kHeadDim;
+    const int kv_head = head - attention.num_heads;  // keys, then values
+    if (kv_head < attention.num_kv_heads) {
+      const float2 rotation = signals_.rotations[output.token][column % kHalf];
+      value = value * rotation.x + (output.half == 0 ? -other_half : other_half) * rotation.y;
+    }
+    publish(words(layout().qkv) + output.token * arguments_.products[kQkv].rows + output.row,
+            value);
+    if (kv_head < 0) return;
+    const bool is_key = kv_head < attention.num_kv_heads;
+    const int64_t of_page = is_key ? kv_head : kv_head - attention.num_kv_heads;
+    const auto page_size = static_cast<int64_t>(attention.page_size.divisor());
+    const FusedLayerPointers& layer = arguments_.layers[layer_];
+    Element* const pages = is_key ? layer.keys : layer.values;
+    pages[(signals_.page_rows[output.token] + of_page * page_size) * kHeadDim + column] =
+        from_float<Element>(value);
+  }
+
+  const FusedDecodeArguments& arguments_;
+  Signals& signals_;
+  UnitRing ring_;
+  unsigned char* input_memory_;
+  SharedInputs<kTokens> inputs_;
+  int hidden_size_;
+  int index_ = kQkv;  // of the product
+  int layer_ = 0;
+  int rotation_ = 0;
+  int buffer_ = 0;  // of sums
+};
+
+// Brings the next norms' weights to the L2 cache, where the blocks will not wait for them.
+__device__ inline void prefetch_norm_weights(const FusedDecodeArguments& arguments, int layer,
+                                             int thread, int num_threads) {
+  constexpr int kLineElements = 32;  // 128 bytes
+  const bool is_last = layer + 1 == arguments.num_layers;
+  const float* const next = is_last ? arguments.norm : arguments.layers[layer + 1].input_layernorm;
+  for (int i = thread * kLineElements; i < arguments.products[kQkv].features;
+       i += num_threads * kLineElements) {
+    prefetch_to_l2(arguments.layers[layer].post_attention_layernorm + i);
+    prefetch_to_l2(next + i);
+  }
+}
+
+// The warp that clears the words of the layer before, beside the others: the fence takes as long as
+// a product's inputs need to arrive.
+template <int kTokens, int kHeadDim>
+__device__ void clear_used_words(const FusedDecodeArguments& arguments,
+                                 FusedSignals<kTokens, kHeadDim>& signals) {
+  const int thread = static_cast<int>(blockIdx.x) * kWarpSize + lane_index();
+  const int num_threads = static_cast<int>(gridDim.x) * kWarpSize;
+  const auto clear = [&](uint32_t* copy, int words) {
+    clear_words(copy, words, thread, num_threads);
+    const int partial_words = 2 * fused_partial_words(arguments.attention.group, kHeadDim);
+    clear_words(copy + arguments.partials + static_cast<int>(blockIdx.x) * partial_words,
+                partial_words, lane_index(), kWarpSize);
+  };
+  for (uint32_t* const copy : arguments.used_copies) clear(copy, arguments.used_words);
+  for (int layer = 0; layer < arguments.num_layers; ++layer) {
+    prefetch_norm_weights(arguments, layer, thread, num_threads);
+    mbarrier_wait(&signals.left, layer % 2);
+    if (layer > 0) clear(arguments.copies[(layer + 1) % 2], arguments.layout.size);
+    __threadfence();
+    __syncwarp();
+    if (lane_index() == 0) mbarrier_arrive(&signals.cleared);
+  }
+}
+
+template <int kTokens, int kHeadDim>
+__device__ void fused_decode_block(const FusedDecodeArguments& launched) {
+  using Signals = FusedSignals<kTokens, kHeadDim>;
+  extern __shared__ unsigned char shared_bytes[];
+  __shared__ Signals signals;
+  // What stays in registers over a whole step would push out what is computed with. From shared
+  // memory the compiler fetches each argument again where it is used.
+  __shared__ alignas(FusedDecodeArguments) unsigned char argument_bytes[sizeof(launched)];
+  const auto& arguments = *reinterpret_cast<const FusedDecodeArguments*>(argument_bytes);
+  static_assert(sizeof(signals) + sizeof(argument_bytes) <= fused_static_bytes(kTokens));
+  // The swizzle counts from multiples of 1024 bytes.
+  unsigned char* const rings = shared_bytes + (-shared_address(shared_bytes) & 1023u);
+  const int warp = warp_index();
+  const auto thread = static_cast<int>(threadIdx.x);
+  if (thread < kFusedWarps * kMaxFusedStages) {
+    mbarrier_init(&signals.full[0][0] + thread, 1);
+    mbarrier_init(&signals.empty[0][0] + thread, 1);
+    if (thread == 0) {
+      mbarrier_init(&signals.planned, 1);
+      mbarrier_init(&signals.left, kFusedWarps);
+      mbarrier_init(&signals.cleared, 1);
+    }
+    fence_barrier_init();
+  }
+  static_assert(sizeof(launched) % sizeof(uint32_t) == 0 &&
+                sizeof(launched) / sizeof(uint32_t) <= kFusedThreads);
+  if (thread < static_cast<int>(sizeof(launched) / sizeof(uint32_t))) {
+    reinterpret_cast<uint32_t*>(argument_bytes)[thread] =
+        reinterpret_cast<const uint32_t*>(&launched)[thread];
+  }
+  __syncthreads();
+  if (warp == kFusedWarps) {
+    if (lane_index() < kFusedWarps) fill_rings(arguments, signals, rings);
+    return;
+  }
+  if (warp == kFusedWarps + 1) {
+    clear_used_words(arguments, signals);
+    return;
+  }
+  const int ring_bytes = arguments.num_stages * kUnitBytes;
+  const UnitRing ring{.full = signals.full[warp],
+                      .empty = signals.empty[warp],
+                      .data = shared_address(rings) + warp * ring_bytes,
+                      .num_stages = arguments.num_stages,
+                      .position = {}};
+  FusedStep<kTokens, kHeadDim>(arguments, signals, ring, rings + kFusedWarps * ring_bytes).run();
+}
+
+template <int kTokens, int kHeadDim>
+__global__ void __launch_bounds__(kFusedThreads, 1)
+    fused_decode_kernel(const __grid_constant__ FusedDecodeArguments arguments) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  __trap();  // the plan declines
+#else
+  fused_decode_block<kTokens, kHeadDim>(arguments);
+#endif
+}
+
+template <int kTokens, int kHeadDim>
+void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
+            cudaStream_t stream) {
+  const auto kernel = fused_decode_kernel<kTokens, kHeadDim>;
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  shape.shared_bytes));
+  // Blocks wait for each other: all must be there.
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  const cudaLaunchConfig_t config = {.gridDim = dim3(static_cast<unsigned>(shape.num_blocks)),
+                                     .blockDim = dim3(kFusedThreads),
+                                     .dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes),
+                                     .stream = stream,
+                                     .attrs = &attribute,
+                                     .numAttrs = 1};
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments));
+}
+
+template <int kHeadDim>
+void launch_for_tokens(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
+                       cudaStream_t stream) {
+  if (arguments.num_tokens == 1) {
+    launch<1, kHeadDim>(arguments, shape, stream);
+  } else {
+    launch<kFusedMaxTokens, kHeadDim>(arguments, shape, stream);
+  }
+}
+
+}  // namespace
+
+void launch_fused_decode(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& launch,
+                         cudaStream_t stream) {
+  if (launch.head_dim == 64) return launch_for_tokens<64>(arguments, launch, stream);
+  launch_for_tokens<128>(arguments, launch, stream);
+}
+
+}  // namespace tessera

@@ -1,0 +1,423 @@
+// Attention of the fused decode kernel: the block's pieces of the step's items (decode_items.cuh),
+// each warp on units of its own, then the merge of what the warps and the blocks have.
+//
+// One KV head has at most kMaxFusedGroup = 8 query rows, half of what WarpAttention holds. So the
+// products are turned round, keys and dimensions on the 16 rows of a tensor-core tile, query rows
+// on its 8 columns: half the instructions and half the registers, of which this kernel has none to
+// spare. A variable that did not fit would be fetched through the busy memory system, 1 us each.
+//   scores^T[keys, queries] = K . Q^T
+//   output^T[dimensions, queries] += V^T . weights^T
+// The online softmax is that of WarpAttention.
+#pragma once
+
+#include "kernels/cuda/decode_merge.cuh"
+#include "kernels/cuda/decode_ring.cuh"
+#include "kernels/cuda/fused_decode_block.cuh"
+#include "kernels/cuda/fused_decode_exchange.cuh"
+#include "kernels/cuda/fused_decode_product.cuh"
+#include "kernels/cuda/warp_attention.cuh"
+
+namespace tessera {
+
+// The transposed 8 x 8 matrix: from row lane / 4, columns 2 (lane % 4) and one more, to column.
+__device__ inline uint32_t transpose_matrix(uint32_t pair) {
+  uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+  return result;
+}
+
+// Over the eight lanes that hold the same columns.
+template <typename Operation>
+__device__ float reduce_rows(float value, Operation operation) {
+#pragma unroll
+  for (int distance = 4; distance < kWarpSize; distance *= 2) {
+    value = operation(value, __shfl_xor_sync(kFullWarp, value, distance));
+  }
+  return value;
+}
+
+// What a warp computes of a piece. The lane's queries are 2 (lane % 4) and the next.
+template <int kHeadDim>
+struct FusedAttentionWarp {
+  using Element = __nv_bfloat16;
+  using Rows = BoxRows<Element, kHeadDim>;
+  static constexpr int kSteps = kHeadDim / 16;
+  static constexpr int kUnitTokens = unit_tokens(kHeadDim);
+  static constexpr int kKeyTiles = kUnitTokens / 16;
+
+  uint32_t query[kSteps][2];   // as operand B: query lane / 4
+  float output[kSteps][4];     // dimensions lane / 4 and 8 more, of both queries
+  float scores[kKeyTiles][4];  // keys lane / 4 and 8 more, of both queries
+  float query_max[2];
+  float query_sum[2];  // of this lane's keys until finish_sums()
+
+  __device__ void reset() {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) output[step][i] = 0.0f;
+      query[step][0] = query[step][1] = 0;
+    }
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      query_max[j] = -INFINITY;
+      query_sum[j] = 0.0f;
+    }
+  }
+
+  __device__ void multiply_keys(const Rows& keys) {
+    const int lane = reread_lane_index();
+#pragma unroll
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+      const RowChunks chunks = keys.chunks(tile * 16, lane % 16, lane / 16);
+      float partial[2][4] = {};  // side by side, to hide the latency of one sum
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        uint32_t key[4];
+        load_matrices(key, chunks.address<Rows::kPanelChunks>(step * 2));
+        multiply_add<Element>(partial[step % 2], key, query[step][0], query[step][1]);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) scores[tile][i] = partial[0][i] + partial[1][i];
+    }
+  }
+
+  // Hides keys outside [begin, end), counted from the unit's first.
+  __device__ void mask(int begin, int end) {
+#pragma unroll
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int key = tile * 16 + reread_lane_index() / 4 + i / 2 * 8;
+        if (key < begin || key >= end) scores[tile][i] = -INFINITY;
+      }
+    }
+  }
+
+  __device__ void update_softmax(float scale_log2) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      float largest = query_max[j];
+#pragma unroll
+      for (int tile = 0; tile < kKeyTiles; ++tile) {
+        largest = fmaxf(largest, fmaxf(scores[tile][j], scores[tile][j + 2]));
+      }
+      largest = reduce_rows(largest, [](float a, float b) { return fmaxf(a, b); });
+      // 2^(-inf - 0), not 2^(-inf - -inf), as long as no key was seen.
+      const float base = largest == -INFINITY ? 0.0f : largest * scale_log2;
+      const float correction = fast_exp2(query_max[j] * scale_log2 - base);
+      query_max[j] = largest;
+      query_sum[j] *= correction;
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        output[step][j] *= correction;
+        output[step][j + 2] *= correction;
+      }
+#pragma unroll
+      for (int tile = 0; tile < kKeyTiles; ++tile) {
+#pragma unroll
+        for (int i = j; i < 4; i += 2) {
+          scores[tile][i] = fast_exp2(scores[tile][i] * scale_log2 - base);
+          query_sum[j] += scores[tile][i];
+        }
+      }
+    }
+  }
+
+  __device__ void multiply_values(const Rows& values) {
+    const int lane = reread_lane_index();
+#pragma unroll
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+      const uint32_t upper = transpose_matrix(pack_pair<Element>(scores[tile][0], scores[tile][1]));
+      const uint32_t lower = transpose_matrix(pack_pair<Element>(scores[tile][2], scores[tile][3]));
+      const RowChunks chunks = values.chunks(tile * 16, lane / 16 * 8 + lane % 8, lane / 8 % 2);
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        uint32_t value[4];
+        load_matrices_transposed(value, chunks.address<Rows::kPanelChunks>(step * 2));
+        multiply_add<Element>(output[step], value, upper, lower);
+      }
+    }
+  }
+
+  __device__ void finish_sums() {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      query_sum[j] = reduce_rows(query_sum[j], [](float a, float b) { return a + b; });
+    }
+  }
+
+  // Leaves the first num_rows queries' results for the merge.
+  __device__ void store(const DecodeStaging<kHeadDim>& staging, int slice, int num_rows) const {
+    const int lane = reread_lane_index();
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const int row = lane % 4 * 2 + j;
+      if (row >= num_rows) continue;
+      const int index = slice * staging.item_rows + row;
+      float* const target = staging.outputs + index * staging.kStride + lane / 4;
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        target[step * 16] = output[step][j];
+        target[step * 16 + 8] = output[step][j + 2];
+      }
+      if (lane / 4 == 0) {
+        staging.row_maxs[index] = query_max[j];
+        staging.row_sums[index] = query_sum[j];
+      }
+    }
+  }
+};
+
+template <int kTokens, int kHeadDim>
+class FusedAttention {
+ public:
+  using Element = __nv_bfloat16;
+  using Warp = FusedAttentionWarp<kHeadDim>;
+  using Rows = typename Warp::Rows;
+  using Signals = FusedSignals<kTokens, kHeadDim>;
+  static constexpr int kUnitTokens = unit_tokens(kHeadDim);
+  static constexpr int kRowVectors = kHeadDim / 4;
+
+  // staging: DecodeStaging of kFusedWarps slices.
+  __device__ FusedAttention(const FusedDecodeArguments& arguments, const Signals& signals,
+                            uint32_t* copy, void* staging)
+      : arguments_(arguments),
+        attention_(arguments.attention),
+        signals_(signals),
+        copy_(copy),
+        staging_(staging, kFusedWarps, arguments.attention.group) {}
+
+  // The pieces are planned.
+  __device__ void run(UnitRing& ring) const {
+    const int num_pieces = signals_.num_pieces;
+    if (num_pieces == 0) return;
+#pragma unroll 1
+    for (int i = 0; i < num_pieces; ++i) compute_piece(signals_.pieces[i], ring);
+#pragma unroll 1
+    for (int i = 0; i < num_pieces; ++i) {
+      if (signals_.pieces[i].pieces.count > 1) merge_piece(signals_.pieces[i]);
+    }
+    sync_fused_consumers();  // the staging area is free for inputs
+  }
+
+ private:
+  // Float words of a head of the piece's token: queries, then keys, then values.
+  __device__ const uint32_t* head_words(const DecodePiece& piece, int head) const {
+    return copy_ + arguments_.layout.qkv + piece.first_token * arguments_.products[kQkv].rows +
+           head * kHeadDim;
+  }
+  __device__ const uint32_t* newest_key(const DecodePiece& piece) const {
+    return head_words(piece, attention_.num_heads + piece.kv_head);
+  }
+  __device__ const uint32_t* newest_value(const DecodePiece& piece) const {
+    return newest_key(piece) + attention_.num_kv_heads * kHeadDim;
+  }
+
+  // Four elements of the newest token's key and value, of the first kHeadDim / 4 lanes.
+  struct Newest {
+    uint4 key;
+    uint4 value;
+  };
+
+  // The newest token's row too, if the warp has its unit: one wait for all.
+  __device__ void load_queries(Warp& warp, const DecodePiece& piece, bool has_newest,
+                               Newest& newest) const {
+    const int lane = reread_lane_index();
+    const bool has_row = lane / 4 < piece.num_rows;
+    const int row = has_row ? lane / 4 : 0;
+    const uint32_t* const source =
+        head_words(piece, piece.kv_head * attention_.group + row) + lane % 4 * 2;
+    uint2 words[Warp::kSteps][2];
+#pragma unroll
+    for (int step = 0; step < Warp::kSteps; ++step) {
+      words[step][0] = words[step][1] = missing_pair();
+    }
+    const bool has_column = lane * 4 < kHeadDim;
+    newest.key = newest.value = has_newest && has_column ? missing_words() : uint4{};
+    poll([&] {
+      load_if_missing(newest.key, newest_key(piece) + lane * 4);
+      load_if_missing(newest.value, newest_value(piece) + lane * 4);
+#pragma unroll
+      for (int step = 0; step < Warp::kSteps; ++step) {
+        load_if_missing(words[step][0], source + step * 16);
+        load_if_missing(words[step][1], source + step * 16 + 8);
+      }
+      bool missing = is_missing(newest.key) || is_missing(newest.value);
+#pragma unroll
+      for (int step = 0; step < Warp::kSteps; ++step) {
+        missing |= is_missing(words[step][0]) || is_missing(words[step][1]);
+      }
+      return missing;
+    });
+#pragma unroll
+    for (int step = 0; step < Warp::kSteps; ++step) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const uint2 pair = words[step][i];
+        warp.query[step][i] =
+            has_row ? pack_pair<Element>(__uint_as_float(pair.x), __uint_as_float(pair.y)) : 0;
+      }
+    }
+  }
+
+  // The copy of a unit may have read the newest token's row before it was written: writes it again,
+  // and zeros for the rows behind it, where there may be NaN.
+  __device__ static void write_newest(uint32_t unit, int newest_row, uint4 words) {
+    const int column = reread_lane_index() * 4;
+    if (column < kHeadDim) {
+      uint32_t low = pack_pair<Element>(__uint_as_float(words.x), __uint_as_float(words.y));
+      uint32_t high = pack_pair<Element>(__uint_as_float(words.z), __uint_as_float(words.w));
+      const uint32_t panel = unit + column / 64 * (kUnitTokens * 128) + column % 8 * 2;
+#pragma unroll 1
+      for (int row = newest_row; row < kUnitTokens; ++row) {
+        const uint32_t address = panel + row * 128 + (column % 64 / 8 ^ row % 8) * 16;
+        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(low), "r"(high)
+                     : "memory");
+        low = high = 0;
+      }
+      // The next copy into this unit must not overtake these writes.
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncwarp();
+  }
+
+  __device__ void compute_piece(const DecodePiece& piece, UnitRing& ring) const {
+    const PieceUnits units = PieceUnits::of<kUnitTokens>(piece, reread_warp_index());
+    const int context_length = piece.context_length;
+    Warp warp;
+    warp.reset();
+    Newest newest{};
+    if (units.first < units.end) {
+      const int newest_unit = (context_length - 1) / kUnitTokens;
+      const bool has_newest = newest_unit >= units.first && newest_unit < units.end &&
+                              (newest_unit - units.first) % kFusedWarps == 0;
+      load_queries(warp, piece, has_newest, newest);
+    }
+#pragma unroll 1
+    for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
+      // Keys that the query sees, from the unit's first.
+      const int end = context_length - unit * kUnitTokens;
+      const int begin = end - attention_.window;
+      const bool has_newest = end <= kUnitTokens;
+      const uint32_t keys = ring.wait();
+      if (has_newest) write_newest(keys, end - 1, newest.key);
+      warp.multiply_keys(Rows{keys, kUnitTokens});
+      ring.release();
+      if (has_newest || begin > 0) warp.mask(begin, end);
+      warp.update_softmax(attention_.scale_log2);
+      const uint32_t values = ring.wait();
+      if (has_newest) write_newest(values, end - 1, newest.value);
+      warp.multiply_values(Rows{values, kUnitTokens});
+      ring.release();
+    }
+    warp.finish_sums();
+    sync_fused_consumers();  // inputs, or the piece before, have been read
+    warp.store(staging_, reread_warp_index(), piece.num_rows);
+    sync_fused_consumers();
+    merge_warps(piece);
+  }
+
+  // Of the block: the piece's result, or its output when the piece is the whole item.
+  __device__ void merge_warps(const DecodePiece& piece) const {
+    const bool is_whole = piece.pieces.count == 1;
+    for (int index = reread_thread_index(); index < piece.num_rows * kRowVectors;
+         index += kFusedConsumers) {
+      const int row = index / kRowVectors;
+      const int column = index % kRowVectors * 4;
+      float log_sum;
+      const float4 value = staging_.merged(row, column, attention_.scale_log2, log_sum);
+      if (is_whole) {
+        publish_output(piece, row, column, value);
+      } else {
+        uint32_t* const slot = partial_slot(static_cast<int>(blockIdx.x), piece.index == 0);
+        publish(slot + row * kHeadDim + column,
+                make_uint4(__float_as_uint(value.x), __float_as_uint(value.y),
+                           __float_as_uint(value.z), __float_as_uint(value.w)));
+        if (column == 0) publish(slot + attention_.group * kHeadDim + row, log_sum);
+      }
+    }
+  }
+
+  __device__ uint32_t* partial_slot(int block, bool is_first_piece) const {
+    return copy_ + arguments_.partials +
+           decode_slot(block, is_first_piece) * fused_partial_words(attention_.group, kHeadDim);
+  }
+
+  __device__ void publish_output(const DecodePiece& piece, int row, int column,
+                                 float4 value) const {
+    const int head = piece.kv_head * attention_.group + row;
+    const int token_words = arguments_.products[kOutput].features / 2;
+    publish(copy_ + arguments_.layout.attention_out + piece.first_token * token_words +
+                (head * kHeadDim + column) / 2,
+            make_uint2(pack_pair<Element>(value.x, value.y), pack_pair<Element>(value.z, value.w)));
+  }
+
+  // This block's share of the outputs of an item that it shares with others: the blocks take turns
+  // at vectors of four columns. The formula is that of merge_pieces(), also in order of pieces.
+  __device__ void merge_piece(const DecodePiece& piece) const {
+    constexpr int kAtOnce = 8;  // loads in flight
+    const int count = piece.pieces.count;
+    const int num_vectors = piece.num_rows * kRowVectors;
+    for (int index = piece.index + reread_thread_index() * count; index < num_vectors;
+         index += kFusedConsumers * count) {
+      const int row = index / kRowVectors;
+      const int column = index % kRowVectors * 4;
+      float max_log_sum = -INFINITY;
+      float sum = 0.0f;
+      float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll 1
+      for (int first = 0; first < count; first += kAtOnce) {
+        uint4 outputs[kAtOnce];
+        uint32_t log_sums[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          outputs[i] = first + i < count ? missing_words() : uint4{};
+          log_sums[i] = first + i < count ? kMissing : 0;
+        }
+        poll([&] {
+#pragma unroll
+          for (int i = 0; i < kAtOnce; ++i) {
+            const uint32_t* const slot =
+                partial_slot(piece.pieces.first_block + first + i, first + i == 0);
+            load_if_missing(outputs[i], slot + row * kHeadDim + column);
+            load_if_missing(log_sums[i], slot + attention_.group * kHeadDim + row);
+          }
+          bool missing = false;
+#pragma unroll
+          for (int i = 0; i < kAtOnce; ++i) {
+            missing |= is_missing(outputs[i]) || is_missing(log_sums[i]);
+          }
+          return missing;
+        });
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (first + i >= count) continue;
+          const float log_sum = __uint_as_float(log_sums[i]);
+          const float new_max = fmaxf(max_log_sum, log_sum);
+          const float base = new_max == -INFINITY ? 0.0f : new_max;
+          const float correction = fast_exp2(max_log_sum - base);
+          const float weight = fast_exp2(log_sum - base);
+          max_log_sum = new_max;
+          sum = sum * correction + weight;
+          value.x = value.x * correction + weight * __uint_as_float(outputs[i].x);
+          value.y = value.y * correction + weight * __uint_as_float(outputs[i].y);
+          value.z = value.z * correction + weight * __uint_as_float(outputs[i].z);
+          value.w = value.w * correction + weight * __uint_as_float(outputs[i].w);
+        }
+      }
+      const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;
+      publish_output(
+          piece, row, column,
+          make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse));
+    }
+  }
+
+  const FusedDecodeArguments& arguments_;
+  const AttentionArguments& attention_;
+  const Signals& signals_;
+  uint32_t* copy_;
+  DecodeStaging<kHeadDim> staging_;
+};
+
+}  // namespace tessera

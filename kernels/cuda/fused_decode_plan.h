@@ -1,0 +1,274 @@
+// How the fused decode kernel divides a step over the GPU. Plain arithmetic for host and device.
+//
+// One thread block per multiprocessor stays for the whole step. Each of its kFusedWarps warps has a
+// ring of units in shared memory, 4 KiB each, through which all weights, keys and values that the
+// warp needs arrive in the order in which it needs them, across the boundaries of products and
+// layers: while a product waits for the one before it, the ring fills with its weights.
+//
+//   unit     kUnitRows rows x kUnitFeatures features of a weight matrix, or unit_tokens() keys or
+//            values of a KV head
+//   group    kUnitRows output rows of a product
+//   item     what one block computes alone: a group, or two groups that belong together (both
+//   halves
+//            of a rotated head; gate and up)
+//   pass     kPassGroups groups, whose sums a warp holds in registers
+//
+// The items of a product go to the blocks in turn, starting from another block for every product
+// and layer, so that no block always has the odd one. Among the warps of a block the features are
+// divided: warp w takes every kFusedWarps-th chunk of kUnitFeatures, beginning with the w-th.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "kernels/tensor/check.h"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+
+inline constexpr int kFusedWarps = 8;  // that compute; one more fills their rings
+inline constexpr int kFusedMaxTokens = 8;
+inline constexpr int kUnitRows = 8;
+inline constexpr int kUnitFeatures = 256;
+inline constexpr int kUnitBytes = kUnitRows * kUnitFeatures * 2;
+inline constexpr int kPassGroups = 4;
+inline constexpr int kMaxFusedStages = 6;
+// Copies that a ring has on their way at a time. More would only queue in the memory system, where
+// the few words that the blocks exchange would queue behind them: of an 8B step, three cost 0.5 %
+// against four, two 2 %, all six 1 % (H200).
+inline constexpr int kUnitsInFlight = 4;
+// Chunks of the residual stream that a warp holds in registers while it normalises them.
+inline constexpr int kMaxNormChunks = 4;
+// Pieces of attention per block. A block has at most num_sequences * num_kv_heads of them.
+inline constexpr int kMaxFusedPieces = 64;
+// A single token's items are all equally long, and half as many as there are blocks or less.
+constexpr int max_fused_pieces(int tokens) { return tokens == 1 ? 8 : kMaxFusedPieces; }
+// Query heads per KV head: rows of half a tensor-core tile.
+inline constexpr int kMaxFusedGroup = 8;
+// Pages that a block's pieces may have in shared memory, where the warp that fills the rings finds
+// them without waiting; the rest it looks up.
+inline constexpr int kMaxFusedPages = 256;
+
+// Keys or values of one KV head in a unit.
+constexpr int unit_tokens(int head_dim) { return kUnitBytes / (2 * head_dim); }
+
+enum FusedProductIndex : uint8_t { kQkv, kOutput, kGateUp, kDown, kHead, kNumFusedProducts };
+
+// A matrix product as the kernel walks it.
+struct FusedProduct {
+  int rows;           // output features
+  int features;       // input features
+  int num_items;      // groups or pairs of groups
+  int is_paired;      // 1: items are pairs, 0: groups
+  int item_shift;     // items per block of rows, as a power of two
+  int block_rows;     // rows from one block of rows to the next
+  int pair_distance;  // rows between the groups of a pair
+  int first_block;    // that takes item 0 in layer 0
+  int least_items;    // of a block
+  int odd_items;      // blocks that have one more
+
+  constexpr int num_chunks() const { return features / kUnitFeatures; }
+  // The first row of an item's group; half: 0 or 1.
+  constexpr int row(int item, int half) const {
+    const int block = item >> item_shift;
+    return block * block_rows + (item - (block << item_shift)) * kUnitRows + half * pair_distance;
+  }
+};
+
+// The items of a product that a block takes: first, first + num_blocks, ...
+struct FusedShare {
+  int first;
+  int count;
+};
+// rotation: what first_block has moved by since layer 0, below num_blocks.
+constexpr FusedShare fused_share(const FusedProduct& product, int rotation, int block,
+                                 int num_blocks) {
+  int first = block - product.first_block - rotation;
+  if (first < 0) first += num_blocks;
+  if (first < 0) first += num_blocks;
+  return {.first = first, .count = product.least_items + (first < product.odd_items ? 1 : 0)};
+}
+
+// Where the blocks leave 32-bit words for each other; see fused_decode_exchange.cuh. Offsets in
+// words, from the start of a copy. "pairs" are two bfloat16 in a word.
+struct FusedExchangeLayout {
+  int residual_in;    // float [num_tokens][hidden_size], before the layer
+  int residual_mid;   // same, after attention
+  int qkv;            // float [num_tokens][qkv rows], rotated
+  int attention_out;  // pairs [num_tokens][num_heads * head_dim / 2]
+  int hidden;         // pairs [num_tokens][intermediate_size / 2]
+  int size;           // of all these
+};
+
+struct FusedDecodeShape {
+  int64_t hidden_size = 0;
+  int64_t intermediate_size = 0;
+  int64_t vocab_size = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t page_size = 0;  // tokens
+  bool is_bfloat16 = false;
+  int64_t num_multiprocessors = 0;
+  int64_t shared_bytes = 0;      // that a block may have
+  bool has_copy_engine = false;  // sm_90, with code for it in this binary, and not switched off
+};
+
+struct FusedDecodePlan {
+  std::string problem;  // why the kernel cannot run; empty when it can
+  std::array<FusedProduct, kNumFusedProducts> products{};
+  int num_blocks = 0;
+  int layer_rotation = 0;  // added to every first_block from one layer to the next
+  int group = 0;           // query heads per KV head
+  int max_tokens = 0;
+
+  bool runs() const { return problem.empty(); }
+};
+
+constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan, int num_tokens) {
+  const auto& products = plan.products;
+  FusedExchangeLayout layout{};
+  int end = 0;
+  const auto take = [&](int words) {
+    const int begin = end;
+    end += num_tokens * words;
+    return begin;
+  };
+  layout.residual_in = take(products[kQkv].features);
+  layout.residual_mid = take(products[kQkv].features);
+  layout.qkv = take(products[kQkv].rows);
+  layout.attention_out = take(products[kOutput].features / 2);
+  layout.hidden = take(products[kDown].features / 2);
+  layout.size = end;
+  return layout;
+}
+
+// Words that a block's partial result of attention takes: outputs, then log-sums.
+constexpr int fused_partial_words(int group, int head_dim) {
+  return group * head_dim + (group + 3) / 4 * 4;
+}
+
+// Shared memory for the kernel's own variables: barriers, pieces, rotations, sums.
+constexpr int64_t fused_static_bytes(int tokens) { return tokens == 1 ? 23 * 256 : 29 * 1024; }
+
+// Dynamic shared memory of the kernel for steps of up to `tokens`: rings, then input features of a
+// product, whose place attention uses for what its warps leave for each other.
+struct FusedSharedMemory {
+  int stages;        // units per ring
+  int input_stride;  // bytes from one token's input features to the next one's
+  int input_bytes;
+  int total_bytes;
+};
+
+inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int tokens,
+                                             int64_t head_dim, int64_t shared_bytes) {
+  constexpr int64_t kAlignmentBytes = 1024;  // of the rings, for the swizzle
+  const auto& products = plan.products;
+  // A single token's features all go through shared memory; those of several only where they are
+  // normalised, the rest would not fit.
+  const int features = tokens == 1 ? std::max({products[kQkv].features, products[kOutput].features,
+                                               products[kDown].features})
+                                   : products[kQkv].features;
+  FusedSharedMemory memory{};
+  // 64 bytes more than a multiple of 128: two tokens are read at a time.
+  memory.input_stride = features * 2 + 64;
+  const int64_t staging = kFusedWarps * int64_t{plan.group} * (head_dim + 8 + 2) * 4;
+  memory.input_bytes = static_cast<int>(
+      ceil_divide(std::max(int64_t{memory.input_stride} * tokens, staging), int64_t{128}) * 128);
+  const int64_t left =
+      shared_bytes - kAlignmentBytes - fused_static_bytes(tokens) - memory.input_bytes;
+  memory.stages = static_cast<int>(
+      std::clamp<int64_t>(left / (int64_t{kFusedWarps} * kUnitBytes), 0, kMaxFusedStages));
+  memory.total_bytes = static_cast<int>(kAlignmentBytes) + memory.input_bytes +
+                       memory.stages * kFusedWarps * kUnitBytes;
+  return memory;
+}
+
+inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
+  FusedDecodePlan plan;
+  const int64_t query_size = shape.num_heads * shape.head_dim;
+  const auto as_int = [](int64_t value) { return static_cast<int>(value); };
+  if (!shape.has_copy_engine) {
+    plan.problem = "it needs the copy engine of sm_90";
+  } else if (!shape.is_bfloat16) {
+    plan.problem = "it computes in bfloat16";
+  } else if (shape.head_dim != 64 && shape.head_dim != 128) {
+    plan.problem = concat("head_dim is ", shape.head_dim, ", not 64 or 128");
+  } else if (shape.hidden_size % kUnitFeatures != 0 || query_size % kUnitFeatures != 0 ||
+             shape.intermediate_size % kUnitFeatures != 0) {
+    plan.problem = concat("hidden_size ", shape.hidden_size, ", num_heads * head_dim ", query_size,
+                          " and intermediate_size ", shape.intermediate_size,
+                          " are not all multiples of ", kUnitFeatures);
+  } else if (shape.hidden_size > kFusedWarps * kMaxNormChunks * kUnitFeatures) {
+    plan.problem = concat("hidden_size is ", shape.hidden_size, ", more than ",
+                          kFusedWarps * kMaxNormChunks * kUnitFeatures);
+  } else if (shape.page_size % unit_tokens(as_int(shape.head_dim)) != 0) {
+    plan.problem = concat("pages of ", shape.page_size, " tokens are no multiple of ",
+                          unit_tokens(as_int(shape.head_dim)));
+  } else if (shape.num_kv_heads > kMaxFusedPieces ||
+             shape.num_heads / shape.num_kv_heads > kMaxFusedGroup) {
+    plan.problem = concat(shape.num_heads, " query and ", shape.num_kv_heads, " KV heads: at most ",
+                          kMaxFusedPieces, " KV heads of ", kMaxFusedGroup, " query heads");
+  }
+  if (!plan.runs()) return plan;
+
+  const int hidden_size = as_int(shape.hidden_size);
+  const int head_dim = as_int(shape.head_dim);
+  const int intermediate_size = as_int(shape.intermediate_size);
+  constexpr int kOneBlock = 30;  // a shift that leaves all items in one block of rows
+  const auto single = [&](int64_t rows, int64_t features) {
+    return FusedProduct{.rows = as_int(rows),
+                        .features = as_int(features),
+                        .num_items = as_int(ceil_divide<int64_t>(rows, kUnitRows)),
+                        .is_paired = 0,
+                        .item_shift = kOneBlock,
+                        .block_rows = 0,
+                        .pair_distance = 0,
+                        .first_block = 0,
+                        .least_items = 0,
+                        .odd_items = 0};
+  };
+  FusedProduct qkv = single((shape.num_heads + 2 * shape.num_kv_heads) * head_dim, hidden_size);
+  qkv.is_paired = 1;
+  qkv.num_items /= 2;
+  qkv.item_shift = head_dim == 64 ? 2 : 3;  // head_dim / 16 pairs per head
+  qkv.block_rows = head_dim;
+  qkv.pair_distance = head_dim / 2;
+  FusedProduct gate_up = single(2 * intermediate_size, hidden_size);
+  gate_up.is_paired = 1;
+  gate_up.num_items /= 2;
+  gate_up.pair_distance = intermediate_size;
+  plan.products = {qkv, single(hidden_size, query_size), gate_up,
+                   single(hidden_size, intermediate_size), single(shape.vocab_size, hidden_size)};
+  // Every block has an item of the products that end in the residual stream: a word of each block
+  // there says that it is done with what came before.
+  plan.num_blocks = as_int(std::min<int64_t>(shape.num_multiprocessors, hidden_size / kUnitRows));
+  int items = 0;
+  for (FusedProduct& product : plan.products) {
+    product.first_block = items % plan.num_blocks;
+    product.least_items = product.num_items / plan.num_blocks;
+    product.odd_items = product.num_items % plan.num_blocks;
+    items += product.num_items;
+  }
+  plan.layer_rotation = (items - plan.products[kHead].num_items) % plan.num_blocks;
+  plan.group = as_int(shape.num_heads / shape.num_kv_heads);
+  const auto fits = [&](int tokens) {
+    return fused_shared_memory(plan, tokens, head_dim, shape.shared_bytes).stages >= kUnitsInFlight;
+  };
+  plan.max_tokens = fits(kFusedMaxTokens)
+                        ? std::min(kFusedMaxTokens, kMaxFusedPieces / as_int(shape.num_kv_heads))
+                    : fits(1) ? 1
+                              : 0;
+  if (plan.max_tokens == 0) plan.problem = "its rings do not fit in shared memory";
+  return plan;
+}
+
+// For people.
+inline std::string describe(const FusedDecodePlan& plan) {
+  return plan.runs() ? concat("one kernel for steps of up to ", plan.max_tokens, " sequences")
+                     : concat("kernel by kernel: for the fused one, ", plan.problem);
+}
+
+}  // namespace tessera

@@ -1,0 +1,246 @@
+// The multiplying side of the skinny product: a warpgroup.
+#pragma once
+
+#include "kernels/cuda/element.cuh"
+#include "kernels/cuda/linear_cluster.cuh"
+#include "kernels/cuda/linear_skinny_tiles.cuh"
+#include "kernels/cuda/linear_wgmma.cuh"
+#include "kernels/cuda/ring_position.cuh"
+
+namespace tessera {
+
+// Transposes the 4 x 4 words that the four lanes 4 n ... 4 n + 3 hold, a row each.
+__device__ inline void transpose_in_quad(uint32_t (&words)[4]) {
+  const int lane = lane_index();
+#pragma unroll
+  for (int distance = 1; distance <= 2; distance *= 2) {
+    const bool is_upper = (lane & distance) != 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if ((i & distance) != 0) continue;
+      uint32_t& low = words[i];
+      uint32_t& high = words[i + distance];
+      const uint32_t received = __shfl_xor_sync(kFullWarp, is_upper ? low : high, distance);
+      (is_upper ? low : high) = received;
+    }
+  }
+}
+
+template <typename Config, typename Out>
+struct SkinnyConsumer {
+  using Element = typename Config::Element;
+
+  SkinnyShared<Config>& shared;
+  const SkinnyArguments& arguments;
+  const SkinnyShare<Config>& share;
+  RingPosition weights, tokens;
+  float sums[Config::kSums];
+
+  __device__ void release(int weight_stage, int token_stage) const {
+    if (lane_index() != 0) return;
+    mbarrier_arrive(&shared.weight_barriers.empty[weight_stage]);
+    mbarrier_arrive(&shared.token_barriers.empty[token_stage]);
+  }
+
+  // The products of one step, committed.
+  __device__ void multiply_step(bool accumulate) {
+    const auto a = MatrixDescriptor::of_rows(shared.tokens[tokens.stage]);
+    const auto b = MatrixDescriptor::of_rows(shared.weights[weights.stage]);
+    wgmma_fence();
+#pragma unroll
+    for (int panel = 0; panel < Config::kPanels; ++panel) {
+#pragma unroll
+      for (int feature = 0; feature < kPanelColumns; feature += 16) {
+        const int bytes = feature * static_cast<int>(sizeof(Element));
+        wgmma_all_rows<Element, Config::kRows>(
+            sums, a.advanced(panel * kSkinnyTokens * kPanelRowBytes + bytes), b,
+            panel * Config::kRows * kPanelRowBytes + bytes, accumulate || panel > 0 || feature > 0);
+      }
+    }
+    wgmma_commit();
+  }
+
+  // The sums of the block's steps of one tile. A step's products run while the next is waited for.
+  __device__ void multiply() {
+    int weight_stage = 0;
+    int token_stage = 0;
+    for (int step = share.begin_step; step < share.end_step; ++step) {
+      mbarrier_wait(&shared.token_barriers.full[tokens.stage], tokens.parity);
+      mbarrier_wait(&shared.weight_barriers.full[weights.stage], weights.parity);
+      multiply_step(step > share.begin_step);
+      wgmma_wait<1>();
+      if (step > share.begin_step) release(weight_stage, token_stage);
+      weight_stage = weights.stage;
+      token_stage = tokens.stage;
+      weights.advance(1, Config::kWeightStages);
+      tokens.advance(1, Config::kTokenStages);
+    }
+    wgmma_wait<0>();
+    pin_registers(sums);
+    release(weight_stage, token_stage);
+  }
+
+  // A lane has sums of two tokens, this and the one 8 further.
+  __device__ int first_token() const { return warp_index() * 16 + lane_index() / 4; }
+  __device__ bool has_tokens() const { return warp_index() * 16 < arguments.num_tokens; }
+
+  // The lane's sums of weight rows 8 * index + 2 * (lane % 4) and the next: of the first token, and
+  // of the second.
+  __device__ float4 vector(int index) const {
+    return {sums[index * 4], sums[index * 4 + 1], sums[index * 4 + 2], sums[index * 4 + 3]};
+  }
+  __device__ static float4 plus(const float4& a, const float4& b) {
+    return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+  }
+
+  // body(two neighbours in out, how many of them exist, two sums) for each token of the vector.
+  template <typename Body>
+  __device__ void for_each_pair(int tile, int index, float4& values, Body&& body) const {
+    const int64_t row = int64_t{tile} * Config::kRows + index * 8 + lane_index() % 4 * 2;
+    const int64_t num_rows = arguments.out_features - row;
+    if (num_rows <= 0) return;
+    Out* const out =
+        static_cast<Out*>(arguments.out) + first_token() * arguments.out_features + row;
+    if (first_token() < arguments.num_tokens) body(out, num_rows, values.x, values.y);
+    if (first_token() + 8 < arguments.num_tokens) {
+      body(out + 8 * arguments.out_features, num_rows, values.z, values.w);
+    }
+  }
+  // Neighbours are aligned as a pair when rows of out are.
+  __device__ bool has_pairs() const { return arguments.out_features % 2 == 0; }
+
+  __device__ void load(int tile, int index, float4& values) const {
+    for_each_pair(tile, index, values, [&](const Out* out, int64_t num_rows, float& a, float& b) {
+      if (has_pairs()) {
+        const auto pair = load_vector<2>(out, 0);
+        a = as_float(pair.values[0]);
+        b = as_float(pair.values[1]);
+      } else {
+        a = as_float(out[0]);
+        if (num_rows > 1) b = as_float(out[1]);
+      }
+    });
+  }
+  __device__ void store_pairs(int tile, int index, float4& values) const {
+    for_each_pair(tile, index, values, [&](Out* out, int64_t num_rows, float a, float b) {
+      if (has_pairs()) {
+        store_vector(out, 0, Vector<Out, 2>{from_float<Out>(a), from_float<Out>(b)});
+      } else {
+        out[0] = from_float<Out>(a);
+        if (num_rows > 1) out[1] = from_float<Out>(b);
+      }
+    });
+  }
+
+  // Four vectors of 16-bit results, 16 bytes at a time: lane n of four gets vector n of all four.
+  __device__ void store_quads(int tile, int index, const float4* values) const {
+    const auto packed = [](float a, float b) {
+      const Vector<Out, 2> pair{from_float<Out>(a), from_float<Out>(b)};
+      return __builtin_bit_cast(uint32_t, pair);
+    };
+    uint32_t first[4], second[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      first[i] = packed(values[i].x, values[i].y);
+      second[i] = packed(values[i].z, values[i].w);
+    }
+    transpose_in_quad(first);
+    transpose_in_quad(second);
+    const int64_t row = int64_t{tile} * Config::kRows + (index + lane_index() % 4) * 8;
+    if (row >= arguments.out_features) return;
+    Out* const out =
+        static_cast<Out*>(arguments.out) + first_token() * arguments.out_features + row;
+    if (first_token() < arguments.num_tokens) {
+      *reinterpret_cast<uint4*>(out) = {first[0], first[1], first[2], first[3]};
+    }
+    if (first_token() + 8 < arguments.num_tokens) {
+      *reinterpret_cast<uint4*>(out + 8 * arguments.out_features) = {second[0], second[1],
+                                                                     second[2], second[3]};
+    }
+  }
+
+  // Vectors index ... index + kCount - 1. All lanes of the warp together.
+  template <int kCount>
+  __device__ void store(int tile, int index, float4 (&values)[kCount]) const {
+    constexpr int kInQuads = sizeof(Out) == 2 ? kCount / 4 * 4 : 0;
+    int stored = 0;
+    if constexpr (kInQuads > 0) {
+      if (arguments.out_features % 8 == 0) {
+#pragma unroll
+        for (int i = 0; i < kInQuads; i += 4) store_quads(tile, index + i, &values[i]);
+        stored = kInQuads;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (i >= stored) store_pairs(tile, index + i, values[i]);
+    }
+  }
+
+  __device__ void finish(int tile) {
+    constexpr int kTogether = 4;  // loads in flight, as registers allow
+    if (!has_tokens()) return;
+#pragma unroll
+    for (int index = 0; index < Config::kVectors; index += kTogether) {
+      float4 results[kTogether] = {};
+      if (arguments.accumulate) {
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) load(tile, index + i, results[i]);
+      }
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) results[i] = plus(results[i], vector(index + i));
+      store(tile, index, results);
+    }
+  }
+
+  // Every block of the cluster leaves its sums in shared memory and adds up its part of everyone's.
+  // The tile is the block's last: the ring is free.
+  __device__ void finish_together(int tile) {
+    constexpr int kMerged = Config::kVectors / Config::kSplit;
+    static_assert(Config::kVectors % Config::kSplit == 0);
+    auto* const exchange = reinterpret_cast<float4*>(shared.weights) + threadIdx.x;
+    const int begin = share.rank * kMerged;
+    float4 results[kMerged] = {};
+    asm volatile("bar.sync 1, %0;" ::"n"(kWarpgroupSize) : "memory");  // no warp reads the ring
+    if (has_tokens()) {
+#pragma unroll
+      for (int i = 0; i < Config::kVectors; ++i) exchange[i * kWarpgroupSize] = vector(i);
+    }
+    __syncwarp();
+    cluster_arrive();
+    if (has_tokens() && arguments.accumulate) {
+#pragma unroll
+      for (int i = 0; i < kMerged; ++i) load(tile, begin + i, results[i]);
+    }
+    __syncwarp();
+    cluster_wait();
+    if (has_tokens()) {
+#pragma unroll
+      for (int i = 0; i < kMerged; ++i) {
+#pragma unroll
+        for (int rank = 0; rank < Config::kSplit; ++rank) {
+          results[i] =
+              plus(results[i], load_from_cluster(exchange + (begin + i) * kWarpgroupSize, rank));
+        }
+      }
+    }
+    __syncwarp();
+    cluster_arrive();
+    if (has_tokens()) store(tile, begin, results);
+    __syncwarp();
+    cluster_wait();  // others may still be reading
+  }
+
+  __device__ void run() {
+    for (int tile = share.first_tile; tile < arguments.num_tiles; tile += share.stride) {
+      multiply();
+      if constexpr (Config::kSplit > 1) {
+        finish_together(tile);
+      } else {
+        finish(tile);
+      }
+    }
+  }
+};
+
+}  // namespace tessera

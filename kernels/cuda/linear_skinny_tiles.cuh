@@ -1,0 +1,90 @@
+// What the warps of the skinny product share: sizes, shared memory, and who computes what.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/linear_plan.h"
+#include "kernels/cuda/mbarrier.cuh"
+#include "kernels/cuda/wgmma.cuh"
+
+namespace tessera {
+
+inline constexpr int kConsumerWarps = kWarpgroupSize / kWarpSize;
+inline constexpr int kSkinnyTokens = static_cast<int>(kSkinnyMaxTokens);
+static_assert(kSkinnyTokens == kWarpgroupRows);
+
+// Rings as deep as shared memory allows: what is in flight decides how fast memory answers, and
+// what is there when the kernel before ends need not be waited for. Tokens come from L2, but not at
+// once. 48 KiB for them decoded fastest (8B, 64 sequences, H200: 8,774 tokens/s; 8,306 with 64 KiB
+// in another run), although the down projection alone took 39 us with 48 KiB and 33 with 64.
+inline constexpr int kWeightRingBytes = 160 * 1024;
+inline constexpr int kTokenRingBytes = 48 * 1024;
+
+// kRows_: weight rows of a tile. kSplit_: blocks that share a tile's in_features.
+template <typename Element_, int kRows_, int kSplit_>
+struct SkinnyConfig {
+  using Element = Element_;
+  static constexpr int kRows = kRows_;
+  static constexpr int kSplit = kSplit_;
+  static constexpr int kSums = kRows / 2;     // a lane's
+  static constexpr int kVectors = kSums / 4;  // of four sums, of 8 weight rows
+  // Of 64 features each. Memory answers best when 256 bytes of a row are asked for together.
+  static constexpr int kPanels = 2;
+  static constexpr int kStepFeatures = kPanels * kPanelColumns;
+  static constexpr int kWeightElements = kRows * kStepFeatures;
+  static constexpr int kTokenElements = kSkinnyTokens * kStepFeatures;
+  static constexpr int kWeightStages = kWeightRingBytes / (kWeightElements * sizeof(Element));
+  static constexpr int kTokenStages = kTokenRingBytes / (kTokenElements * sizeof(Element));
+};
+
+// A ring of boxes between the warp that copies them and the warpgroup that multiplies.
+template <int kStages>
+struct RingBarriers {
+  uint64_t full[kStages];
+  uint64_t empty[kStages];
+
+  __device__ void init() {
+    for (int stage = 0; stage < kStages; ++stage) {
+      mbarrier_init(&full[stage], 1);
+      mbarrier_init(&empty[stage], kConsumerWarps);
+    }
+  }
+};
+
+template <typename Config>
+struct SkinnyShared {
+  using Element = typename Config::Element;
+  alignas(1024) Element weights[Config::kWeightStages][Config::kWeightElements];
+  // Rows past the last token are never written nor looked at.
+  alignas(1024) Element tokens[Config::kTokenStages][Config::kTokenElements];
+  RingBarriers<Config::kWeightStages> weight_barriers;
+  RingBarriers<Config::kTokenStages> token_barriers;
+};
+
+struct SkinnyArguments {
+  void* out;
+  int64_t out_features;
+  int num_tokens;
+  int num_tiles;
+  int num_steps;  // of a tile, divided among the blocks of a cluster
+  bool accumulate;
+};
+
+// What a block computes: these steps of every `stride`-th tile.
+template <typename Config>
+struct SkinnyShare {
+  int first_tile, stride;
+  int begin_step, end_step;
+  int rank;  // in the cluster
+
+  __device__ explicit SkinnyShare(const SkinnyArguments& arguments)
+      : first_tile(static_cast<int>(blockIdx.x) / Config::kSplit),
+        stride(static_cast<int>(gridDim.x) / Config::kSplit),
+        rank(static_cast<int>(blockIdx.x) % Config::kSplit) {
+    begin_step = arguments.num_steps * rank / Config::kSplit;
+    end_step = arguments.num_steps * (rank + 1) / Config::kSplit;
+  }
+};
+
+}  // namespace tessera

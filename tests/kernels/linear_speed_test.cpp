@@ -1,0 +1,147 @@
+// How long the kernels that plan_linear() chooses among take, for the products of an 8B model.
+// Not a test, so only on request:
+//   kernels_test --gtest_also_run_disabled_tests --gtest_filter='LinearSpeedTest.*cuda_bf16'
+#ifdef TESSERA_CUDA
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/graph_timing.h"
+#include "kernels/cuda/linear_cublas.h"
+#include "kernels/cuda/linear_gemv.h"
+#include "kernels/cuda/linear_skinny_sm90.h"
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/random_values.h"
+
+namespace tessera {
+namespace {
+
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, decltype(&cudaStreamDestroy)>;
+
+constexpr int64_t kRepetitions = 9;
+constexpr int64_t kPoolElements = int64_t{3} << 29;  // 3 GiB: no cache holds what is read next
+constexpr int64_t kSomeElements = int64_t{1} << 24;
+
+struct Product {
+  std::string name;
+  int64_t out_features;
+  int64_t in_features;
+  bool accumulate;
+  DType out;
+};
+
+struct Kernel {
+  std::string name;
+  int64_t max_tokens;
+  std::function<void(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate)>
+      run;
+};
+
+class LinearSpeedTest : public BackendTest {
+ protected:
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (IsSkipped()) return;
+    if (backend().device() != DeviceType::kCuda) GTEST_SKIP() << "CUDA only";
+    cudaStream_t stream = nullptr;
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    stream_.reset(stream);
+    cublas_ = std::make_unique<CublasLinear>();
+    CUDA_CHECK(cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, 0));
+  }
+
+  std::vector<Kernel> kernels() {
+    std::vector<Kernel> all;
+    all.push_back({"gemv", kGemvMaxTokens, [this](auto& out, auto& x, auto& weight, bool add) {
+                     launch_linear_gemv(out, x, weight, add, stream_.get());
+                   }});
+    all.push_back({"cublas", 1 << 20, [this](auto& out, auto& x, auto& weight, bool add) {
+                     cublas_->run(out, x, weight, add, stream_.get());
+                   }});
+    const BackendLimits limits{.num_heads = 8, .num_kv_heads = 2, .head_dim = 128};
+    if (backend().attention_description(limits).find("wgmma") != std::string::npos) {
+      all.push_back(
+          {"skinny", kSkinnyMaxTokens, [this](auto& out, auto& x, auto& weight, bool add) {
+             const SkinnyPlan plan =
+                 plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, num_multiprocessors_);
+             launch_linear_skinny_sm90(out, x, weight, add, plan, num_multiprocessors_,
+                                       stream_.get());
+           }});
+    }
+    return all;
+  }
+
+  // Microseconds of one product: the median over graphs of many, each with weights of its own.
+  double microseconds(const Kernel& kernel, const Product& product, const Tensor& pool,
+                      const Tensor& x, const Tensor& out) const {
+    const int64_t elements = product.out_features * product.in_features;
+    const int64_t copies = std::clamp<int64_t>((int64_t{1} << 29) / elements, 2, 24);
+    std::vector<double> seconds = time_graph_replays(
+        [&] {
+          for (int64_t i = 0; i < copies; ++i) {
+            kernel.run(out, x,
+                       pool.slice(i * elements, (i + 1) * elements)
+                           .reshape({product.out_features, product.in_features}),
+                       product.accumulate);
+          }
+        },
+        kRepetitions, stream_.get());
+    std::ranges::sort(seconds);
+    return seconds[seconds.size() / 2] / static_cast<double>(copies) * 1e6;
+  }
+
+  std::unique_ptr<CublasLinear> cublas_;
+  Stream stream_{nullptr, cudaStreamDestroy};
+  int num_multiprocessors_ = 0;
+};
+
+TEST_P(LinearSpeedTest, DISABLED_ProductsOfAnEightBillionModel) {
+  const std::vector<Product> products = {{"qkv", 6144, 4096, false, activation()},
+                                         {"output", 4096, 4096, true, DType::kFloat32},
+                                         {"gate and up", 28672, 4096, false, activation()},
+                                         {"down", 4096, 14336, true, DType::kFloat32},
+                                         {"head", 128256, 4096, false, DType::kFloat32}};
+  const DeviceTensor some = activations(RandomValues(1).normal(kSomeElements), {kSomeElements});
+  const Buffer memory =
+      backend().allocate(static_cast<size_t>(kPoolElements) * size_of(activation()), "weights");
+  const Tensor pool{memory.data(), activation(), DeviceType::kCuda, {kPoolElements}};
+  backend().synchronize();
+  for (int64_t begin = 0; begin < kPoolElements; begin += kSomeElements) {
+    CUDA_CHECK(cudaMemcpyAsync(pool.slice(begin, begin + kSomeElements).data, some.view.data,
+                               some.view.size_bytes(), cudaMemcpyDeviceToDevice, stream_.get()));
+  }
+  for (const int64_t num_tokens : {1, 4, 8, 9, 16, 24, 32, 48, 64, 65, 128}) {
+    std::printf("%lld tokens, microseconds (GB/s of weights)\n",
+                static_cast<long long>(num_tokens));
+    for (const Product& product : products) {
+      std::printf("  %-12s", product.name.c_str());
+      const DeviceTensor out = to_device(
+          backend(), std::vector<double>(static_cast<size_t>(num_tokens * product.out_features)),
+          product.out, {num_tokens, product.out_features});
+      const Tensor x = some.view.slice(0, num_tokens * product.in_features)
+                           .reshape({num_tokens, product.in_features});
+      backend().synchronize();
+      for (const Kernel& kernel : kernels()) {
+        if (num_tokens > kernel.max_tokens) continue;
+        const double time = microseconds(kernel, product, pool, x, out);
+        const auto bytes = static_cast<double>(product.out_features * product.in_features * 2);
+        std::printf("  %s %.1f (%.0f)", kernel.name.c_str(), time, bytes / time * 1e-3);
+      }
+      std::printf("\n");
+    }
+  }
+}
+
+FOR_EACH_BACKEND(LinearSpeedTest);
+
+}  // namespace
+}  // namespace tessera
+
+#endif
