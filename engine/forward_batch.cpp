@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/host_tensor.h"
+#include "engine/packed_upload.h"
 
 namespace tessera {
 namespace {
@@ -35,18 +35,14 @@ void add_sequence(HostStep& step, const ScheduledSequence& scheduled, const KvCa
 
 }  // namespace
 
-StepInputs::StepInputs(Arena& arena, const BackendLimits& limits, int64_t page_size) {
-  const auto take = [&](std::string_view name, const Shape& shape) {
-    return arena.take(name, DType::kInt32, shape);
-  };
-  token_ids_ = take("token ids", {limits.max_tokens});
-  positions_ = take("positions", {limits.max_tokens});
-  kv_slots_ = take("KV slots", {limits.max_tokens});
-  query_starts_ = take("query starts", {limits.max_sequences + 1});
-  context_lengths_ = take("context lengths", {limits.max_sequences});
-  block_tables_ = take("block tables",
-                       {limits.max_sequences, ceil_divide(limits.max_context_length, page_size)});
-  sampled_rows_ = take("sampled rows", {limits.max_sequences});
+StepInputs::StepInputs(Arena& arena, const BackendLimits& limits, int64_t page_size)
+    : max_pages_(ceil_divide(limits.max_context_length, page_size)) {
+  const auto padded = PackedUpload::padded_size;
+  // Ids, positions and slots; lengths and sampled rows; query starts; block tables.
+  const int64_t size = 3 * padded(limits.max_tokens) + 2 * padded(limits.max_sequences) +
+                       padded(limits.max_sequences + 1) +
+                       padded(checked_multiply(limits.max_sequences, max_pages_, "block tables"));
+  buffer_ = arena.take("step inputs", DType::kInt32, {size});
 }
 
 ForwardBatch StepInputs::prepare(std::span<const ScheduledSequence> scheduled, const KvCache& cache,
@@ -56,7 +52,7 @@ ForwardBatch StepInputs::prepare(std::span<const ScheduledSequence> scheduled, c
   batch.attention.num_sequences = static_cast<int64_t>(scheduled.size());
   bool is_leading = true;
   for (const ScheduledSequence& item : scheduled) {
-    add_sequence(step, item, cache, block_tables_.dim(1));
+    add_sequence(step, item, cache, max_pages_);
     AttentionBatch& attention = batch.attention;
     is_leading = is_leading && item.num_tokens <= kMaxDecodeQueryLength;
     if (is_leading) {
@@ -68,28 +64,25 @@ ForwardBatch StepInputs::prepare(std::span<const ScheduledSequence> scheduled, c
     attention.max_context_length =
         std::max<int64_t>(attention.max_context_length, step.context_lengths.back());
   }
-  const auto copy = [&](const Tensor& buffer, const std::vector<int32_t>& values) {
-    const Tensor destination = buffer.slice(0, static_cast<int64_t>(values.size()));
-    backend.upload(destination, host_tensor(values));
-    return destination;
-  };
-  batch.token_ids = copy(token_ids_, step.token_ids);
-  batch.positions = copy(positions_, step.positions);
-  batch.kv_slots = copy(kv_slots_, step.kv_slots);
-  batch.attention.query_starts = copy(query_starts_, step.query_starts);
-  batch.attention.context_lengths = copy(context_lengths_, step.context_lengths);
-  batch.sampled_rows = copy(sampled_rows_, step.sampled_rows);
-  batch.attention.block_tables = block_tables_.slice(0, batch.attention.num_sequences);
-  backend.upload(batch.attention.block_tables,
-                 host_tensor(step.block_tables, batch.attention.block_tables.shape));
+  PackedUpload inputs(buffer_);
+  batch.token_ids = inputs.add(step.token_ids);
+  batch.positions = inputs.add(step.positions);
+  batch.kv_slots = inputs.add(step.kv_slots);
+  batch.attention.query_starts = inputs.add(step.query_starts);
+  batch.attention.context_lengths = inputs.add(step.context_lengths);
+  batch.sampled_rows = inputs.add(step.sampled_rows);
+  batch.attention.block_tables =
+      inputs.add(step.block_tables, {batch.attention.num_sequences, max_pages_});
+  inputs.upload(backend);
   return batch;
 }
 
 Tensor StepInputs::rows(int64_t begin, int64_t end, Backend& backend) {
   std::vector<int32_t> values(static_cast<size_t>(end - begin));
   std::iota(values.begin(), values.end(), static_cast<int32_t>(begin));
-  const Tensor destination = sampled_rows_.slice(0, end - begin);
-  backend.upload(destination, host_tensor(values));
+  PackedUpload rows(buffer_);
+  const Tensor destination = rows.add(values);
+  rows.upload(backend);
   return destination;
 }
 

@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// The device tensors of a step, views of StepInputs' buffers cut to the step's sizes.
+// The device tensors of a step, views of StepInputs' buffer.
 struct ForwardBatch {
   Tensor token_ids;          // int32 [num_tokens]
   Tensor positions;          // int32 [num_tokens]
@@ -20,7 +20,7 @@ struct ForwardBatch {
   Tensor sampled_rows;       // int32 [num_sampled], tokens whose logits are needed
 };
 
-// The fixed device buffers behind every ForwardBatch.
+// The device buffer behind every ForwardBatch.
 class StepInputs {
  public:
   StepInputs(Arena& arena, const BackendLimits& limits, int64_t page_size);
@@ -34,9 +34,8 @@ class StepInputs {
   Tensor rows(int64_t begin, int64_t end, Backend& backend);
 
  private:
-  Tensor token_ids_, positions_, kv_slots_;               // int32 [max_tokens]
-  Tensor query_starts_, context_lengths_, block_tables_;  // as in AttentionBatch, at their maximum
-  Tensor sampled_rows_;                                   // int32 [max_sequences]
+  Tensor buffer_;      // int32, for all tensors of a ForwardBatch at their largest
+  int64_t max_pages_;  // of a sequence
 };
 
 }  // namespace tessera

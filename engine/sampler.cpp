@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/host_tensor.h"
+#include "engine/packed_upload.h"
 #include "engine/philox.h"
 
 namespace tessera {
@@ -24,14 +24,21 @@ std::map<TokenId, int32_t> count_recent_tokens(const Sequence& sequence) {
   return counts;
 }
 
-// One number per sequence, copied into the front of `buffer`.
+// One number per sequence.
 template <typename T, typename Field>
-Tensor upload_each(const Tensor& buffer, std::span<const Sequence* const> sequences,
-                   Backend& backend, Field field) {
+std::vector<T> each(std::span<const Sequence* const> sequences, Field field) {
   std::vector<T> values;
   for (const Sequence* sequence : sequences) {
     values.push_back(static_cast<T>(field(sequence->params())));
   }
+  return values;
+}
+
+// The same, copied into the front of `buffer`.
+template <typename T, typename Field>
+Tensor upload_each(const Tensor& buffer, std::span<const Sequence* const> sequences,
+                   Backend& backend, Field field) {
+  const std::vector<T> values = each<T>(sequences, field);
   const Tensor destination = buffer.slice(0, static_cast<int64_t>(values.size()));
   backend.upload(destination, host_tensor(values));
   return destination;
@@ -44,11 +51,9 @@ Sampler::Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed) {
     return arena.take(name, dtype, {size});
   };
   tokens_ = take("sampled tokens", DType::kInt32, max_sequences);
-  temperature_ = take("temperature", DType::kFloat32, max_sequences);
-  top_p_ = take("top_p", DType::kFloat32, max_sequences);
-  min_p_ = take("min_p", DType::kFloat32, max_sequences);
-  top_k_ = take("top_k", DType::kInt32, max_sequences);
-  random_ = arena.take("random bits", DType::kInt32, {max_sequences, 2});
+  batch_ = take(
+      "sampling", DType::kInt32,
+      4 * PackedUpload::padded_size(max_sequences) + PackedUpload::padded_size(2 * max_sequences));
   penalty_offsets_ = take("penalty offsets", DType::kInt32, max_sequences + 1);
   const int64_t list_size = checked_multiply(max_sequences, max_listed, "penalty list");
   penalty_tokens_ = take("penalty tokens", DType::kInt32, list_size);
@@ -72,18 +77,16 @@ std::vector<TokenId> Sampler::sample(const Tensor& logits,
     random.push_back(static_cast<int32_t>(bits));
     random.push_back(static_cast<int32_t>(bits >> 32));
   }
-  const Tensor random_rows = random_.slice(0, num_sequences);
-  backend.upload(random_rows, host_tensor(random, random_rows.shape));
-
   using P = const SamplingParams&;
+  PackedUpload inputs(batch_);
   const SamplingBatch batch{
-      .temperature =
-          upload_each<float>(temperature_, sequences, backend, [](P p) { return p.temperature; }),
-      .top_k = upload_each<int32_t>(top_k_, sequences, backend, [](P p) { return p.top_k; }),
-      .top_p = upload_each<float>(top_p_, sequences, backend, [](P p) { return p.top_p; }),
-      .min_p = upload_each<float>(min_p_, sequences, backend, [](P p) { return p.min_p; }),
-      .random = random_rows,
+      .temperature = inputs.add(each<float>(sequences, [](P p) { return p.temperature; })),
+      .top_k = inputs.add(each<int32_t>(sequences, [](P p) { return p.top_k; })),
+      .top_p = inputs.add(each<float>(sequences, [](P p) { return p.top_p; })),
+      .min_p = inputs.add(each<float>(sequences, [](P p) { return p.min_p; })),
+      .random = inputs.add(random, {num_sequences, 2}),
       .num_candidates = num_candidates};
+  inputs.upload(backend);
   const Tensor tokens = tokens_.slice(0, num_sequences);
   backend.sample(tokens, logits, batch);
   std::vector<TokenId> result(sequences.size());

@@ -24,9 +24,7 @@ class Sampler {
   void penalize(const Tensor& logits, std::span<const Sequence* const> sequences, Backend& backend);
 
   Tensor tokens_;                             // int32 [max_sequences]
-  Tensor temperature_, top_p_, min_p_;        // float32 [max_sequences]
-  Tensor top_k_;                              // int32 [max_sequences]
-  Tensor random_;                             // int32 [max_sequences, 2]
+  Tensor batch_;                              // int32, for all tensors of a SamplingBatch
   Tensor penalty_offsets_;                    // int32 [max_sequences + 1]
   Tensor penalty_tokens_, penalty_counts_;    // int32 [max_sequences * max_listed]
   Tensor repetition_, frequency_, presence_;  // float32 [max_sequences]
