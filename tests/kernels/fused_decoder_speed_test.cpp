@@ -1,0 +1,190 @@
+// How long fused decode steps of real shapes take, and whether they give the same bits every time.
+// Not a test, so only on request; needs 40 GiB of GPU memory:
+//   kernels_test --gtest_also_run_disabled_tests --gtest_filter='FusedDecoderSpeedTest.*cuda_bf16'
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "kernels/fused_decoder.h"
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/random_values.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kPageSize = 64;
+constexpr int64_t kNumPages = 1100;
+constexpr int64_t kPoolElements = int64_t{1} << 22;
+constexpr int kSteps = 20;
+
+struct RealShape {
+  const char* name;
+  int64_t num_layers, hidden_size, num_heads, num_kv_heads, head_dim, intermediate_size, vocab_size;
+};
+
+class FusedDecoderSpeedTest : public BackendTest {
+ protected:
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (IsSkipped()) return;
+    RandomValues random(1);
+    for (const double value : random.normal(kPoolElements)) {
+      pool_.push_back(static_cast<float>(value));
+    }
+  }
+
+  Tensor allocate(DType dtype, const Shape& shape) {
+    Tensor tensor;
+    tensor.dtype = dtype;
+    tensor.device = backend().device();
+    tensor.shape = shape;
+    buffers_.push_back(backend().allocate(tensor.size_bytes(), "a speed test"));
+    tensor.data = buffers_.back().data();
+    return tensor;
+  }
+
+  // The same random numbers over and over, scaled for sums of `columns` terms of variance 1.
+  Tensor matrix(int64_t rows, int64_t columns) {
+    const Tensor tensor = allocate(activation(), {rows, columns});
+    std::vector<float> scaled(pool_);
+    for (float& value : scaled) value /= std::sqrt(static_cast<float>(columns));
+    const int64_t chunk = kPoolElements / columns;
+    for (int64_t begin = 0; begin < rows; begin += chunk) {
+      const Tensor part = tensor.slice(begin, std::min(begin + chunk, rows));
+      Tensor source;
+      source.data = scaled.data();
+      source.shape = part.shape;
+      backend().upload(part, source);
+    }
+    weight_bytes_ += static_cast<double>(tensor.size_bytes());
+    return tensor;
+  }
+  Tensor ones(int64_t size) {
+    const Tensor tensor = allocate(DType::kFloat32, {size});
+    std::vector<float> values(static_cast<size_t>(size), 1.0f);
+    Tensor source;
+    source.data = values.data();
+    source.shape = tensor.shape;
+    backend().upload(tensor, source);
+    return tensor;
+  }
+  Tensor numbers(const std::vector<int32_t>& values, const Shape& shape) {
+    owned_.push_back(integers(values, shape));
+    return owned_.back().view;
+  }
+
+  FusedDecoderModel make_model(const RealShape& shape) {
+    FusedDecoderModel model;
+    for (int64_t l = 0; l < shape.num_layers; ++l) {
+      const int64_t query_size = shape.num_heads * shape.head_dim;
+      const int64_t kv_size = shape.num_kv_heads * shape.head_dim;
+      model.layers.push_back(
+          {.input_layernorm = ones(shape.hidden_size),
+           .qkv_proj = matrix(query_size + 2 * kv_size, shape.hidden_size),
+           .o_proj = matrix(shape.hidden_size, query_size),
+           .post_attention_layernorm = ones(shape.hidden_size),
+           .gate_up_proj = matrix(2 * shape.intermediate_size, shape.hidden_size),
+           .down_proj = matrix(shape.hidden_size, shape.intermediate_size),
+           .pages = {}});
+    }
+    model.lm_head = matrix(shape.vocab_size, shape.hidden_size);
+    const double read_bytes = weight_bytes_;
+    model.embed_tokens = matrix(shape.vocab_size, shape.hidden_size);
+    const Shape pages{kNumPages, shape.num_kv_heads, kPageSize, shape.head_dim};
+    const int64_t page_rows = pages.num_elements() / shape.head_dim;
+    for (FusedDecoderLayer& layer : model.layers) {
+      layer.pages.keys = matrix(page_rows, shape.head_dim).reshape(pages);
+      layer.pages.values = matrix(page_rows, shape.head_dim).reshape(pages);
+    }
+    weight_bytes_ = read_bytes;
+    model.norm = ones(shape.hidden_size);
+    model.inverse_frequencies = ones(shape.head_dim / 2);
+    model.num_heads = shape.num_heads;
+    model.rms_norm_eps = 1e-5f;
+    model.attention_scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+    return model;
+  }
+
+  FusedDecodeBatch make_batch(int64_t num_sequences, int64_t context) {
+    const int64_t max_pages = context / kPageSize + 1;
+    std::vector<int32_t> tokens, positions, slots, lengths, tables;
+    std::vector<int32_t> starts{0};
+    for (int64_t s = 0; s < num_sequences; ++s) {
+      for (int64_t page = 0; page < max_pages; ++page) {
+        tables.push_back(static_cast<int32_t>(s * max_pages + page));
+      }
+      const int64_t newest = context - 1;
+      tokens.push_back(static_cast<int32_t>(17 * s + 3));
+      positions.push_back(static_cast<int32_t>(newest));
+      slots.push_back(static_cast<int32_t>(s * max_pages * kPageSize + newest));
+      lengths.push_back(static_cast<int32_t>(context));
+      starts.push_back(static_cast<int32_t>(s + 1));
+    }
+    FusedDecodeBatch batch;
+    batch.token_ids = numbers(tokens, {num_sequences});
+    batch.positions = numbers(positions, {num_sequences});
+    batch.kv_slots = numbers(slots, {num_sequences});
+    batch.attention.query_starts = numbers(starts, {num_sequences + 1});
+    batch.attention.context_lengths = numbers(lengths, {num_sequences});
+    batch.attention.block_tables = numbers(tables, {num_sequences, max_pages});
+    batch.attention.num_sequences = batch.attention.num_decodes = num_sequences;
+    batch.attention.max_query_length = 1;
+    batch.attention.max_context_length = context;
+    return batch;
+  }
+
+  void measure(const RealShape& shape, FusedDecoder& decoder, int64_t num_sequences,
+               int64_t context) {
+    const FusedDecodeBatch batch = make_batch(num_sequences, context);
+    const Tensor logits = allocate(DType::kFloat32, {num_sequences, shape.vocab_size});
+    std::vector<double> milliseconds;
+    std::vector<uint8_t> first;
+    int differing = 0;
+    for (int step = 0; step < kSteps + 3; ++step) {
+      backend().synchronize();
+      const auto start = std::chrono::steady_clock::now();
+      decoder.step(logits, batch);
+      backend().synchronize();
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - start;
+      const std::vector<uint8_t> bytes = bytes_of(backend(), logits);
+      if (first.empty()) first = bytes;
+      differing += bytes == first ? 0 : 1;
+      if (step >= 3) milliseconds.push_back(time.count());
+    }
+    std::ranges::sort(milliseconds);
+    const double median = milliseconds[kSteps / 2];
+    const double kv_bytes = 4.0 * static_cast<double>(shape.num_layers * shape.num_kv_heads *
+                                                      shape.head_dim * num_sequences * context);
+    std::printf("%s %lld x %lld: %.3f ms (%.3f to %.3f), %.0f GB/s; %d of %d steps differ\n",
+                shape.name, static_cast<long long>(num_sequences), static_cast<long long>(context),
+                median, milliseconds.front(), milliseconds.back(),
+                (weight_bytes_ + kv_bytes) / median * 1e-6, differing, kSteps + 2);
+  }
+
+  std::vector<float> pool_;
+  std::vector<Buffer> buffers_;
+  std::vector<DeviceTensor> owned_;
+  double weight_bytes_ = 0.0;  // that a step reads
+};
+
+TEST_P(FusedDecoderSpeedTest, DISABLED_RealShapes) {
+  for (const RealShape& shape : {RealShape{"8B", 32, 4096, 32, 8, 128, 14336, 128256},
+                                 RealShape{"1B", 16, 2048, 32, 8, 64, 8192, 128256}}) {
+    buffers_.clear();
+    weight_bytes_ = 0.0;
+    const std::unique_ptr<FusedDecoder> decoder = backend().make_fused_decoder(make_model(shape));
+    if (decoder == nullptr) GTEST_SKIP() << "no fused decoder on " << backend().description();
+    for (const int64_t context : {64, 512, 8192, 32768}) measure(shape, *decoder, 1, context);
+    for (const int64_t num_sequences : {2, 8}) measure(shape, *decoder, num_sequences, 1024);
+  }
+}
+
+FOR_EACH_BACKEND(FusedDecoderSpeedTest);
+
+}  // namespace
+}  // namespace tessera
