@@ -25,6 +25,13 @@ __device__ inline void copy_bulk_async(void* shared, const void* global, uint32_
       : "memory");
 }
 
+// Orders what this thread has read and written in shared memory before copies that others start
+// into it afterwards. Loads that a warp has asked for may otherwise still be on their way when the
+// signal that follows them arrives.
+__device__ inline void fence_before_copies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
 // The map's box from this corner of a page pool; see make_page_tensor_map().
 __device__ inline void copy_page_box_async(void* shared, const CUtensorMap* map, uint64_t* barrier,
                                            int column, int token, int kv_head, int page) {

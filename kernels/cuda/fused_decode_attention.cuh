@@ -276,8 +276,6 @@ class FusedAttention {
                      : "memory");
         low = high = 0;
       }
-      // The next copy into this unit must not overtake these writes.
-      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
     __syncwarp();
   }

@@ -1,6 +1,7 @@
 // The shared memory of a block of the fused decode kernel, and the ring of one of its warps.
 #pragma once
 
+#include "kernels/cuda/bulk_copy.cuh"
 #include "kernels/cuda/decode_items.cuh"
 #include "kernels/cuda/fused_decode_arguments.h"
 #include "kernels/cuda/mbarrier.cuh"
@@ -50,6 +51,7 @@ struct UnitRing {
   }
   // All lanes are done with the unit.
   __device__ void release() {
+    fence_before_copies();
     __syncwarp();
     if (reread_lane_index() == 0) mbarrier_arrive(&empty[position.stage]);
     position.advance(1, num_stages);
