@@ -1,4 +1,5 @@
 #include "kernels/cuda/attention_decode.h"
+#include "kernels/cuda/bulk_copy.cuh"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/decode_items.cuh"
 #include "kernels/cuda/decode_merge.cuh"
@@ -141,6 +142,7 @@ __device__ void consume(const AttentionArguments& arguments, const DecodeArgumen
           warp.template multiply_values<false>(values, key, num_valid);
         }
       }
+      if constexpr (kCopyEngine) fence_before_copies();
       __syncwarp();
       if (lane == 0) mbarrier_arrive(&ring.signals.empty[stage]);
       position.advance(role.tile_sets, ring.num_stages);
