@@ -2,18 +2,11 @@
 #pragma once
 
 #include "kernels/cuda/bulk_copy.cuh"
+#include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/linear_skinny_tiles.cuh"
 #include "kernels/cuda/ring_position.cuh"
 
 namespace tessera {
-
-// The two halves of wait_for_previous_kernel().
-__device__ inline void launch_next_kernel() {
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-}
-__device__ inline void wait_for_previous_results() {
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-}
 
 // What L2 gives up first: weights, which are read once. Left to itself it gives up the tokens,
 // which every block reads for every tile: decoding 16, 32 and 64 sequences of an 8B model
