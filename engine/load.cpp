@@ -124,8 +124,11 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
   activations.emplace(arena, folder.config, limits, plan.page_size, *backend);
   scheduler.emplace(SchedulerLimits{limits.max_tokens, limits.max_sequences}, *cache,
                     [this] { return release_oldest_unused_cache(); });
-  transformer.emplace(folder.config, *weights, *cache, *activations, *backend,
-                      options.fused_decode);
+  transformer.emplace(folder.config, *weights, *cache, *activations, *backend);
+  if (options.fused_decode) {
+    const std::string problem = transformer->use_fused_decoder();
+    if (!problem.empty()) spdlog::warn("no fused decode: {}", problem);
+  }
 }
 
 ModelDescription describe_model(const EngineOptions& options) {

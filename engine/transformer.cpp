@@ -4,15 +4,11 @@
 
 namespace tessera {
 
-Transformer::Transformer(const ModelConfig& config, const ModelWeights& weights,
-                         const KvCache& cache, const Activations& activations, Backend& backend,
-                         bool fused_decode)
-    : config_(config),
-      weights_(weights),
-      cache_(cache),
-      activations_(activations),
-      backend_(backend),
-      fused_decoder_(fused_decode ? backend.make_fused_decoder(fused_model()) : nullptr) {}
+std::string Transformer::use_fused_decoder() {
+  std::string problem;
+  fused_decoder_ = backend_.make_fused_decoder(fused_model(), problem);
+  return problem;
+}
 
 FusedDecoderModel Transformer::fused_model() const {
   FusedDecoderModel model{.embed_tokens = weights_.embed_tokens,

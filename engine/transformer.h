@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "engine/activations.h"
 #include "engine/forward_batch.h"
@@ -16,9 +17,17 @@ namespace tessera {
 
 class Transformer {
  public:
-  // Keeps references: everything must outlive the transformer. fused_decode: see EngineOptions.
+  // Keeps references: everything must outlive the transformer.
   Transformer(const ModelConfig& config, const ModelWeights& weights, const KvCache& cache,
-              const Activations& activations, Backend& backend, bool fused_decode);
+              const Activations& activations, Backend& backend)
+      : config_(config),
+        weights_(weights),
+        cache_(cache),
+        activations_(activations),
+        backend_(backend) {}
+
+  // See EngineOptions::fused_decode. Returns why not, for people; empty when it does.
+  std::string use_fused_decoder();
 
   // Runs all layers over the step's tokens, leaving the residual stream in activations.residual and
   // the keys and values in the cache.

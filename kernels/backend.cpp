@@ -235,7 +235,9 @@ void Backend::sample(const Tensor& tokens, const Tensor& logits, const SamplingB
   if (num_sequences > 0) sample_impl(tokens, logits, sampling);
 }
 
-std::unique_ptr<FusedDecoder> Backend::make_fused_decoder(const FusedDecoderModel& /*model*/) {
+std::unique_ptr<FusedDecoder> Backend::make_fused_decoder(const FusedDecoderModel& /*model*/,
+                                                          std::string& problem) {
+  problem = concat("there is none on ", to_string(device()));
   return nullptr;
 }
 

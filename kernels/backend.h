@@ -148,10 +148,11 @@ class Backend {
   void sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling);
 
   // --- a whole step -----------------------------------------------------------------------------
-  // What computes a decode step of `model` at once, or nullptr where only the operations above can:
-  // on this device, or for these shapes. Keeps the model's tensors, which must outlive it, as must
-  // this backend. Allocates a few MiB.
-  virtual std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& model);
+  // What computes a decode step of `model` at once. nullptr where only the operations above can, on
+  // this device or for these shapes; `problem` then says why, for people. Keeps the model's
+  // tensors, which must outlive it, as must this backend. Allocates a few MiB.
+  virtual std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& model,
+                                                           std::string& problem);
 
   // --- measurement ------------------------------------------------------------------------------
   // Bytes per second that reading a large buffer reaches on this device now. Takes about 0.2 s and

@@ -103,7 +103,8 @@ class CudaBackend final : public Backend {
                                       int64_t repetitions) override {
     return time_graph_replays(operations, repetitions, stream());
   }
-  std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& model) override;
+  std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& model,
+                                                   std::string& problem) override;
   std::unique_ptr<StandardAttention> make_standard_attention() override {
     return make_cublas_standard_attention(stream());
   }
@@ -228,7 +229,8 @@ void CudaBackend::download_impl(const Tensor& destination, const Tensor& source)
   }
 }
 
-std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoderModel& model) {
+std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoderModel& model,
+                                                              std::string& problem) {
   const FusedDecoderLayer& layer = model.layers.front();
   const FusedDecodePlan plan = plan_fused_decode(
       {.hidden_size = layer.qkv_proj.dim(1),
@@ -242,6 +244,7 @@ std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoder
        .num_multiprocessors = properties_.multiProcessorCount,
        .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
        .has_copy_engine = has_hopper_kernels() && attention_ != AttentionChoice::kPortable});
+  problem = plan.problem;
   if (!plan.runs()) return nullptr;
   return make_cuda_fused_decoder(
       model, plan,

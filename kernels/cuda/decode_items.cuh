@@ -42,9 +42,6 @@ class DecodeItems {
       : arguments_(arguments), division_(division) {
     load(0);
   }
-  // Never in the even way.
-  __device__ DecodeItems(const AttentionArguments& arguments, int item_rows)
-      : DecodeItems(arguments, {item_rows, false, arguments.page_size}) {}
 
   // Divides the work by lengths that another kernel may be about to change, so that the arithmetic
   // overlaps that kernel's end. next() then gives guesses. Sequences that do not fit one per lane

@@ -33,7 +33,8 @@ class FusedStep {
   // instruction cache, and the largest part of this code is the same for all.
   __device__ void run() {
     start();
-    const int num_products = arguments_.num_layers * kHead + 1;
+    constexpr int kLayerProducts = kHead;  // those before it
+    const int num_products = arguments_.num_layers * kLayerProducts + 1;
 #pragma unroll 1
     for (int i = 0; i < num_products; ++i) {
       multiply();
@@ -184,8 +185,8 @@ class FusedStep {
     return nullptr;
   }
 
-  // The word that the sum is added to, before anyone waits for it: most often it is there, and then
-  // it comes while the product is computed.
+  // The word that the sum is added to, asked for before the product is computed. Most often it is
+  // there; finish() asks again for what was missing.
   __device__ uint32_t residual_word(const Output& output) const {
     return index_ == kOutput || index_ == kDown ? load_word(residual_before(output)) : 0;
   }

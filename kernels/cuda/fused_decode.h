@@ -1,5 +1,5 @@
-// The kernel of a whole decode step. See fused_decode_plan.h for how it divides
-// the work and fused_decode_exchange.cuh for how its blocks tell each other their results.
+// The kernel of a whole decode step. See fused_decode_plan.h for how it divides the work and
+// fused_decode_exchange.cuh for how its blocks tell each other their results.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -26,8 +26,8 @@ struct FusedSignals {
   uint64_t cleared;  // and that is done
   int num_pieces;
   DecodePiece pieces[max_fused_pieces(kTokens)];
-  int first_pages[max_fused_pieces(
-      kTokens)];  // of the piece, in `pages`; kMaxFusedPages or more: not there
+  // Where a piece's pages begin in `pages`; kMaxFusedPages: they are not there.
+  int first_pages[max_fused_pieces(kTokens)];
   int pages[kMaxFusedPages];
   float2 rotations[kTokens][kHeadDim / 2];  // cos, sin
   int64_t page_rows[kTokens];               // of the new token: in KV head 0 of its page

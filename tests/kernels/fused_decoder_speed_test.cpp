@@ -177,8 +177,10 @@ TEST_P(FusedDecoderSpeedTest, DISABLED_RealShapes) {
                                  RealShape{"1B", 16, 2048, 32, 8, 64, 8192, 128256}}) {
     buffers_.clear();
     weight_bytes_ = 0.0;
-    const std::unique_ptr<FusedDecoder> decoder = backend().make_fused_decoder(make_model(shape));
-    if (decoder == nullptr) GTEST_SKIP() << "no fused decoder on " << backend().description();
+    std::string problem;
+    const std::unique_ptr<FusedDecoder> decoder =
+        backend().make_fused_decoder(make_model(shape), problem);
+    if (decoder == nullptr) GTEST_SKIP() << problem;
     for (const int64_t context : {64, 512, 8192, 32768}) measure(shape, *decoder, 1, context);
     for (const int64_t num_sequences : {2, 8}) measure(shape, *decoder, num_sequences, 1024);
   }

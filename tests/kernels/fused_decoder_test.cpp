@@ -375,11 +375,13 @@ class FusedDecoderTest : public BackendTest {
  protected:
   // Null, after a check that it is rightly so, on devices that have none.
   std::unique_ptr<FusedDecoder> decoder_of(const TestModel& model) const {
-    std::unique_ptr<FusedDecoder> decoder = backend().make_fused_decoder(model.model());
+    std::string problem;
+    std::unique_ptr<FusedDecoder> decoder = backend().make_fused_decoder(model.model(), problem);
     const bool may_have = backend().device() == DeviceType::kCuda &&
                           backend().description().find("sm_90") != std::string::npos &&
                           activation() == DType::kBFloat16;
-    EXPECT_EQ(decoder != nullptr, may_have);
+    EXPECT_EQ(decoder != nullptr, may_have) << problem;
+    EXPECT_EQ(problem.empty(), may_have);
     return decoder;
   }
 
