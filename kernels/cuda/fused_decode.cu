@@ -9,10 +9,6 @@
 namespace tessera {
 namespace {
 
-__device__ inline void prefetch_to_l2(const void* address) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
-}
-
 // One of the warps that compute.
 template <int kTokens, int kHeadDim>
 class FusedStep {
@@ -26,7 +22,6 @@ class FusedStep {
         signals_(signals),
         ring_(ring),
         input_memory_(inputs),
-        inputs_{shared_address(inputs), arguments.input_stride, arguments.num_tokens},
         hidden_size_(arguments.products[kQkv].features) {}
 
   // Every product runs through the same code: what is executed once a layer has to stay in the
@@ -56,20 +51,7 @@ class FusedStep {
   __device__ void start() {
     const auto thread = static_cast<int>(threadIdx.x);
     if (warp_index() == kFusedWarps - 1) plan();
-    const int all_threads = static_cast<int>(gridDim.x) * kFusedConsumers;
-    const int grid_thread = static_cast<int>(blockIdx.x) * kFusedConsumers + thread;
-    const int vectors = hidden_size_ / 4;
-    for (int i = grid_thread; i < arguments_.num_tokens * vectors; i += all_threads) {
-      const int token = i / vectors;
-      const Element* const row = arguments_.embed_tokens +
-                                 static_cast<int64_t>(arguments_.token_ids[token]) * hidden_size_;
-      const auto vector = load_vector<4>(row, i - token * vectors);
-      publish(arguments_.copies[0] + layout().residual_in + i * 4,
-              make_uint4(__float_as_uint(as_float(vector.values[0])),
-                         __float_as_uint(as_float(vector.values[1])),
-                         __float_as_uint(as_float(vector.values[2])),
-                         __float_as_uint(as_float(vector.values[3]))));
-    }
+    if (warp_index() < arguments_.num_tokens) embed(warp_index());
     constexpr int kHalf = kHeadDim / 2;
     for (int i = thread; i < arguments_.num_tokens * kHalf; i += kFusedConsumers) {
       signals_.rotations[i / kHalf][i % kHalf] =
@@ -85,6 +67,36 @@ class FusedStep {
     }
     sync_fused_consumers();
     mbarrier_wait(&signals_.planned, 0);
+  }
+
+  // The block's share of a token's embedding, the residual stream into the first layer.
+  __device__ void embed(int token) {
+    const Element* const row =
+        arguments_.embed_tokens + static_cast<int64_t>(arguments_.token_ids[token]) * hidden_size_;
+    const int vectors = hidden_size_ / 4;
+    const auto num_blocks = static_cast<int>(gridDim.x);
+    const int share = (vectors + num_blocks - 1) / num_blocks;
+    const int begin = static_cast<int>(blockIdx.x) * share;
+    float squares = 0.0f;
+    for (int i = begin + lane_index(); i < min(begin + share, vectors); i += kWarpSize) {
+      const auto vector = load_vector<4>(row, i);
+      const auto weights = load_vector<4>(arguments_.layers[0].input_layernorm, i);
+      float values[4];
+      float weighted[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        values[j] = as_float(vector.values[j]);
+        weighted[j] = values[j] * weights.values[j];
+        squares += values[j] * values[j];
+      }
+      publish(words(layout().residual_in) + token * hidden_size_ + i * 4,
+              make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                         __float_as_uint(values[2]), __float_as_uint(values[3])));
+      publish(words(layout().weighted_in) + token * hidden_size_ / 2 + i * 2,
+              make_uint2(pack_pair<Element>(weighted[0], weighted[1]),
+                         pack_pair<Element>(weighted[2], weighted[3])));
+    }
+    publish_squares(words(layout().squares_in), token, squares);
   }
 
   // The block's share of attention, the same in all layers.
@@ -135,14 +147,20 @@ class FusedStep {
 
   __device__ void multiply() {
     const FusedProduct& product = arguments_.products[index_];
-    const uint32_t* const pairs = fetch();
+    // Those that end in the residual stream have one pass, or a few.
+    FusedInputs<kTokens> inputs(shared_address(input_memory_), arguments_.input_stride,
+                                arguments_.num_tokens, input_words(), product.features,
+                                !ends_in_residual());
     const int lane = reread_lane_index();
     const int warp = reread_warp_index();
     const auto num_blocks = static_cast<int>(gridDim.x);
     const FusedShare share =
         fused_share(product, rotation_, static_cast<int>(blockIdx.x), num_blocks);
     const int num_groups = share.count << product.is_paired;
+    if (num_groups == 0) inputs.wait_for_all();
     const bool finishes = warp < arguments_.num_tokens;
+    float squares = 0.0f;
+    float scale = 1.0f;
 #pragma unroll 1
     for (int pass = 0; pass < num_groups; pass += kPassGroups) {
       const int group = pass + lane / kUnitRows;
@@ -150,8 +168,17 @@ class FusedStep {
       Output output{.token = warp, .row = 0, .half = group & product.is_paired, .is_valid = false};
       output.row = product.row(item, output.half) + lane % kUnitRows;
       output.is_valid = finishes && group < num_groups && output.row < product.rows;
-      const uint32_t residual = output.is_valid ? residual_word(output) : 0;
-      accumulate_pass(inputs_, pairs, product, min(kPassGroups, num_groups - pass), ring_,
+      // Asked for before the product is computed. Most often it is there; finishing asks again for
+      // what was missing.
+      Addend addend{.residual = 0, .norm_weight = 0.0f};
+      SquareShares shares{};
+      if (ends_in_residual()) {
+        if (output.is_valid) addend = load_addend(output);
+      } else if (pass == 0 && finishes) {
+        shares.begin();
+        shares.ask(square_words());
+      }
+      accumulate_pass(inputs, min(kPassGroups, num_groups - pass), ring_,
                       signals_.sums[buffer_][warp]);
       sync_fused_consumers();
       if (finishes) {
@@ -160,59 +187,125 @@ class FusedStep {
         for (int from = 0; from < kFusedWarps; ++from) {
           sum += signals_.sums[buffer_][from][warp][lane];
         }
-        finish(output, residual, sum);
+        if (ends_in_residual()) {
+          const float value = finish_residual(output, addend, sum);
+          squares += value * value;
+        } else {
+          if (pass == 0) scale = root_mean_square_scale(shares.sum(square_words()));
+          finish(output, sum * scale);
+        }
       }
       // Who still reads this buffer arrives at the next barrier only afterwards.
       buffer_ ^= 1;
     }
-  }
-
-  // Brings the product's input features to shared memory, or returns where they are.
-  __device__ const uint32_t* fetch() {
-    if (index_ == kOutput || index_ == kDown) {
-      const uint32_t* const pairs =
-          words(index_ == kOutput ? layout().attention_out : layout().hidden);
-      if (kTokens > 1) return pairs;
-      fetch_inputs(inputs_, pairs, arguments_.products[index_].num_chunks());
-    } else {
-      const float* weight = arguments_.norm;
-      if (index_ == kQkv) weight = arguments_.layers[layer_].input_layernorm;
-      if (index_ == kGateUp) weight = arguments_.layers[layer_].post_attention_layernorm;
-      normalize_inputs(inputs_,
-                       words(index_ == kGateUp ? layout().residual_mid : layout().residual_in),
-                       weight, hidden_size_, signals_.squares);
+    if (finishes && ends_in_residual()) {
+      publish_squares(
+          index_ == kOutput ? words(layout().squares_mid) : copy(layer_ + 1) + layout().squares_in,
+          warp, squares);
     }
-    return nullptr;
   }
 
-  // The word that the sum is added to, asked for before the product is computed. Most often it is
-  // there; finish() asks again for what was missing.
-  __device__ uint32_t residual_word(const Output& output) const {
-    return index_ == kOutput || index_ == kDown ? load_word(residual_before(output)) : 0;
+  __device__ bool ends_in_residual() const { return index_ == kOutput || index_ == kDown; }
+
+  __device__ const uint32_t* input_words() const {
+    if (index_ == kOutput) return words(layout().attention_out);
+    if (index_ == kDown) return words(layout().hidden);
+    return words(index_ == kGateUp ? layout().weighted_mid : layout().weighted_in);
+  }
+
+  // What a product that ends in the residual stream needs besides its sums.
+  struct Addend {
+    uint32_t residual;  // word
+    float norm_weight;  // of the next product's input
+  };
+  __device__ Addend load_addend(const Output& output) const {
+    const float* norm_weight = arguments_.norm;
+    if (index_ == kOutput) {
+      norm_weight = arguments_.layers[layer_].post_attention_layernorm;
+    } else if (layer_ + 1 < arguments_.num_layers) {
+      norm_weight = arguments_.layers[layer_ + 1].input_layernorm;
+    }
+    return {.residual = load_word(residual_before(output)), .norm_weight = norm_weight[output.row]};
   }
   __device__ const uint32_t* residual_before(const Output& output) const {
     return words(index_ == kOutput ? layout().residual_in : layout().residual_mid) +
            output.token * hidden_size_ + output.row;
   }
 
-  // Called by whole warps.
-  __device__ void finish(const Output& output, uint32_t residual, float sum) {
-    if (index_ == kOutput || index_ == kDown) {
-      uint32_t* const target = index_ == kOutput ? words(layout().residual_mid)
-                                                 : copy(layer_ + 1) + layout().residual_in;
-      // What the others ask for after these words must have been cleared before.
-      if (index_ == kOutput) mbarrier_wait(&signals_.cleared, layer_ % 2);
-      if (output.is_valid) {
-        poll([&] {
-          load_if_missing(residual, residual_before(output));
-          return is_missing(residual);
-        });
-        publish(target + output.token * hidden_size_ + output.row, __uint_as_float(residual) + sum);
-      }
-      return;
+  // Adds to the residual stream and returns its new value; 0 in lanes without an output. Called by
+  // whole warps.
+  __device__ float finish_residual(const Output& output, Addend addend, float sum) {
+    const bool is_mid = index_ == kOutput;
+    // What the others ask for after these words must have been cleared before.
+    if (is_mid) mbarrier_wait(&signals_.cleared, layer_ % 2);
+    poll([&] {
+      load_if_missing(addend.residual, residual_before(output));
+      return is_missing(addend.residual);
+    });
+    const float value = __uint_as_float(addend.residual) + sum;
+    const float weighted = value * addend.norm_weight;
+    const float next = __shfl_down_sync(kFullWarp, weighted, 1);
+    if (!output.is_valid) return 0.0f;
+    uint32_t* const target = copy(is_mid ? layer_ : layer_ + 1);
+    const int index = output.token * hidden_size_ + output.row;
+    if (index % 2 == 0) {
+      publish(target + (is_mid ? layout().weighted_mid : layout().weighted_in) + index / 2,
+              pack_pair<Element>(weighted, next));
     }
-    const float value = sum * root_mean_square_scale(signals_.squares[output.token], hidden_size_,
-                                                     arguments_.epsilon);
+    publish(target + (is_mid ? layout().residual_mid : layout().residual_in) + index, value);
+    return value;
+  }
+
+  // The block's share of the sum of squares that goes into a norm, from a warp's lanes.
+  __device__ static void publish_squares(uint32_t* target, int token, float squares) {
+    squares = warp_reduce(squares, [](float a, float b) { return a + b; });
+    if (reread_lane_index() == 0) {
+      publish(target + token * kMaxFusedBlocks + static_cast<int>(blockIdx.x), squares);
+    }
+  }
+
+  // The lane's words of all blocks' shares.
+  struct SquareShares {
+    uint32_t words[kMaxFusedBlocks / kWarpSize];
+
+    __device__ void begin() {
+#pragma unroll
+      for (int i = 0; i < kMaxFusedBlocks / kWarpSize; ++i) {
+        words[i] = block(i) < static_cast<int>(gridDim.x) ? kMissing : 0;
+      }
+    }
+    __device__ static int block(int i) { return i * kWarpSize + reread_lane_index(); }
+    __device__ bool ask(const uint32_t* source) {
+      bool missing = false;
+#pragma unroll
+      for (int i = 0; i < kMaxFusedBlocks / kWarpSize; ++i) {
+        load_if_missing(words[i], source + block(i));
+      }
+#pragma unroll
+      for (const uint32_t word : words) missing |= is_missing(word);
+      return missing;
+    }
+    __device__ float sum(const uint32_t* source) {
+      poll([&] { return ask(source); });
+      float sum = 0.0f;
+#pragma unroll
+      for (const uint32_t word : words) sum += __uint_as_float(word);
+      return warp_reduce(sum, [](float a, float b) { return a + b; });
+    }
+  };
+  // Of the token that the warp finishes.
+  __device__ const uint32_t* square_words() const {
+    return words(index_ == kGateUp ? layout().squares_mid : layout().squares_in) +
+           reread_warp_index() * kMaxFusedBlocks;
+  }
+
+  // RMSNorm but for its weight, which the input features already have.
+  __device__ float root_mean_square_scale(float squares) const {
+    return rsqrtf(__fdividef(squares, static_cast<float>(hidden_size_)) + arguments_.epsilon);
+  }
+
+  // Called by whole warps.
+  __device__ void finish(const Output& output, float value) {
     // Of the other group of a pair.
     const float other = __shfl_xor_sync(kFullWarp, value, kUnitRows);
     if (index_ == kGateUp) {
@@ -259,26 +352,12 @@ class FusedStep {
   Signals& signals_;
   UnitRing ring_;
   unsigned char* input_memory_;
-  SharedInputs<kTokens> inputs_;
   int hidden_size_;
   int index_ = kQkv;  // of the product
   int layer_ = 0;
   int rotation_ = 0;
   int buffer_ = 0;  // of sums
 };
-
-// Brings the next norms' weights to the L2 cache, where the blocks will not wait for them.
-__device__ inline void prefetch_norm_weights(const FusedDecodeArguments& arguments, int layer,
-                                             int thread, int num_threads) {
-  constexpr int kLineElements = 32;  // 128 bytes
-  const bool is_last = layer + 1 == arguments.num_layers;
-  const float* const next = is_last ? arguments.norm : arguments.layers[layer + 1].input_layernorm;
-  for (int i = thread * kLineElements; i < arguments.products[kQkv].features;
-       i += num_threads * kLineElements) {
-    prefetch_to_l2(arguments.layers[layer].post_attention_layernorm + i);
-    prefetch_to_l2(next + i);
-  }
-}
 
 // The warp that clears the words of the layer before, beside the others: the fence takes as long as
 // a product's inputs need to arrive.
@@ -295,7 +374,6 @@ __device__ void clear_used_words(const FusedDecodeArguments& arguments,
   };
   for (uint32_t* const copy : arguments.used_copies) clear(copy, arguments.used_words);
   for (int layer = 0; layer < arguments.num_layers; ++layer) {
-    prefetch_norm_weights(arguments, layer, thread, num_threads);
     mbarrier_wait(&signals.left, layer % 2);
     if (layer > 0) clear(arguments.copies[(layer + 1) % 2], arguments.layout.size);
     __threadfence();

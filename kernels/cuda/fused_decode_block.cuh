@@ -31,7 +31,6 @@ struct FusedSignals {
   int pages[kMaxFusedPages];
   float2 rotations[kTokens][kHeadDim / 2];  // cos, sin
   int64_t page_rows[kTokens];               // of the new token: in KV head 0 of its page
-  float squares[kTokens][kFusedWarps];      // of the residual stream, each warp's share
   float sums[2][kFusedWarps][kTokens][kSumStride];
 };
 

@@ -39,8 +39,12 @@ inline constexpr int kMaxFusedStages = 6;
 // longer with three than with four; its products alone 1.0 % longer with two than with three, and
 // 0.8 % with all six.
 inline constexpr int kUnitsInFlight = 4;
-// Chunks of the residual stream that a warp holds in registers while it normalises them.
-inline constexpr int kMaxNormChunks = 4;
+// Chunks of a product's input features that a warp waits for, a bit each: of a single token, and of
+// several, of the products that keep them in shared memory.
+inline constexpr int kMaxInputChunks = 32;
+inline constexpr int kMaxKeptChunks = kMaxInputChunks / kFusedMaxTokens;
+// Each block leaves a share of the residual stream's sum of squares.
+inline constexpr int kMaxFusedBlocks = 160;
 // Pieces of attention per block. A block has at most num_sequences * num_kv_heads of them.
 inline constexpr int kMaxFusedPieces = 64;
 // A single token's items are equally long. Unless each has blocks of its own they are more than
@@ -97,6 +101,10 @@ constexpr FusedShare fused_share(const FusedProduct& product, int rotation, int 
 struct FusedExchangeLayout {
   int residual_in;    // float [num_tokens][hidden_size], before the layer
   int residual_mid;   // same, after attention
+  int weighted_in;    // pairs [num_tokens][hidden_size / 2], residual_in times the norm's weight
+  int weighted_mid;   // same of residual_mid
+  int squares_in;     // float [num_tokens][kMaxFusedBlocks], shares of the sum of its squares
+  int squares_mid;    // same of residual_mid
   int qkv;            // float [num_tokens][qkv rows], rotated
   int attention_out;  // pairs [num_tokens][num_heads * head_dim / 2]
   int hidden;         // pairs [num_tokens][intermediate_size / 2]
@@ -139,6 +147,10 @@ constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan,
   };
   layout.residual_in = take(products[kQkv].features);
   layout.residual_mid = take(products[kQkv].features);
+  layout.weighted_in = take(products[kQkv].features / 2);
+  layout.weighted_mid = take(products[kQkv].features / 2);
+  layout.squares_in = take(kMaxFusedBlocks);
+  layout.squares_mid = take(kMaxFusedBlocks);
   layout.qkv = take(products[kQkv].rows);
   layout.attention_out = take(products[kOutput].features / 2);
   layout.hidden = take(products[kDown].features / 2);
@@ -167,8 +179,8 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
                                              int64_t head_dim, int64_t shared_bytes) {
   constexpr int64_t kAlignmentBytes = 1024;  // of the rings, for the swizzle
   const auto& products = plan.products;
-  // A single token's features all go through shared memory; those of several only where they are
-  // normalised, the rest would not fit.
+  // A single token's features all go through shared memory; those of several only where one pass
+  // after the other wants them.
   const int features = tokens == 1 ? std::max({products[kQkv].features, products[kOutput].features,
                                                products[kDown].features})
                                    : products[kQkv].features;
@@ -202,9 +214,14 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
     plan.problem = concat("hidden_size ", shape.hidden_size, ", num_heads * head_dim ", query_size,
                           " and intermediate_size ", shape.intermediate_size,
                           " are not all multiples of ", kUnitFeatures);
-  } else if (shape.hidden_size > kFusedWarps * kMaxNormChunks * kUnitFeatures) {
+  } else if (shape.hidden_size > kFusedWarps * kMaxKeptChunks * kUnitFeatures) {
     plan.problem = concat("hidden_size is ", shape.hidden_size, ", more than ",
-                          kFusedWarps * kMaxNormChunks * kUnitFeatures);
+                          kFusedWarps * kMaxKeptChunks * kUnitFeatures);
+  } else if (std::max(shape.intermediate_size, query_size) >
+             kFusedWarps * kMaxInputChunks * kUnitFeatures) {
+    plan.problem =
+        concat("intermediate_size ", shape.intermediate_size, " or num_heads * head_dim ",
+               query_size, " is more than ", kFusedWarps * kMaxInputChunks * kUnitFeatures);
   } else if (shape.page_size % unit_tokens(as_int(shape.head_dim)) != 0) {
     plan.problem = concat("pages of ", shape.page_size, " tokens are no multiple of ",
                           unit_tokens(as_int(shape.head_dim)));
@@ -245,7 +262,8 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
                    single(hidden_size, intermediate_size), single(shape.vocab_size, hidden_size)};
   // Every block has an item of the products that end in the residual stream: a word of each block
   // there says that it is done with what came before.
-  plan.num_blocks = as_int(std::min<int64_t>(shape.num_multiprocessors, hidden_size / kUnitRows));
+  plan.num_blocks = as_int(
+      std::min<int64_t>({shape.num_multiprocessors, hidden_size / kUnitRows, kMaxFusedBlocks}));
   int items = 0;
   for (FusedProduct& product : plan.products) {
     product.first_block = items % plan.num_blocks;
