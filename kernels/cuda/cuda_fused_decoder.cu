@@ -61,7 +61,9 @@ class CudaFusedDecoder final : public FusedDecoder {
                         fused_partial_words(plan.group, static_cast<int>(head_dim_))),
         maps_(upload_maps(model)),
         layers_(upload_layers(model)),
-        exchange_(allocate_device_memory(kSets * kCopies * copy_bytes(), "exchanging results")) {
+        claim_words_(fused_claim_words(static_cast<int>(model.layers.size()))),
+        exchange_(
+            allocate_device_memory(kSets * set_words() * sizeof(uint32_t), "exchanging results")) {
     // All words are missing.
     CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0xff, exchange_.size_bytes(), device.stream));
   }
@@ -74,11 +76,12 @@ class CudaFusedDecoder final : public FusedDecoder {
   static constexpr int kSets = 2;
   static constexpr int kCopies = 2;
 
-  size_t copy_bytes() const { return static_cast<size_t>(copy_words_) * sizeof(uint32_t); }
+  size_t set_words() const { return static_cast<size_t>(kCopies * copy_words_ + claim_words_); }
   uint32_t* copy(int set, int copy) const {
-    return static_cast<uint32_t*>(exchange_.data()) +
-           static_cast<size_t>(set * kCopies + copy) * static_cast<size_t>(copy_words_);
+    return static_cast<uint32_t*>(exchange_.data()) + static_cast<size_t>(set) * set_words() +
+           static_cast<size_t>(copy * copy_words_);
   }
+  uint32_t* claims(int set) const { return copy(set, kCopies); }
 
   FusedDecoderModel model_;
   FusedDecodePlan plan_;
@@ -86,6 +89,7 @@ class CudaFusedDecoder final : public FusedDecoder {
   int64_t head_dim_;
   int common_words_;
   int copy_words_;
+  int claim_words_;
   Buffer maps_;
   Buffer layers_;
   Buffer exchange_;
@@ -116,6 +120,8 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .partials = common_words_,
       .used_copies = {copy(1 - set_, 0), copy(1 - set_, 1)},
       .used_words = used_words_,
+      .claims = claims(set_),
+      .used_claims = claims(1 - set_),
       .maps = static_cast<const CUtensorMap*>(maps_.data()),
       .layers = static_cast<const FusedLayerPointers*>(layers_.data()),
       .norm = model_.norm.as<float>(),
@@ -137,7 +143,6 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
                    .max_whole_tiles = kLeastSplitTiles},
       .num_tokens = tokens,
       .num_layers = static_cast<int>(model_.layers.size()),
-      .layer_rotation = plan_.layer_rotation,
       .epsilon = model_.rms_norm_eps,
       .num_stages = memory.stages,
       .input_stride = memory.input_stride};

@@ -37,7 +37,6 @@ class FusedStep {
       if (++index_ == kHead && layer_ + 1 < arguments_.num_layers) index_ = kQkv;
       if (index_ == kQkv || index_ == kHead) {
         ++layer_;
-        rotation_ = next_rotation(arguments_, rotation_);
       }
     }
   }
@@ -153,33 +152,30 @@ class FusedStep {
                                 !ends_in_residual());
     const int lane = reread_lane_index();
     const int warp = reread_warp_index();
-    const auto num_blocks = static_cast<int>(gridDim.x);
-    const FusedShare share =
-        fused_share(product, rotation_, static_cast<int>(blockIdx.x), num_blocks);
-    const int num_groups = share.count << product.is_paired;
-    if (num_groups == 0) inputs.wait_for_all();
     const bool finishes = warp < arguments_.num_tokens;
     float squares = 0.0f;
-    float scale = 1.0f;
-#pragma unroll 1
-    for (int pass = 0; pass < num_groups; pass += kPassGroups) {
-      const int group = pass + lane / kUnitRows;
-      const int item = share.first + (group >> product.is_paired) * num_blocks;
-      Output output{.token = warp, .row = 0, .half = group & product.is_paired, .is_valid = false};
-      output.row = product.row(item, output.half) + lane % kUnitRows;
-      output.is_valid = finishes && group < num_groups && output.row < product.rows;
+    float scale = 0.0f;  // not known yet
+    LanePass pass;
+    do {
+      pass = passes_.next(signals_);
+      if (pass.num_groups == 0) break;
+      const int group = lane / kUnitRows;
+      const Output output{
+          .token = warp,
+          .row = pass.row,
+          .half = group & product.is_paired,
+          .is_valid = finishes && group < pass.num_groups && pass.row < product.rows};
       // Asked for before the product is computed. Most often it is there; finishing asks again for
       // what was missing.
       Addend addend{.residual = 0, .norm_weight = 0.0f};
       SquareShares shares{};
       if (ends_in_residual()) {
         if (output.is_valid) addend = load_addend(output);
-      } else if (pass == 0 && finishes) {
+      } else if (finishes && scale == 0.0f) {
         shares.begin();
         shares.ask(square_words());
       }
-      accumulate_pass(inputs, min(kPassGroups, num_groups - pass), ring_,
-                      signals_.sums[buffer_][warp]);
+      accumulate_pass(inputs, pass.num_groups, ring_, signals_.sums[buffer_][warp]);
       sync_fused_consumers();
       if (finishes) {
         float sum = 0.0f;
@@ -191,13 +187,14 @@ class FusedStep {
           const float value = finish_residual(output, addend, sum);
           squares += value * value;
         } else {
-          if (pass == 0) scale = root_mean_square_scale(shares.sum(square_words()));
+          if (scale == 0.0f) scale = root_mean_square_scale(shares.sum(square_words()));
           finish(output, sum * scale);
         }
       }
       // Who still reads this buffer arrives at the next barrier only afterwards.
       buffer_ ^= 1;
-    }
+    } while (!pass.is_last);
+    inputs.wait_for_all();
     if (finishes && ends_in_residual()) {
       publish_squares(
           index_ == kOutput ? words(layout().squares_mid) : copy(layer_ + 1) + layout().squares_in,
@@ -355,7 +352,7 @@ class FusedStep {
   int hidden_size_;
   int index_ = kQkv;  // of the product
   int layer_ = 0;
-  int rotation_ = 0;
+  PassWalk passes_;
   int buffer_ = 0;  // of sums
 };
 
@@ -373,6 +370,7 @@ __device__ void clear_used_words(const FusedDecodeArguments& arguments,
                 partial_words, lane_index(), kWarpSize);
   };
   for (uint32_t* const copy : arguments.used_copies) clear(copy, arguments.used_words);
+  clear_words(arguments.used_claims, fused_claim_words(arguments.num_layers), thread, num_threads);
   for (int layer = 0; layer < arguments.num_layers; ++layer) {
     mbarrier_wait(&signals.left, layer % 2);
     if (layer > 0) clear(arguments.copies[(layer + 1) % 2], arguments.layout.size);
@@ -399,6 +397,10 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   if (thread < kFusedWarps * kMaxFusedStages) {
     mbarrier_init(&signals.full[0][0] + thread, 1);
     mbarrier_init(&signals.empty[0][0] + thread, 1);
+    if (thread < kPassSlots) {
+      mbarrier_init(&signals.pass_told[thread], 1);
+      mbarrier_init(&signals.pass_known[thread], kFusedWarps);
+    }
     if (thread == 0) {
       mbarrier_init(&signals.planned, 1);
       mbarrier_init(&signals.left, kFusedWarps);

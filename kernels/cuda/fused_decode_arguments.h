@@ -36,6 +36,8 @@ struct FusedDecodeArguments {
   int partials;              // offset of the partial results in a copy, words
   uint32_t* used_copies[2];  // of the set that the launch before has used
   int used_words;            // of each, without the partial results; 0: none
+  uint32_t* claims;          // of this launch, [fused_claim_words()], missing
+  uint32_t* used_claims;     // of the launch before
   const CUtensorMap* maps;   // [num_layers * kNumLayerMaps + 1]
   const FusedLayerPointers* layers;
   const float* norm;                  // [hidden_size]
@@ -49,7 +51,6 @@ struct FusedDecodeArguments {
   DecodeDivision division;
   int num_tokens;
   int num_layers;
-  int layer_rotation;
   float epsilon;
   int num_stages;    // units per ring
   int input_stride;  // bytes

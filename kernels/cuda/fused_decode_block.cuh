@@ -17,13 +17,25 @@ inline constexpr int kFusedThreads = kFusedConsumers + 2 * kWarpSize;
 // tensor-core tile lie in different banks.
 inline constexpr int kSumStride = kPassGroups * kUnitRows + 4;
 
+// Passes of which the warp that fills the rings has told the others, at most.
+inline constexpr int kPassSlots = 4;
+
+struct FusedPass {
+  int rows[kPassGroups];  // the first row of each group
+  int num_groups;         // may be 0
+  int is_last;            // of the product
+};
+
 template <int kTokens, int kHeadDim>
 struct FusedSignals {
   uint64_t full[kFusedWarps][kMaxFusedStages];
   uint64_t empty[kFusedWarps][kMaxFusedStages];
-  uint64_t planned;  // pieces and pages are there
+  uint64_t pass_told[kPassSlots];
+  uint64_t pass_known[kPassSlots];  // by all warps
+  uint64_t planned;                 // pieces and pages are there
   uint64_t left;     // the block has left the layer before, whose words may be cleared
   uint64_t cleared;  // and that is done
+  FusedPass passes[kPassSlots];
   int num_pieces;
   DecodePiece pieces[max_fused_pieces(kTokens)];
   // Where a piece's pages begin in `pages`; kMaxFusedPages: they are not there.
@@ -57,6 +69,32 @@ struct UnitRing {
   }
 };
 
+// What the lane needs to know of a pass.
+struct LanePass {
+  int row;  // of group lane / kUnitRows, the lane's among the kUnitRows of the group
+  int num_groups;
+  bool is_last;
+};
+
+// The passes as a warp that computes walks them.
+struct PassWalk {
+  RingPosition position;
+
+  template <typename Signals>
+  __device__ LanePass next(Signals& signals) {
+    mbarrier_wait(&signals.pass_told[position.stage], position.parity);
+    const FusedPass& pass = signals.passes[position.stage];
+    const int lane = reread_lane_index();
+    const LanePass result{.row = pass.rows[lane / kUnitRows] + lane % kUnitRows,
+                          .num_groups = pass.num_groups,
+                          .is_last = pass.is_last != 0};
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(&signals.pass_known[position.stage]);
+    position.advance(1, kPassSlots);
+    return result;
+  }
+};
+
 // A barrier among the warps that compute.
 __device__ inline void sync_fused_consumers() {
   asm volatile("bar.sync 1, %0;" ::"n"(kFusedConsumers) : "memory");
@@ -76,13 +114,6 @@ struct PieceUnits {
             .end = min(piece.tile_end * kTileUnits, context_units)};
   }
 };
-
-// The rotation of a layer's products, from that of the layer before.
-__device__ inline int next_rotation(const FusedDecodeArguments& arguments, int rotation) {
-  const int next = rotation + arguments.layer_rotation;
-  const auto num_blocks = static_cast<int>(gridDim.x);
-  return next < num_blocks ? next : next - num_blocks;
-}
 
 // The page of a sequence, counted from its first, in which a piece begins.
 __device__ inline int first_page(const AttentionArguments& attention, const DecodePiece& piece) {

@@ -10,11 +10,14 @@
 //   group    kUnitRows output rows of a product
 //   item     what one block computes alone: a group, or two groups that belong together (both
 //            halves of a rotated head; gate and up)
-//   pass     kPassGroups groups, whose sums a warp holds in registers
+//   pass     up to kPassGroups groups, whose sums a warp holds in registers
 //
-// The items of a product go to the blocks in turn, starting from another block for every product
-// and layer, so that no block always has the odd one. Among the warps of a block the features are
-// divided: warp w takes every kFusedWarps-th chunk of kUnitFeatures, beginning with the w-th.
+// Most items of a product go to the blocks in turn. Memory does not serve all blocks alike: after a
+// long product some would be late by a tenth of it, and all others would wait for them. So the last
+// few items of long products, and the odd ones of short products, go to whoever comes first: blocks
+// claim them with an atomic addition. Which block computes an item does not change its result.
+// Among the warps of a block the features are divided: warp w takes every kFusedWarps-th chunk of
+// kUnitFeatures, beginning with the w-th.
 #pragma once
 
 #include <algorithm>
@@ -34,11 +37,7 @@ inline constexpr int kUnitFeatures = 256;
 inline constexpr int kUnitBytes = kUnitRows * kUnitFeatures * 2;
 inline constexpr int kPassGroups = 4;
 inline constexpr int kMaxFusedStages = 6;
-// Copies that a ring has on their way at a time. More would only queue in the memory system, where
-// the few words that the blocks exchange would queue behind them. On an H200 an 8B step takes 0.4 %
-// longer with three than with four; its products alone 1.0 % longer with two than with three, and
-// 0.8 % with all six.
-inline constexpr int kUnitsInFlight = 4;
+inline constexpr int kLeastFusedStages = 4;
 // Chunks of a product's input features that a warp waits for, a bit each: of a single token, and of
 // several, of the products that keep them in shared memory.
 inline constexpr int kMaxInputChunks = 32;
@@ -70,9 +69,8 @@ struct FusedProduct {
   int item_shift;     // items per block of rows, as a power of two
   int block_rows;     // rows from one block of rows to the next
   int pair_distance;  // rows between the groups of a pair
-  int first_block;    // that takes item 0 in layer 0
-  int least_items;    // of a block
-  int odd_items;      // blocks that have one more
+  int static_items;   // of each block; the rest is claimed
+  int claims_on;      // 1: a block claims until none is left, 0: at most one
 
   constexpr int num_chunks() const { return features / kUnitFeatures; }
   // The first row of an item's group; half: 0 or 1.
@@ -82,19 +80,8 @@ struct FusedProduct {
   }
 };
 
-// The items of a product that a block takes: first, first + num_blocks, ...
-struct FusedShare {
-  int first;
-  int count;
-};
-// rotation: what first_block has moved by since layer 0, below num_blocks.
-constexpr FusedShare fused_share(const FusedProduct& product, int rotation, int block,
-                                 int num_blocks) {
-  int first = block - product.first_block - rotation;
-  if (first < 0) first += num_blocks;
-  if (first < 0) first += num_blocks;
-  return {.first = first, .count = product.least_items + (first < product.odd_items ? 1 : 0)};
-}
+// Of the items of a long product so many per block are claimed: about what a ring holds twice.
+inline constexpr int kClaimedItems = 3;
 
 // Where the blocks leave 32-bit words for each other; see fused_decode_exchange.cuh. Offsets in
 // words, from the start of a copy. "pairs" are two bfloat16 in a word.
@@ -129,8 +116,7 @@ struct FusedDecodePlan {
   std::string problem;  // for people: why the kernel cannot run; empty when it can
   std::array<FusedProduct, kNumFusedProducts> products{};
   int num_blocks = 0;
-  int layer_rotation = 0;  // added to every first_block from one layer to the next
-  int group = 0;           // query heads per KV head
+  int group = 0;  // query heads per KV head
   int max_tokens = 0;
 
   bool runs() const { return problem.empty(); }
@@ -157,6 +143,11 @@ constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan,
   layout.size = end;
   return layout;
 }
+
+// Words of the counters of claimed items, one counter per product of the step, each in a memory
+// sector of its own.
+inline constexpr int kClaimStride = 8;
+constexpr int fused_claim_words(int num_layers) { return (num_layers * kHead + 1) * kClaimStride; }
 
 // Words that a block's partial result of attention takes: outputs, then log-sums.
 constexpr int fused_partial_words(int group, int head_dim) {
@@ -244,9 +235,8 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
                         .item_shift = kOneBlock,
                         .block_rows = 0,
                         .pair_distance = 0,
-                        .first_block = 0,
-                        .least_items = 0,
-                        .odd_items = 0};
+                        .static_items = 0,
+                        .claims_on = 0};
   };
   FusedProduct qkv = single((shape.num_heads + 2 * shape.num_kv_heads) * head_dim, hidden_size);
   qkv.is_paired = 1;
@@ -264,17 +254,19 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
   // there says that it is done with what came before.
   plan.num_blocks = as_int(
       std::min<int64_t>({shape.num_multiprocessors, hidden_size / kUnitRows, kMaxFusedBlocks}));
-  int items = 0;
   for (FusedProduct& product : plan.products) {
-    product.first_block = items % plan.num_blocks;
-    product.least_items = product.num_items / plan.num_blocks;
-    product.odd_items = product.num_items % plan.num_blocks;
-    items += product.num_items;
+    product.static_items = product.num_items / plan.num_blocks;
+    product.claims_on = product.static_items > kClaimedItems ? 1 : 0;
+    // Other blocks wait for the features of the items of these two all at once.
+    if (&product == &plan.products[kOutput] || &product == &plan.products[kDown]) {
+      product.claims_on = 0;
+    }
+    if (product.claims_on != 0) product.static_items -= kClaimedItems;
   }
-  plan.layer_rotation = (items - plan.products[kHead].num_items) % plan.num_blocks;
   plan.group = as_int(shape.num_heads / shape.num_kv_heads);
   const auto fits = [&](int tokens) {
-    return fused_shared_memory(plan, tokens, head_dim, shape.shared_bytes).stages >= kUnitsInFlight;
+    return fused_shared_memory(plan, tokens, head_dim, shape.shared_bytes).stages >=
+           kLeastFusedStages;
   };
   plan.max_tokens = fits(kFusedMaxTokens)
                         ? std::min(kFusedMaxTokens, kMaxFusedPieces / as_int(shape.num_kv_heads))

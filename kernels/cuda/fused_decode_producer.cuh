@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/bulk_copy.cuh"
 #include "kernels/cuda/fused_decode_block.cuh"
+#include "kernels/cuda/fused_decode_exchange.cuh"
 
 namespace tessera {
 
@@ -24,7 +25,7 @@ class RingFiller {
 
   __device__ void weights(const CUtensorMap* map, int row, int panel) {
     uint64_t* const full = next();
-    copy_weight_box_async(data(), map, full, row, panel);
+    copy_weight_box_async(data(), map, full, row, panel, policy_);
     advance();
   }
   __device__ void page_rows(const CUtensorMap* map, int row, int kv_head, int page) {
@@ -36,14 +37,8 @@ class RingFiller {
  private:
   __device__ void* data() const { return ring_ + position_.stage * kUnitBytes; }
 
-  // Waits until there is room and not too much on its way.
+  // Waits until there is room.
   __device__ uint64_t* next() {
-    if (in_flight_ == kUnitsInFlight) {
-      mbarrier_wait(&signals_.full[warp_][arrived_.stage], arrived_.parity);
-      arrived_.advance(1, num_stages_);
-    } else {
-      ++in_flight_;
-    }
     mbarrier_wait(&signals_.empty[warp_][position_.stage], position_.parity);
     uint64_t* const full = &signals_.full[warp_][position_.stage];
     mbarrier_expect_bytes(full, kUnitBytes);
@@ -55,31 +50,107 @@ class RingFiller {
   int warp_;
   int num_stages_;
   unsigned char* ring_;
+  uint64_t policy_ = evict_first_policy();  // of weights
   RingPosition position_{.stage = 0, .parity = 1};  // an unused unit is empty
-  RingPosition arrived_;                            // the oldest copy that may be on its way
-  int in_flight_ = 0;
+};
+
+// The lanes that fill rings.
+inline constexpr uint32_t kFillers = (1u << kFusedWarps) - 1;
+
+// Tells the warps that compute which passes they are about to get.
+template <typename Signals>
+class PassTeller {
+ public:
+  __device__ explicit PassTeller(Signals& signals) : signals_(signals) {}
+
+  template <typename RowOf>
+  __device__ void tell(int num_groups, bool is_last, const RowOf& row_of) {
+    mbarrier_wait(&signals_.pass_known[position_.stage], position_.parity);
+    FusedPass& pass = signals_.passes[position_.stage];
+    const int lane = lane_index();
+    if (lane < kPassGroups) pass.rows[lane] = lane < num_groups ? row_of(lane) : 0;
+    if (lane == 0) {
+      pass.num_groups = num_groups;
+      pass.is_last = is_last ? 1 : 0;
+    }
+    __syncwarp(kFillers);
+    if (lane == 0) mbarrier_arrive(&signals_.pass_told[position_.stage]);
+    position_.advance(1, kPassSlots);
+  }
+
+ private:
+  Signals& signals_;
+  RingPosition position_{.stage = 0, .parity = 1};
+};
+
+// Claims the block's further items, product after product in the order of the step. One claim is
+// always on its way, so that nobody waits for it.
+class ItemClaims {
+ public:
+  __device__ explicit ItemClaims(const FusedDecodeArguments& arguments)
+      : arguments_(arguments),
+        counter_(arguments.claims),
+        end_(arguments.claims + fused_claim_words(arguments.num_layers)) {
+    ask();
+  }
+
+  // An item of the product, num_items or more when there is none left.
+  __device__ int take(const FusedProduct& product) {
+    const int item = product.static_items * static_cast<int>(gridDim.x) +
+                     static_cast<int>(__shfl_sync(kFillers, claimed_, 0));
+    if (product.claims_on == 0 || item >= product.num_items) counter_ += kClaimStride;
+    ask();
+    return item;
+  }
+
+ private:
+  __device__ void ask() {
+    static_assert(kMissing + 1 == 0);  // counters start there
+    if (lane_index() == 0 && counter_ < end_) claimed_ = atomicAdd(counter_, 1) + 1;
+  }
+
+  const FusedDecodeArguments& arguments_;
+  uint32_t* counter_;  // of the claim on its way
+  uint32_t* end_;
+  uint32_t claimed_ = 0;
 };
 
 // The units of a product, in the order of FusedStep::multiply().
 template <typename Signals>
-__device__ void fill_product(const FusedDecodeArguments& arguments, FusedProductIndex index,
-                             int rotation, const CUtensorMap* map, RingFiller<Signals>& filler) {
+__device__ void fill_product(const FusedProduct& product, const CUtensorMap* map,
+                             RingFiller<Signals>& filler, PassTeller<Signals>& teller,
+                             ItemClaims& claims) {
   prefetch_tensor_map(map);
-  const FusedProduct& product = arguments.products[index];
   const auto num_blocks = static_cast<int>(gridDim.x);
-  const FusedShare share = fused_share(product, rotation, static_cast<int>(blockIdx.x), num_blocks);
-  const int num_groups = share.count << product.is_paired;
+  const int item_groups = 1 << product.is_paired;
   const int num_chunks = product.num_chunks();
-  for (int pass = 0; pass < num_groups; pass += kPassGroups) {
-    const int end = min(pass + kPassGroups, num_groups);
+  int left = product.static_items * item_groups;  // groups
+  int item = static_cast<int>(blockIdx.x);        // the next static one
+  bool is_last = false;
+  do {
+    const int num_static = min(kPassGroups, left);
+    left -= num_static;
+    int num_groups = num_static;
+    int claimed = 0;
+    if (left == 0 && num_groups + item_groups <= kPassGroups) {
+      claimed = claims.take(product);
+      const bool has_claimed = claimed < product.num_items;
+      if (has_claimed) num_groups += item_groups;
+      is_last = !has_claimed || product.claims_on == 0;
+    }
+    const auto row_of = [&](int group) {
+      return product.row(
+          group < num_static ? item + (group >> product.is_paired) * num_blocks : claimed,
+          group & product.is_paired);
+    };
+    teller.tell(num_groups, is_last, row_of);
     for (int chunk = lane_index(); chunk < num_chunks; chunk += kFusedWarps) {
-      for (int group = pass; group < end; ++group) {
-        const int item = share.first + (group >> product.is_paired) * num_blocks;
-        const int row = product.row(item, group & product.is_paired);
-        filler.weights(map, row, chunk * (kUnitFeatures / 64));
+      for (int group = 0; group < num_groups; ++group) {
+        filler.weights(map, row_of(group), chunk * (kUnitFeatures / 64));
       }
     }
-  }
+    item += (num_static >> product.is_paired) * num_blocks;
+  } while (!is_last);
 }
 
 // The keys and values of a layer, in the order of FusedAttention.
@@ -119,18 +190,21 @@ template <int kTokens, int kHeadDim>
 __device__ void fill_rings(const FusedDecodeArguments& arguments,
                            FusedSignals<kTokens, kHeadDim>& signals, unsigned char* rings) {
   RingFiller filler(arguments, signals, rings);
+  PassTeller teller(signals);
+  ItemClaims claims(arguments);
   const CUtensorMap* maps = arguments.maps;
-  int rotation = 0;
+  const auto fill = [&](FusedProductIndex index, const CUtensorMap* map) {
+    fill_product(arguments.products[index], map, filler, teller, claims);
+  };
   for (int layer = 0; layer < arguments.num_layers; ++layer) {
-    fill_product(arguments, kQkv, rotation, maps + kQkvMap, filler);
+    fill(kQkv, maps + kQkvMap);
     fill_attention(arguments, signals, maps + kKeysMap, maps + kValuesMap, filler);
-    fill_product(arguments, kOutput, rotation, maps + kOutputMap, filler);
-    fill_product(arguments, kGateUp, rotation, maps + kGateUpMap, filler);
-    fill_product(arguments, kDown, rotation, maps + kDownMap, filler);
+    fill(kOutput, maps + kOutputMap);
+    fill(kGateUp, maps + kGateUpMap);
+    fill(kDown, maps + kDownMap);
     maps += kNumLayerMaps;
-    rotation = next_rotation(arguments, rotation);
   }
-  fill_product(arguments, kHead, rotation, maps, filler);
+  fill(kHead, maps);
 }
 
 }  // namespace tessera

@@ -8,20 +8,6 @@
 
 namespace tessera {
 
-// What L2 gives up first: weights, which are read once. Left to itself it gives up the tokens,
-// which every block reads for every tile: decoding 16, 32 and 64 sequences of an 8B model
-// gained 4.6, 5.5 and 3.8 % (H200, token ring of 48 KiB).
-__device__ inline uint64_t evict_first_policy() {
-  uint64_t policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-__device__ inline uint64_t evict_normal_policy() {
-  uint64_t policy;
-  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-
 // The map's box from this corner of a matrix; see make_matrix_tensor_map().
 __device__ inline void copy_matrix_box_async(void* shared, const CUtensorMap* map,
                                              uint64_t* barrier, int column, int row,

@@ -452,6 +452,9 @@ TEST_P(FusedDecoderTest, ModelShapes) {
   check({.hidden_size = 1280, .intermediate_size = 1536, .vocab_size = 5000, .num_layers = 4},
         {70});
   check({.hidden_size = 2304, .intermediate_size = 5120, .num_layers = 2}, {70, 90});
+  // Of the long products, blocks claim items; at 32 blocks these are long.
+  check({.intermediate_size = 4096, .vocab_size = 5003}, {100});
+  check({.intermediate_size = 2304, .vocab_size = 5003}, {100, 3, 70});
   check({.page_size = 128}, {500, 129});
   check({.head_dim = 128, .page_size = 16}, {17, 16, 100});
 }
@@ -466,7 +469,8 @@ TEST_P(FusedDecoderTest, SlidingWindow) {
 // UnitRing::release() about one step of eight sequences in a hundred differed.
 TEST_P(FusedDecoderTest, RepeatedStepsAreTheSameBitByBit) {
   for (const ModelSize& size :
-       {ModelSize{.hidden_size = 1280}, ModelSize{.hidden_size = 1280, .head_dim = 128},
+       {ModelSize{.intermediate_size = 4096, .vocab_size = 5003}, ModelSize{.hidden_size = 1280},
+        ModelSize{.hidden_size = 1280, .head_dim = 128},
         ModelSize{.hidden_size = 2304, .intermediate_size = 1536}}) {
     TestModel model(backend(), size, {700, 3, 129, 64, 1, 2049, 300, 65});
     const std::unique_ptr<FusedDecoder> decoder = decoder_of(model);
