@@ -65,10 +65,12 @@ struct DecodeShare {
   bool is_aligned;
 
   constexpr int overhead() const { return is_aligned ? 0 : kDecodeItemOverhead; }
-  // How far an end of the share moves to spare an item a cut.
+  // How far an end of the share moves to spare an item a cut. With 3.5 equal items a share or more
+  // none is cut.
   constexpr int most_moved() const {
     if (is_aligned) return 0;
-    const int most = tiles / 8 < kMaxWholeTiles ? kMaxWholeTiles : tiles / 8;
+    // Not std::max: device code cannot refer to kMaxWholeTiles.
+    const int most = tiles / 7 < kMaxWholeTiles ? kMaxWholeTiles : tiles / 7;
     return std::min(most, tiles / 4);
   }
   // Cuts up to here, in tiles of an item of num_tiles, move to its begin.
