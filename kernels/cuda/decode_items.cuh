@@ -46,7 +46,9 @@ struct DecodeLengths {
 };
 
 // Walks the pieces of this block in order. Every producer warp walks on its own, all lanes
-// together. Lane l takes sequences 32 k + l; those of the usual batch are read once.
+// together. Lane l takes sequences 32 k + l and keeps the lengths of the first kKnown of them, so
+// that those of the usual batch are read once.
+template <int kKnown>
 class DecodeItems {
  public:
   // Starts reading the lengths.
@@ -130,7 +132,6 @@ class DecodeItems {
   }
 
  private:
-  static constexpr int kKnown = 2;  // sequences whose lengths a lane keeps
   static constexpr int kKnownSequences = kKnown * kWarpSize;
 
   __device__ DecodeLengths read(int base) const {
