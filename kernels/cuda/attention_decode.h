@@ -14,7 +14,7 @@ namespace tessera {
 //
 // One block per multiprocessor, whatever the batch, and no numbers from the host that change from
 // step to step: a captured CUDA graph stays right when lengths and block tables in device memory
-// have changed. Each block works out its equal share of all tiles (decode_partition.h), and a warp
+// have changed. Each block works out its share of all tiles (decode_partition.h), and a warp
 // of it (4 without the copy engine) fills a ring of tiles in shared memory that runs on across
 // items, while 8 warps (4 for head_dim above 128) compute. All query rows of a KV head are computed
 // together, 16 to a tensor-core tile, a warp per tile; the warps that this leaves over divide the

@@ -33,39 +33,57 @@ struct DecodeDivision {
   int max_whole_tiles;      // and an item of up to so many tiles is not split
 };
 
+// What a lane knows of a sequence. No query: there is no sequence.
+struct DecodeLengths {
+  int first_token;
+  int query_length;
+  int context_length;
+
+  __device__ bool operator==(const DecodeLengths& other) const {
+    return first_token == other.first_token && query_length == other.query_length &&
+           context_length == other.context_length;
+  }
+};
+
 // Walks the pieces of this block in order. Every producer warp walks on its own, all lanes
-// together; lane l remembers sequence 32 k + l, so that the usual batch is read once.
+// together. Lane l takes sequences 32 k + l and keeps the lengths of the first kKnown of them, so
+// that those of the usual batch are read once.
+template <int kKnown>
 class DecodeItems {
  public:
   // Starts reading the lengths.
   __device__ DecodeItems(const AttentionArguments& arguments, const DecodeDivision& division)
       : arguments_(arguments), division_(division) {
+    load_known();
     load(0);
   }
 
   // Divides the work by lengths that another kernel may be about to change, so that the arithmetic
-  // overlaps that kernel's end. next() then gives guesses. Sequences that do not fit one per lane
+  // overlaps that kernel's end. next() then gives guesses. Sequences beyond those that lanes keep
   // would be read twice, and might have changed in between.
   __device__ void divide_early() {
-    if (arguments_.num_decodes <= kWarpSize) divide();
+    if (arguments_.num_decodes <= kKnownSequences) divide();
   }
 
   // Reads the lengths again: have they been final?
   __device__ bool confirm() {
-    const int first_token = first_token_;
-    const int query_length = query_length_;
-    const int context_length = context_length_;
-    load(0);
-    const bool same = first_token == first_token_ && query_length == query_length_ &&
-                      context_length == context_length_;
-    return arguments_.num_decodes <= kWarpSize && __all_sync(kFullWarp, same);
+    DecodeLengths before[kKnown];
+#pragma unroll
+    for (int k = 0; k < kKnown; ++k) before[k] = known_[k];
+    load_known();
+    load(base_);
+    bool same = true;
+#pragma unroll
+    for (int k = 0; k < kKnown; ++k) same = same && before[k] == known_[k];
+    return arguments_.num_decodes <= kKnownSequences && __all_sync(kFullWarp, same);
   }
 
   // Divides the work by the lengths read last; next() begins with the first piece.
   __device__ void divide() {
     item_begin_ = end_ = lane_ = 0;
+    if (base_ != 0) load(0);
     has_only_ =
-        division_.is_even && from_lane(query_length_) * arguments_.group <= division_.item_rows;
+        division_.is_even && from_lane(own_.query_length) * arguments_.group <= division_.item_rows;
     if (!has_only_) divide_unevenly();
   }
 
@@ -76,8 +94,8 @@ class DecodeItems {
       return only(piece);
     }
     while (item_begin_ < end_) {
-      piece.query_length = from_lane(query_length_);
-      piece.context_length = from_lane(context_length_);
+      piece.query_length = from_lane(own_.query_length);
+      piece.context_length = from_lane(own_.context_length);
       const DecodeSequence sequence = items_of(piece.query_length, piece.context_length);
       if (item_ == sequence.num_items) {
         item_ = 0;
@@ -98,7 +116,7 @@ class DecodeItems {
       if (tiles.begin == tiles.end && (num_tiles > 0 || item_begin < begin_)) continue;
 
       piece.sequence = base_ + lane_;
-      piece.first_token = from_lane(first_token_);
+      piece.first_token = from_lane(own_.first_token);
       piece.kv_head = sequence.row_blocks == 1 ? item : item / sequence.row_blocks;
       piece.first_row = (item - piece.kv_head * sequence.row_blocks) * division_.item_rows;
       piece.num_rows =
@@ -114,17 +132,33 @@ class DecodeItems {
   }
 
  private:
-  // Lane l takes sequence base + l; past the last one there are no items.
-  __device__ void load(int base) {
-    base_ = base;
+  static constexpr int kKnownSequences = kKnown * kWarpSize;
+
+  __device__ DecodeLengths read(int base) const {
     const int sequence = base + lane_index();
-    first_token_ = query_length_ = context_length_ = 0;
+    DecodeLengths lengths{};
     if (sequence < arguments_.num_decodes) {
       // Not from the L1 cache, where an early read would hide a later change.
-      first_token_ = __ldcg(arguments_.query_starts + sequence);
-      query_length_ = __ldcg(arguments_.query_starts + sequence + 1) - first_token_;
-      context_length_ = __ldcg(arguments_.context_lengths + sequence);
+      lengths.first_token = __ldcg(arguments_.query_starts + sequence);
+      lengths.query_length = __ldcg(arguments_.query_starts + sequence + 1) - lengths.first_token;
+      lengths.context_length = __ldcg(arguments_.context_lengths + sequence);
     }
+    return lengths;
+  }
+
+  __device__ void load_known() {
+#pragma unroll
+    for (int k = 0; k < kKnown; ++k) known_[k] = read(k * kWarpSize);
+  }
+
+  // Turns to sequences [base, base + 32); past the last one there are no items.
+  __device__ void load(int base) {
+    base_ = base;
+#pragma unroll
+    for (int k = 0; k < kKnown; ++k) {
+      if (base == k * kWarpSize) own_ = known_[k];
+    }
+    if (base >= kKnownSequences) own_ = read(base);
   }
 
   __device__ DecodeSequence items_of(int query_length, int context_length) const {
@@ -141,9 +175,9 @@ class DecodeItems {
     const int block = static_cast<int>(blockIdx.x);
     const int num_blocks = static_cast<int>(item_blocks.divisor());
     piece.sequence = 0;
-    piece.first_token = from_lane(first_token_);
-    piece.query_length = from_lane(query_length_);
-    piece.context_length = from_lane(context_length_);
+    piece.first_token = from_lane(own_.first_token);
+    piece.query_length = from_lane(own_.query_length);
+    piece.context_length = from_lane(own_.context_length);
     piece.kv_head = static_cast<int>(item_blocks.divide(block));
     piece.first_row = 0;
     piece.num_rows = piece.query_length * arguments_.group;
@@ -166,7 +200,7 @@ class DecodeItems {
     DecodeTotals totals{};
     for (int base = 0; base < arguments_.num_decodes; base += kWarpSize) {
       if (base != base_) load(base);
-      totals.add(items_of(query_length_, context_length_));
+      totals.add(items_of(own_.query_length, own_.context_length));
     }
     totals.num_items = __reduce_add_sync(kFullWarp, totals.num_items);
     totals.payload = __reduce_add_sync(kFullWarp, totals.payload);
@@ -184,7 +218,7 @@ class DecodeItems {
   // Every lane tries one candidate.
   __device__ void align(int num_blocks) {
     static_assert(kDecodeCandidates == kWarpSize && kMaxAlignedSequences <= kWarpSize);
-    const DecodeSequence own = items_of(query_length_, context_length_);
+    const DecodeSequence own = items_of(own_.query_length, own_.context_length);
     const DecodeShare candidate = aligned_decode_share(share_, lane_index());
     int payload = 0;
     for (int lane = 0; lane < arguments_.num_decodes; ++lane) {
@@ -203,7 +237,7 @@ class DecodeItems {
     int before = 0;  // payload of the sequences before these 32
     for (int base = 0; base < arguments_.num_decodes; base += kWarpSize) {
       if (base != base_) load(base);
-      const DecodeSequence own = items_of(query_length_, context_length_);
+      const DecodeSequence own = items_of(own_.query_length, own_.context_length);
       const int item_payload = share_.payload(own.num_tiles);
       const int payload = own.num_items * item_payload;
       int inclusive = before + payload;
@@ -230,12 +264,12 @@ class DecodeItems {
   DecodeDivision division_;
   bool has_only_ = false;  // next() is to give the only piece of an even division
   DecodeShare share_;
-  int begin_, end_ = 0;       // this block's share of the list
-  int item_begin_ = 0;        // where the next item begins
-  int item_ = 0;              // of the current sequence
-  int base_ = -1, lane_ = 0;  // the current sequence
-  // The lane's own sequence.
-  int first_token_, query_length_, context_length_;
+  int begin_, end_ = 0;          // this block's share of the list
+  int item_begin_ = 0;           // where the next item begins
+  int item_ = 0;                 // of the current sequence
+  int base_ = -1, lane_ = 0;     // the current sequence
+  DecodeLengths known_[kKnown];  // of sequences 32 k + lane
+  DecodeLengths own_;            // of sequence base + lane
 };
 
 }  // namespace tessera

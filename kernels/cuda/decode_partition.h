@@ -7,9 +7,11 @@
 //             known without the length.
 //   aligned   Every item begins with a new share. No block has two items, which makes it the faster
 //             way when there are few items and some division leaves few blocks idle.
-//   packed    A share begins and ends anywhere in an item, and all are equal. An overhead of
-//             kDecodeItemOverhead tiles counts in front of each item. Of a block's items at most
-//             two, the first and the last, are shared with other blocks.
+//   packed    All shares are equal, but for ends that would fall near an end of a short item and
+//             move there: a block with a few tiles more costs less than a merge, since it reads
+//             faster when others have nothing left to read. An overhead of kDecodeItemOverhead
+//             tiles counts in front of each item. Of a block's items at most two, the first and the
+//             last, are shared with other blocks.
 #pragma once
 
 #include <algorithm>
@@ -52,12 +54,35 @@ constexpr DecodeSequence decode_sequence(const DecodeItemShape& shape, int query
           .num_items = row_blocks * shape.num_kv_heads};
 }
 
+// Splitting an item costs a merge, about as much as reading eight tiles takes one block. So what is
+// no longer than that stays whole; what is longer may be cut down to two tiles.
+inline constexpr int kMaxWholeTiles = 8;
+inline constexpr int kLeastSplitTiles = 2;
+
 // What a block reads, in tiles.
 struct DecodeShare {
   int tiles;
   bool is_aligned;
 
   constexpr int overhead() const { return is_aligned ? 0 : kDecodeItemOverhead; }
+  // How far an end of the share moves to spare an item of num_tiles a cut. Items that are longer
+  // than the share are cut anyway. With 3.5 equal items a share or more none is cut.
+  constexpr int most_moved(int num_tiles) const {
+    if (is_aligned || num_tiles > tiles) return 0;
+    // Not std::max: device code cannot refer to kMaxWholeTiles.
+    const int most = tiles / 7 < kMaxWholeTiles ? kMaxWholeTiles : tiles / 7;
+    return std::min(most, tiles / 4);
+  }
+  // Cuts up to here, in tiles of an item of num_tiles, move to its begin.
+  constexpr int moved_to_begin(int num_tiles) const {
+    return std::min(most_moved(num_tiles), num_tiles / 2);
+  }
+  // Where an end of a share cuts an item: `tile` is where it would without moving, outside of
+  // [0, num_tiles] when in another item.
+  constexpr int cut(int tile, int num_tiles) const {
+    if (tile <= moved_to_begin(num_tiles)) return 0;
+    return tile < num_tiles - most_moved(num_tiles) ? tile : num_tiles;
+  }
   // The tiles that an item takes up in the list. At least one, so that someone writes its zeros.
   constexpr int payload(int num_tiles) const {
     if (!is_aligned) return num_tiles + kDecodeItemOverhead;
@@ -79,10 +104,6 @@ struct DecodeTotals {
   }
 };
 
-// Splitting an item costs a merge, about as much as reading eight tiles takes one block. So what is
-// no longer than that stays whole; what is longer may be cut down to two tiles.
-inline constexpr int kMaxWholeTiles = 8;
-inline constexpr int kLeastSplitTiles = 2;
 constexpr DecodeShare packed_decode_share(const DecodeTotals& totals, int num_blocks) {
   const int equal = (totals.payload + num_blocks - 1) / num_blocks;
   const int least = totals.longest_tiles <= kMaxWholeTiles ? kMaxWholeTiles + kDecodeItemOverhead
@@ -135,9 +156,9 @@ struct DecodePieces {
 };
 constexpr DecodePieces decode_pieces(const DecodeShare& share, int item_begin, int num_tiles) {
   const int tiles_begin = item_begin + share.overhead();
-  const int first_block = tiles_begin / share.tiles;
-  return {.first_block = first_block,
-          .count = (tiles_begin + num_tiles - 1) / share.tiles - first_block + 1};
+  const int first_block = (tiles_begin + share.moved_to_begin(num_tiles)) / share.tiles;
+  const int last_block = (tiles_begin + num_tiles - share.most_moved(num_tiles) - 1) / share.tiles;
+  return {.first_block = first_block, .count = std::max(0, last_block - first_block) + 1};
 }
 
 // The tiles of that item, counted from its first, that `block` reads; begin == end: none.
@@ -148,8 +169,8 @@ struct DecodeTiles {
 constexpr DecodeTiles decode_tiles(const DecodeShare& share, int item_begin, int num_tiles,
                                    int block) {
   const int share_begin = block * share.tiles - item_begin - share.overhead();
-  return {.begin = std::clamp(share_begin, 0, num_tiles),
-          .end = std::clamp(share_begin + share.tiles, 0, num_tiles)};
+  return {.begin = share.cut(share_begin, num_tiles),
+          .end = share.cut(share_begin + share.tiles, num_tiles)};
 }
 
 // Where a block leaves the partial result of a piece. Every block has two slots: one for an item

@@ -120,7 +120,7 @@ class PieceSource {
 
   const AttentionArguments& arguments_;
   DecodeSignals& signals_;
-  DecodeItems items_;
+  DecodeItems<2> items_;
   RingPosition position_;
   int lane_offset_;
   bool passes_on_;

@@ -100,7 +100,7 @@ class FusedStep {
 
   // The block's share of attention, the same in all layers.
   __device__ void plan() {
-    DecodeItems items(arguments_.attention, arguments_.division);
+    DecodeItems<1> items(arguments_.attention, arguments_.division);
     items.divide();
     const AttentionArguments& attention = arguments_.attention;
     DecodePiece piece;

@@ -115,13 +115,15 @@ class AttentionGraphTest : public BackendTest {
                    {{1, 5}, {1, 300}, {1, 0}, {1, 3000}},
                    {{1, 300}, {1, 3000}, {1, 5}, {1, 0}}});
       check(size, {{{3, 1000}, {1, 64}, {8, 65}}, {{3, 64}, {1, 65}, {8, 1000}}});
-      // More than one sequence per lane of a warp.
-      std::vector<SequenceSize> rising, falling;
-      for (int64_t i = 0; i < 100; ++i) {
-        rising.push_back({1, 7 * i});
-        falling.push_back({1, 7 * (99 - i)});
+      // More than one sequence per lane of a warp, and more than lanes keep.
+      for (const int64_t num_sequences : {50, 100}) {
+        std::vector<SequenceSize> rising, falling;
+        for (int64_t i = 0; i < num_sequences; ++i) {
+          rising.push_back({1, 14 * i});
+          falling.push_back({1, 14 * (num_sequences - 1 - i)});
+        }
+        check(size, {rising, falling});
       }
-      check(size, {rising, falling});
     }
   }
 

@@ -199,6 +199,17 @@ TEST(DecodePartitionTest, SharesTheTilesEqually) {
   }
 }
 
+// 512 items for 132 blocks: four each, where equal shares would be 3.88 and cut 131 items.
+TEST(DecodePartitionTest, ItemsStayWholeWhenBlocksHaveSeveral) {
+  for (const int context_length : {300, 512, 1024, 1100, 2048, 4096, 8192, 32768}) {
+    const DecodePartition partition(item_shape(8), std::vector<Lengths>(64, {1, context_length}));
+    for (const Item& item : partition.items) {
+      EXPECT_EQ(decode_pieces(partition.share, item.begin, item.num_tiles).count, 1);
+    }
+    EXPECT_EQ(partition.most_tiles(), 4 * partition.items[0].num_tiles) << context_length;
+  }
+}
+
 TEST(DecodePartitionTest, ShortContextsAreNotSplit) {
   for (const int context_length : {1, 64, 512}) {
     for (const Item& item : DecodePartition(item_shape(8), {{1, context_length}}).items) {
