@@ -123,18 +123,20 @@ __device__ void consume(const AttentionArguments& arguments, const DecodeArgumen
       const int stage = position.stage;
       const uint32_t key_tile = shared_address(ring.keys(stage));
       const uint32_t value_tile = shared_address(ring.values(stage));
+      const int box_tokens =
+          tile_box_tokens(context_length - tile * kDecodeTileTokens, decode.box_tokens);
       mbarrier_wait(&ring.signals.keys_full[stage], position.parity);
 #pragma unroll 1
       for (int key = role.key_begin; key < kDecodeTileTokens; key += role.key_step) {
         const int first_token = tile * kDecodeTileTokens + key;
-        warp.multiply_keys(Rows{key_tile, decode.box_tokens}, key);
+        warp.multiply_keys(Rows{key_tile, box_tokens}, key);
         warp.cap(arguments.softcap_scale);
         if (first_token < seen_by_all_begin || first_token + Warp::kKeys > seen_by_all_end) {
           warp.mask(first_token);
         }
         warp.update_softmax(arguments.scale_log2);
         mbarrier_wait(&ring.signals.values_full[stage], position.parity);
-        const Rows values{value_tile, decode.box_tokens};
+        const Rows values{value_tile, box_tokens};
         const int num_valid = context_length - first_token;
         if (num_valid < Warp::kKeys) {
           warp.template multiply_values<true>(values, key, num_valid);
@@ -185,7 +187,7 @@ __device__ void consume(const AttentionArguments& arguments, const DecodeArgumen
 
 template <typename Element, int kHeadDim, bool kCopyEngine>
 __device__ void decode_block(const AttentionArguments& arguments, const DecodeArguments& decode,
-                             const CUtensorMap& keys_map, const CUtensorMap& values_map) {
+                             const DecodePageMaps& maps) {
   using Threads = DecodeThreads<kHeadDim, kCopyEngine>;
   extern __shared__ unsigned char shared_bytes[];
   __shared__ DecodeSignals signals;
@@ -209,8 +211,11 @@ __device__ void decode_block(const AttentionArguments& arguments, const DecodeAr
       if constexpr (kCopyEngine) {
         fence_barrier_init();
         if (warp_index() == 0) {
-          prefetch_tensor_map(&keys_map);
-          prefetch_tensor_map(&values_map);
+          prefetch_tensor_map(&maps.keys);
+          prefetch_tensor_map(&maps.values);
+        } else if (warp_index() == 1) {
+          prefetch_tensor_map(&maps.last_keys);
+          prefetch_tensor_map(&maps.last_values);
         }
       }
     }
@@ -222,8 +227,7 @@ __device__ void decode_block(const AttentionArguments& arguments, const DecodeAr
     wait_for_previous_kernel();
     consume<Element, kHeadDim, kCopyEngine>(arguments, decode, ring);
   } else if constexpr (kCopyEngine) {
-    fill_by_copy_engine<Element, kHeadDim>(source, guess, arguments, ring, keys_map, values_map,
-                                           decode.box_tokens);
+    fill_by_copy_engine<Element, kHeadDim>(source, guess, arguments, ring, maps, decode.box_tokens);
   } else {
     fill_by_loads<Element, kHeadDim>(source, arguments, ring, producer_warp);
   }
@@ -233,15 +237,14 @@ template <typename Element, int kHeadDim, bool kCopyEngine>
 __global__ void __launch_bounds__((DecodeThreads<kHeadDim, kCopyEngine>::kAll), 1)
     attention_decode_kernel(const __grid_constant__ AttentionArguments arguments,
                             const __grid_constant__ DecodeArguments decode,
-                            const __grid_constant__ CUtensorMap keys_map,
-                            const __grid_constant__ CUtensorMap values_map) {
+                            const __grid_constant__ DecodePageMaps maps) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   constexpr bool kIsBuilt = !kCopyEngine;
 #else
   constexpr bool kIsBuilt = true;
 #endif
   if constexpr (kIsBuilt) {
-    decode_block<Element, kHeadDim, kCopyEngine>(arguments, decode, keys_map, values_map);
+    decode_block<Element, kHeadDim, kCopyEngine>(arguments, decode, maps);
   } else {
     __trap();  // the plan takes the copy engine only where there is one
   }
@@ -280,12 +283,13 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
       .num_stages = static_cast<int>(plan.num_stages),
       .row_tiles = static_cast<int>(plan.row_tiles),
       .box_tokens = static_cast<int>(plan.box_tokens)};
-  CUtensorMap keys_map{};
-  CUtensorMap values_map{};
+  DecodePageMaps maps{};
   if constexpr (kCopyEngine) {
     const int box_tokens = static_cast<int>(plan.box_tokens);
-    keys_map = make_page_rows_tensor_map(params.pages.keys, box_tokens);
-    values_map = make_page_rows_tensor_map(params.pages.values, box_tokens);
+    maps.keys = make_page_rows_tensor_map(params.pages.keys, box_tokens);
+    maps.values = make_page_rows_tensor_map(params.pages.values, box_tokens);
+    maps.last_keys = make_page_rows_tensor_map(params.pages.keys, kGroupTokens);
+    maps.last_values = make_page_rows_tensor_map(params.pages.values, kGroupTokens);
   }
   const auto kernel = attention_decode_kernel<Element, kHeadDim, kCopyEngine>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -294,10 +298,9 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
                              .threads = DecodeThreads<kHeadDim, kCopyEngine>::kAll,
                              .shared_bytes = static_cast<size_t>(plan.shared_bytes)};
   if constexpr (kCopyEngine) {
-    launch_dependent(kernel, shape, stream, arguments, decode, keys_map, values_map);
+    launch_dependent(kernel, shape, stream, arguments, decode, maps);
   } else {
-    kernel<<<shape.blocks, shape.threads, shape.shared_bytes, stream>>>(arguments, decode, keys_map,
-                                                                        values_map);
+    kernel<<<shape.blocks, shape.threads, shape.shared_bytes, stream>>>(arguments, decode, maps);
     CUDA_CHECK(cudaGetLastError());
   }
 }

@@ -126,18 +126,24 @@ class PieceSource {
   bool passes_on_;
 };
 
-// One warp fills the ring with boxes of box_tokens rows: its lanes look up pages, the first of them
-// starts copies. Boxes past the context's end are left out; whoever reads the tile must ignore
-// their rows.
+// Pages for the copy engine, in boxes of several sizes.
+struct DecodePageMaps {
+  CUtensorMap keys;  // boxes of box_tokens rows
+  CUtensorMap values;
+  CUtensorMap last_keys;  // boxes of kGroupTokens rows
+  CUtensorMap last_values;
+};
+
+// One warp fills the ring with boxes: its lanes look up pages, the first of them starts copies.
+// Boxes past the context's end are left out; whoever reads the tile must ignore their rows.
 template <typename Element, int kHeadDim>
 __device__ void fill_by_copy_engine(PieceSource source, const DecodeGuess& guess,
                                     const AttentionArguments& arguments,
                                     const DecodeRing<Element, kHeadDim>& ring,
-                                    const CUtensorMap& keys_map, const CUtensorMap& values_map,
-                                    int box_tokens) {
-  const int box_elements = box_tokens * kHeadDim;
+                                    const DecodePageMaps& maps, int box_tokens) {
   const int tile_boxes = kDecodeTileTokens / box_tokens;
   const int lookup_tiles = kWarpSize / tile_boxes;  // whose pages the lanes hold; a power of two
+  const int box_shift = 31 - __clz(box_tokens);
   RingPosition position;
   DecodePiece piece = guess.piece;
   int page = guess.page;  // lane l: that of the l-th box of 32
@@ -146,23 +152,27 @@ __device__ void fill_by_copy_engine(PieceSource source, const DecodeGuess& guess
       const int first_box = ((tile - piece.tile_begin) & (lookup_tiles - 1)) * tile_boxes;
       if (first_box == 0 && tile > piece.tile_begin) page = source.page_of(piece, tile);
       const int token = tile * kDecodeTileTokens;
-      const int num_boxes =
-          min(tile_boxes, (piece.context_length - token + box_tokens - 1) / box_tokens);
+      const int num_tokens = min(kDecodeTileTokens, piece.context_length - token);
+      const int rows = tile_box_tokens(num_tokens, box_tokens);
+      const int num_rows = (num_tokens + rows - 1) & -rows;
+      const bool is_last = rows < box_tokens;
+      const CUtensorMap& keys_map = is_last ? maps.last_keys : maps.keys;
+      const CUtensorMap& values_map = is_last ? maps.last_values : maps.values;
       const int stage = position.stage;
       DecodeSignals& signals = ring.signals;
       mbarrier_wait(&signals.empty[stage], position.parity ^ 1);
       if (lane_index() == 0) {
-        const auto bytes = static_cast<uint32_t>(num_boxes * box_elements * sizeof(Element));
+        const auto bytes = static_cast<uint32_t>(num_rows * kHeadDim * sizeof(Element));
         mbarrier_expect_bytes(&signals.keys_full[stage], bytes);
         mbarrier_expect_bytes(&signals.values_full[stage], bytes);
       }
-      for (int box = 0; box < num_boxes; ++box) {
-        const int my_page = __shfl_sync(kFullWarp, page, first_box + box);
-        const int row = page_row(arguments, token + box * box_tokens);
+      for (int first_row = 0; first_row < num_rows; first_row += rows) {
+        const int my_page = __shfl_sync(kFullWarp, page, first_box + (first_row >> box_shift));
+        const int row = page_row(arguments, token + first_row);
         if (lane_index() == 0) {
-          copy_page_rows_async(ring.keys(stage) + box * box_elements, &keys_map,
+          copy_page_rows_async(ring.keys(stage) + first_row * kHeadDim, &keys_map,
                                &signals.keys_full[stage], row, piece.kv_head, my_page);
-          copy_page_rows_async(ring.values(stage) + box * box_elements, &values_map,
+          copy_page_rows_async(ring.values(stage) + first_row * kHeadDim, &values_map,
                                &signals.values_full[stage], row, piece.kv_head, my_page);
         }
       }

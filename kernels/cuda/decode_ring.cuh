@@ -27,6 +27,12 @@ struct RowChunks {
   }
 };
 
+// Rows of the boxes that bring the tile with the context's last num_tokens tokens: the smallest
+// when that reads less.
+__device__ inline int tile_box_tokens(int num_tokens, int box_tokens) {
+  return num_tokens <= kDecodeTileTokens - kGroupTokens ? kGroupTokens : box_tokens;
+}
+
 // A tile as the copy engine leaves it: boxes of box_tokens rows, each in panels of 64 columns, the
 // chunks of a row permuted by XOR with the row's number in its box.
 template <typename Element, int kHeadDim>
