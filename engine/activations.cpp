@@ -15,6 +15,8 @@ Activations::Activations(Arena& arena, const ModelConfig& config, const BackendL
   const int64_t qkv_size = (heads + 2 * config.num_kv_heads) * config.head_dim;
   residual = arena.take("residual", DType::kFloat32, {tokens, config.hidden_size});
   normed = arena.take("normed", activation, {tokens, config.hidden_size});
+  squares = arena.take("squares", DType::kFloat32,
+                       {tokens, ceil_divide(config.hidden_size, NormedRows::kSquaresFeatures)});
   qkv = arena.take("qkv", activation, {tokens, qkv_size});
   query = arena.take("query", activation, {tokens, heads, config.head_dim});
   attention_out = arena.take("attention out", activation, {tokens, heads, config.head_dim});

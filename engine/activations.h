@@ -23,6 +23,7 @@ struct Activations {
   // First dimension max_tokens; cut to the step's tokens with slice().
   Tensor residual;             // float32    [max_tokens, hidden_size]
   Tensor normed;               // activation [max_tokens, hidden_size]
+  Tensor squares;              // float32    [max_tokens, ceil(hidden_size / 32)], see NormedRows
   Tensor qkv;                  // activation [max_tokens, (num_heads + 2 num_kv_heads) head_dim]
   Tensor query;                // activation [max_tokens, num_heads, head_dim]
   Tensor attention_out;        // activation [max_tokens, num_heads, head_dim]

@@ -41,11 +41,20 @@ void Transformer::forward(const ForwardBatch& batch) {
   const int64_t num_tokens = batch.token_ids.dim(0);
   backend_.embed(activations_.residual.slice(0, num_tokens), weights_.embed_tokens,
                  batch.token_ids);
+  backend_.normalize(normed_rows(num_tokens), activations_.residual.slice(0, num_tokens),
+                     weights_.layers.front().input_layernorm);
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     const LayerWeights& layer = weights_.layers[static_cast<size_t>(i)];
     attention_block(layer, cache_.layer(i), batch);
-    feed_forward_block(layer, num_tokens);
+    const bool is_last = i + 1 == config_.num_layers;
+    feed_forward_block(layer, is_last ? nullptr : &layer + 1, num_tokens);
   }
+}
+
+NormedRows Transformer::normed_rows(int64_t num_tokens) const {
+  return {.values = activations_.normed.slice(0, num_tokens),
+          .squares = activations_.squares.slice(0, num_tokens),
+          .epsilon = epsilon()};
 }
 
 void Transformer::attention_block(const LayerWeights& layer, const KvPages& pages,
@@ -53,13 +62,12 @@ void Transformer::attention_block(const LayerWeights& layer, const KvPages& page
   const int64_t num_tokens = batch.token_ids.dim(0);
   const auto cut = [&](const Tensor& tensor) { return tensor.slice(0, num_tokens); };
   const Tensor residual = cut(activations_.residual);
-  const Tensor normed = cut(activations_.normed);
+  const NormedRows normed = normed_rows(num_tokens);
   const Tensor qkv = cut(activations_.qkv);
   const Tensor query = cut(activations_.query);
   const Tensor out = cut(activations_.attention_out);
 
-  backend_.rms_norm(normed, residual, layer.input_layernorm, epsilon());
-  backend_.linear(qkv, normed, layer.qkv_proj);
+  backend_.normed_linear(qkv, normed, layer.qkv_proj);
   backend_.rope_store_kv(query, pages, qkv, batch.positions, batch.kv_slots,
                          weights_.inverse_frequencies);
   backend_.attention(out, {.query = query,
@@ -68,21 +76,24 @@ void Transformer::attention_block(const LayerWeights& layer, const KvPages& page
                            .scale = attention_scale(),
                            .sliding_window = config_.sliding_window,
                            .workspace = activations_.attention_workspace});
-  backend_.linear_add(residual, out.reshape({num_tokens, config_.num_heads * config_.head_dim}),
-                      layer.o_proj);
+  backend_.linear_add_normalize(residual, normed,
+                                out.reshape({num_tokens, config_.num_heads * config_.head_dim}),
+                                layer.o_proj, layer.post_attention_layernorm);
 }
 
-void Transformer::feed_forward_block(const LayerWeights& layer, int64_t num_tokens) {
+void Transformer::feed_forward_block(const LayerWeights& layer, const LayerWeights* next,
+                                     int64_t num_tokens) {
   const auto cut = [&](const Tensor& tensor) { return tensor.slice(0, num_tokens); };
   const Tensor residual = cut(activations_.residual);
-  const Tensor normed = cut(activations_.normed);
-  const Tensor gate_up = cut(activations_.gate_up);
+  const NormedRows normed = normed_rows(num_tokens);
   const Tensor hidden = cut(activations_.feed_forward);
 
-  backend_.rms_norm(normed, residual, layer.post_attention_layernorm, epsilon());
-  backend_.linear(gate_up, normed, layer.gate_up_proj);
-  backend_.silu_mul(hidden, gate_up);
-  backend_.linear_add(residual, hidden, layer.down_proj);
+  backend_.normed_linear_silu_mul(hidden, normed, layer.gate_up_proj, cut(activations_.gate_up));
+  if (next == nullptr) {
+    backend_.linear_add(residual, hidden, layer.down_proj);
+  } else {
+    backend_.linear_add_normalize(residual, normed, hidden, layer.down_proj, next->input_layernorm);
+  }
 }
 
 Tensor Transformer::logits(const Tensor& rows) {

@@ -45,7 +45,9 @@ class Transformer {
  private:
   FusedDecoderModel fused_model() const;
   void attention_block(const LayerWeights& layer, const KvPages& pages, const ForwardBatch& batch);
-  void feed_forward_block(const LayerWeights& layer, int64_t num_tokens);
+  // Leaves the next layer's normed input too, if there is a next.
+  void feed_forward_block(const LayerWeights& layer, const LayerWeights* next, int64_t num_tokens);
+  NormedRows normed_rows(int64_t num_tokens) const;
   float epsilon() const { return static_cast<float>(config_.rms_norm_eps); }
   float attention_scale() const;
 

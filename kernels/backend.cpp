@@ -2,6 +2,7 @@
 
 #include "kernels/fused_decoder.h"
 #include "kernels/standard_attention.h"
+#include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 namespace {
@@ -129,6 +130,78 @@ void Backend::linear_add(const Tensor& residual, const Tensor& x, const Tensor& 
   CHECK(residual.dtype == DType::kFloat32, "linear_add: residual is ", to_string(residual.dtype),
         ", expected float32");
   if (x.dim(0) > 0) linear_impl(residual, x, weight, true);
+}
+
+namespace {
+
+void check_normed(const ArgumentCheck& check, const NormedRows& rows, DType activation_dtype) {
+  check.rank("normed", rows.values, 2);
+  check("normed", rows.values, activation_dtype, rows.values.shape);
+  check("squares", rows.squares, DType::kFloat32,
+        {rows.values.dim(0), ceil_divide(rows.values.dim(1), NormedRows::kSquaresFeatures)});
+}
+
+}  // namespace
+
+void Backend::normalize(const NormedRows& out, const Tensor& x, const Tensor& weight) {
+  const ArgumentCheck check("normalize", device());
+  check_normed(check, out, activation_dtype());
+  check("x", x, DType::kFloat32, out.values.shape);
+  check("weight", weight, DType::kFloat32, {x.dim(1)});
+  if (x.dim(0) > 0) normalize_impl(out, x, weight);
+}
+
+void Backend::linear_add_normalize(const Tensor& residual, const NormedRows& normed,
+                                   const Tensor& x, const Tensor& weight,
+                                   const Tensor& norm_weight) {
+  const ArgumentCheck check("linear_add_normalize", device());
+  check_linear(check, "residual", residual, x, weight, activation_dtype());
+  check("residual", residual, DType::kFloat32, residual.shape);
+  check_normed(check, normed, activation_dtype());
+  check.shape("normed", normed.values, residual.shape);
+  check("norm_weight", norm_weight, DType::kFloat32, {residual.dim(1)});
+  if (x.dim(0) > 0) linear_add_normalize_impl(residual, normed, x, weight, norm_weight);
+}
+
+void Backend::normed_linear(const Tensor& out, const NormedRows& x, const Tensor& weight) {
+  const ArgumentCheck check("normed_linear", device());
+  check_normed(check, x, activation_dtype());
+  check_linear(check, "out", out, x.values, weight, activation_dtype());
+  check("out", out, activation_dtype(), out.shape);
+  if (out.dim(0) > 0) normed_linear_impl(out, x, weight);
+}
+
+void Backend::normed_linear_silu_mul(const Tensor& out, const NormedRows& x, const Tensor& weight,
+                                     const Tensor& gate_up) {
+  const ArgumentCheck check("normed_linear_silu_mul", device());
+  check_normed(check, x, activation_dtype());
+  check_linear(check, "gate_up", gate_up, x.values, weight, activation_dtype());
+  check("gate_up", gate_up, activation_dtype(), gate_up.shape);
+  CHECK(weight.dim(0) % 2 == 0, "normed_linear_silu_mul: weight has ", weight.dim(0),
+        " rows, expected an even number");
+  check("out", out, activation_dtype(), {gate_up.dim(0), weight.dim(0) / 2});
+  if (out.dim(0) > 0) normed_linear_silu_mul_impl(out, x, weight, gate_up);
+}
+
+void Backend::normalize_impl(const NormedRows& out, const Tensor& x, const Tensor& weight) {
+  rms_norm_impl(out.values, x, weight, out.epsilon);
+}
+
+void Backend::linear_add_normalize_impl(const Tensor& residual, const NormedRows& normed,
+                                        const Tensor& x, const Tensor& weight,
+                                        const Tensor& norm_weight) {
+  linear_impl(residual, x, weight, true);
+  rms_norm_impl(normed.values, residual, norm_weight, normed.epsilon);
+}
+
+void Backend::normed_linear_impl(const Tensor& out, const NormedRows& x, const Tensor& weight) {
+  linear_impl(out, x.values, weight, false);
+}
+
+void Backend::normed_linear_silu_mul_impl(const Tensor& out, const NormedRows& x,
+                                          const Tensor& weight, const Tensor& gate_up) {
+  linear_impl(gate_up, x.values, weight, false);
+  silu_mul_impl(out, gate_up);
 }
 
 void Backend::rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,

@@ -57,6 +57,17 @@ struct UploadPart {
 // On an H200, weights arrive at 46 GB/s in parts of 1 MiB, at 53 in parts of 4 MiB or 8.
 constexpr size_t kMaxUploadPartBytes = size_t{4} << 20;
 
+// RMSNorm's result on its way from the operation that makes it to the products that read it. Which
+// form it has is the device's choice, the same for all operations on as many tokens: `values`
+// alone, or `values` without the norm's scale, which `squares` then gives.
+struct NormedRows {
+  static constexpr int64_t kSquaresFeatures = 32;
+
+  Tensor values;   // activation [num_tokens, hidden_size]
+  Tensor squares;  // float32 [num_tokens, ceil(hidden_size / kSquaresFeatures)]
+  float epsilon = 0.0f;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -107,6 +118,9 @@ class Backend {
   //   out activation [num_tokens, hidden_size], x float32 same shape, weight float32 [hidden_size]
   void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon);
 
+  // out = rms_norm(x, weight, out.epsilon), for normed_linear() and normed_linear_silu_mul() only
+  void normalize(const NormedRows& out, const Tensor& x, const Tensor& weight);
+
   // out = x . weight^T
   //   out activation or float32 [num_tokens, out_features], x activation [num_tokens, in_features],
   //   weight [out_features, in_features]
@@ -115,6 +129,19 @@ class Backend {
   // residual += x . weight^T
   //   residual float32 [num_tokens, out_features]; the rest as in linear()
   void linear_add(const Tensor& residual, const Tensor& x, const Tensor& weight);
+
+  // linear_add(residual, x, weight), then normalize(normed, residual, norm_weight)
+  void linear_add_normalize(const Tensor& residual, const NormedRows& normed, const Tensor& x,
+                            const Tensor& weight, const Tensor& norm_weight);
+
+  // out = x . weight^T, out activation; the rest as in linear()
+  void normed_linear(const Tensor& out, const NormedRows& x, const Tensor& weight);
+
+  // out = silu_mul(x . weight^T)
+  //   out activation [num_tokens, intermediate_size], weight [2 * intermediate_size, hidden_size]
+  //   gate_up activation [num_tokens, 2 * intermediate_size], scratch
+  void normed_linear_silu_mul(const Tensor& out, const NormedRows& x, const Tensor& weight,
+                              const Tensor& gate_up);
 
   // Splits qkv into heads, rotates queries and keys (Su et al. 2021, pairs j and j + head_dim / 2
   // as Hugging Face checkpoints store them) and writes keys and values to their KV pages.
@@ -169,6 +196,15 @@ class Backend {
 
  protected:
   Backend() = default;
+
+  // By default the single operations, one after the other, with x.values complete.
+  virtual void normalize_impl(const NormedRows& out, const Tensor& x, const Tensor& weight);
+  virtual void linear_add_normalize_impl(const Tensor& residual, const NormedRows& normed,
+                                         const Tensor& x, const Tensor& weight,
+                                         const Tensor& norm_weight);
+  virtual void normed_linear_impl(const Tensor& out, const NormedRows& x, const Tensor& weight);
+  virtual void normed_linear_silu_mul_impl(const Tensor& out, const NormedRows& x,
+                                           const Tensor& weight, const Tensor& gate_up);
 
  private:
   virtual void upload_impl(const Tensor& destination, const Tensor& source) = 0;

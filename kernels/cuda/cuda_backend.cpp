@@ -34,6 +34,8 @@
 namespace tessera {
 namespace {
 
+static_assert(NormedRows::kSquaresFeatures == kSquaresFeatures);
+
 constexpr size_t kDownloadBytes = size_t{1} << 20;
 
 // Owns the one stream on which everything runs.
@@ -151,7 +153,22 @@ class CudaBackend final : public Backend {
   void download_impl(const Tensor& destination, const Tensor& source) override;
   void linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                    bool accumulate) override;
+  void normalize_impl(const NormedRows& out, const Tensor& x, const Tensor& weight) override;
+  void linear_add_normalize_impl(const Tensor& residual, const NormedRows& normed, const Tensor& x,
+                                 const Tensor& weight, const Tensor& norm_weight) override;
+  void normed_linear_impl(const Tensor& out, const NormedRows& x, const Tensor& weight) override;
+  void normed_linear_silu_mul_impl(const Tensor& out, const NormedRows& x, const Tensor& weight,
+                                   const Tensor& gate_up) override;
   void attention_impl(const Tensor& out, const AttentionParams& params) override;
+  LinearDevice linear_device() const {
+    return {.has_hopper_kernels = has_hopper_kernels(),
+            .num_multiprocessors = properties_.multiProcessorCount};
+  }
+  LinearPlan plan(const Tensor& x, const Tensor& weight) const;
+  void launch_skinny(const SkinnyProduct& product, const SkinnyPlan& plan) {
+    launch_linear_skinny_sm90(product, plan, properties_.multiProcessorCount, stream());
+  }
+  bool defers_scale(const NormedRows& rows) const;
   void decode_attention(const Tensor& out, const AttentionParams& params);
   void prefill_attention(const Tensor& out, const AttentionParams& params);
 
@@ -253,25 +270,75 @@ std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoder
        .stream = stream()});
 }
 
-void CudaBackend::linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
-                              bool accumulate) {
+LinearPlan CudaBackend::plan(const Tensor& x, const Tensor& weight) const {
   CHECK(weight.dtype == compute_dtype_, "linear: weight is ", to_string(weight.dtype),
         ", expected ", to_string(compute_dtype_));
   CHECK(weight.dim(1) % 8 == 0, "linear: in_features is ", weight.dim(1),
         ", CUDA needs a multiple of 8");
-  const int num_multiprocessors = properties_.multiProcessorCount;
-  const LinearPlan plan = plan_linear(
+  return plan_linear(
       {.num_tokens = x.dim(0), .out_features = weight.dim(0), .in_features = weight.dim(1)},
-      {.has_hopper_kernels = has_hopper_kernels(), .num_multiprocessors = num_multiprocessors});
-  switch (plan.kernel) {
+      linear_device());
+}
+
+void CudaBackend::linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                              bool accumulate) {
+  const LinearPlan linear = plan(x, weight);
+  switch (linear.kernel) {
     case LinearKernel::kGemv:
       return launch_linear_gemv(out, x, weight, accumulate, stream());
     case LinearKernel::kSkinny:
-      return launch_linear_skinny_sm90(out, x, weight, accumulate, plan.skinny, num_multiprocessors,
-                                       stream());
+      return launch_skinny({.out = out, .x = x, .weight = weight, .accumulate = accumulate},
+                           linear.skinny);
     case LinearKernel::kCublas:
       return cublas_.run(out, x, weight, accumulate, stream());
   }
+}
+
+// Without the scale, a row may lie outside of float16's range.
+bool CudaBackend::defers_scale(const NormedRows& rows) const {
+  return compute_dtype_ == DType::kBFloat16 &&
+         defers_norm_scale(rows.values.dim(0), rows.values.dim(1), linear_device());
+}
+
+void CudaBackend::normalize_impl(const NormedRows& out, const Tensor& x, const Tensor& weight) {
+  if (!defers_scale(out)) return Backend::normalize_impl(out, x, weight);
+  launch_rms_norm_unscaled(out.values, out.squares, x, weight, stream());
+}
+
+void CudaBackend::linear_add_normalize_impl(const Tensor& residual, const NormedRows& normed,
+                                            const Tensor& x, const Tensor& weight,
+                                            const Tensor& norm_weight) {
+  if (!defers_scale(normed)) {
+    return Backend::linear_add_normalize_impl(residual, normed, x, weight, norm_weight);
+  }
+  launch_skinny(
+      {.out = residual,
+       .x = x,
+       .weight = weight,
+       .accumulate = true,
+       .norm = {.values = normed.values, .squares = normed.squares, .weight = norm_weight}},
+      plan(x, weight).skinny);
+}
+
+void CudaBackend::normed_linear_impl(const Tensor& out, const NormedRows& x, const Tensor& weight) {
+  if (!defers_scale(x)) return Backend::normed_linear_impl(out, x, weight);
+  launch_skinny(
+      {.out = out, .x = x.values, .weight = weight, .x_squares = x.squares, .epsilon = x.epsilon},
+      plan(x.values, weight).skinny);
+}
+
+void CudaBackend::normed_linear_silu_mul_impl(const Tensor& out, const NormedRows& x,
+                                              const Tensor& weight, const Tensor& gate_up) {
+  if (plan(x.values, weight).kernel != LinearKernel::kSkinny) {
+    return Backend::normed_linear_silu_mul_impl(out, x, weight, gate_up);
+  }
+  launch_skinny({.out = out,
+                 .x = x.values,
+                 .weight = weight,
+                 .is_gated = true,
+                 .x_squares = defers_scale(x) ? x.squares : Tensor{},
+                 .epsilon = x.epsilon},
+                plan_gated_skinny(out.dim(1), properties_.multiProcessorCount));
 }
 
 void CudaBackend::attention_impl(const Tensor& out, const AttentionParams& params) {

@@ -6,6 +6,7 @@
 #include "kernels/cuda/linear_skinny_tiles.cuh"
 #include "kernels/cuda/linear_wgmma.cuh"
 #include "kernels/cuda/ring_position.cuh"
+#include "kernels/cuda/silu.cuh"
 
 namespace tessera {
 
@@ -34,6 +35,7 @@ struct SkinnyConsumer {
   const SkinnyArguments& arguments;
   const SkinnyShare<Config>& share;
   RingPosition weights, tokens;
+  float2 scales = {1.0f, 1.0f};  // of the lane's two tokens
   float sums[Config::kSums];
 
   __device__ void release(int weight_stage, int token_stage) const {
@@ -44,7 +46,10 @@ struct SkinnyConsumer {
 
   // The products of one step, committed.
   __device__ void multiply_step(bool accumulate) {
-    const auto a = MatrixDescriptor::of_rows(shared.tokens[tokens.stage]);
+    const int token_panel_bytes = arguments.token_panel_rows * kPanelRowBytes;
+    const auto a =
+        MatrixDescriptor::of_rows(shared.tokens + tokens.stage * Config::kPanels *
+                                                      arguments.token_panel_rows * kPanelColumns);
     const auto b = MatrixDescriptor::of_rows(shared.weights[weights.stage]);
     wgmma_fence();
 #pragma unroll
@@ -52,9 +57,9 @@ struct SkinnyConsumer {
 #pragma unroll
       for (int feature = 0; feature < kPanelColumns; feature += 16) {
         const int bytes = feature * static_cast<int>(sizeof(Element));
-        wgmma_all_rows<Element, Config::kRows>(
-            sums, a.advanced(panel * kSkinnyTokens * kPanelRowBytes + bytes), b,
-            panel * Config::kRows * kPanelRowBytes + bytes, accumulate || panel > 0 || feature > 0);
+        wgmma_all_rows<Element, Config::kRows>(sums, a.advanced(panel * token_panel_bytes + bytes),
+                                               b, panel * Config::kRows * kPanelRowBytes + bytes,
+                                               accumulate || panel > 0 || feature > 0);
       }
     }
     wgmma_commit();
@@ -73,7 +78,7 @@ struct SkinnyConsumer {
       weight_stage = weights.stage;
       token_stage = tokens.stage;
       weights.advance(1, Config::kWeightStages);
-      tokens.advance(1, Config::kTokenStages);
+      tokens.advance(1, arguments.num_token_stages);
     }
     wgmma_wait<0>();
     pin_registers(sums);
@@ -84,19 +89,51 @@ struct SkinnyConsumer {
   __device__ int first_token() const { return warp_index() * 16 + lane_index() / 4; }
   __device__ bool has_tokens() const { return warp_index() * 16 < arguments.num_tokens; }
 
+  // RMSNorm's scale of a token, the sums of whose squares the four lanes add up.
+  __device__ float scale_of(int token) const {
+    const float* const squares =
+        arguments.squares +
+        static_cast<int64_t>(min(token, arguments.num_tokens - 1)) * arguments.num_squares;
+    float sum = 0.0f;
+#pragma unroll 8
+    for (int i = lane_index() % 4; i < arguments.num_squares / 4; i += 4) {
+      const auto four = load_vector<4>(squares, i);
+      sum += (four.values[0] + four.values[1]) + (four.values[2] + four.values[3]);
+    }
+    sum += __shfl_xor_sync(kFullWarp, sum, 1);
+    sum += __shfl_xor_sync(kFullWarp, sum, 2);
+    const float mean = sum / static_cast<float>(arguments.in_features);
+    return 1.0f / sqrtf(mean + arguments.epsilon);
+  }
+
   // The lane's sums of weight rows 8 * index + 2 * (lane % 4) and the next: of the first token, and
   // of the second.
   __device__ float4 vector(int index) const {
-    return {sums[index * 4], sums[index * 4 + 1], sums[index * 4 + 2], sums[index * 4 + 3]};
+    return {sums[index * 4] * scales.x, sums[index * 4 + 1] * scales.x,
+            sums[index * 4 + 2] * scales.y, sums[index * 4 + 3] * scales.y};
+  }
+  // What vector() is a part of, the activation applied.
+  __device__ float4 result(int index) const {
+    const float4 gate = vector(index);
+    if constexpr (Config::kGated) {
+      const float4 up = vector(Config::kVectors / 2 + index);
+      return {silu(gate.x) * up.x, silu(gate.y) * up.y, silu(gate.z) * up.z, silu(gate.w) * up.w};
+    }
+    return gate;
   }
   __device__ static float4 plus(const float4& a, const float4& b) {
     return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
   }
 
+  // The lane's first feature of vector `index` of a tile's results.
+  __device__ int64_t feature(int tile, int index) const {
+    return int64_t{tile} * Config::kOutRows + index * 8 + lane_index() % 4 * 2;
+  }
+
   // body(two neighbours in out, how many of them exist, two sums) for each token of the vector.
   template <typename Body>
   __device__ void for_each_pair(int tile, int index, float4& values, Body&& body) const {
-    const int64_t row = int64_t{tile} * Config::kRows + index * 8 + lane_index() % 4 * 2;
+    const int64_t row = feature(tile, index);
     const int64_t num_rows = arguments.out_features - row;
     if (num_rows <= 0) return;
     Out* const out =
@@ -132,24 +169,27 @@ struct SkinnyConsumer {
     });
   }
 
-  // Four vectors of 16-bit results, 16 bytes at a time: lane n of four gets vector n of all four.
-  __device__ void store_quads(int tile, int index, const float4* values) const {
+  // Up to four vectors of 16-bit results, 16 bytes at a time: lane n of four gets vector n of all
+  // four. Rows of `out` are aligned to 16 bytes.
+  template <int kCount>
+  __device__ void store_quads(Element* out, int tile, int index, const float4* values) const {
     const auto packed = [](float a, float b) {
-      const Vector<Out, 2> pair{from_float<Out>(a), from_float<Out>(b)};
+      const Vector<Element, 2> pair{from_float<Element>(a), from_float<Element>(b)};
       return __builtin_bit_cast(uint32_t, pair);
     };
-    uint32_t first[4], second[4];
+    uint32_t first[4] = {};
+    uint32_t second[4] = {};
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       first[i] = packed(values[i].x, values[i].y);
       second[i] = packed(values[i].z, values[i].w);
     }
     transpose_in_quad(first);
     transpose_in_quad(second);
-    const int64_t row = int64_t{tile} * Config::kRows + (index + lane_index() % 4) * 8;
-    if (row >= arguments.out_features) return;
-    Out* const out =
-        static_cast<Out*>(arguments.out) + first_token() * arguments.out_features + row;
+    const int vector = lane_index() % 4;
+    const int64_t row = int64_t{tile} * Config::kOutRows + (index + vector) * 8;
+    if (vector >= kCount || row >= arguments.out_features) return;
+    out += first_token() * arguments.out_features + row;
     if (first_token() < arguments.num_tokens) {
       *reinterpret_cast<uint4*>(out) = {first[0], first[1], first[2], first[3]};
     }
@@ -159,37 +199,87 @@ struct SkinnyConsumer {
     }
   }
 
-  // Vectors index ... index + kCount - 1. All lanes of the warp together.
+  // Vectors index ... index + kCount - 1, at most 4 at a time. All lanes of the warp together.
   template <int kCount>
-  __device__ void store(int tile, int index, float4 (&values)[kCount]) const {
-    constexpr int kInQuads = sizeof(Out) == 2 ? kCount / 4 * 4 : 0;
-    int stored = 0;
-    if constexpr (kInQuads > 0) {
+  __device__ void store(int tile, int index, float4* values) const {
+    if constexpr (sizeof(Out) == 2) {
       if (arguments.out_features % 8 == 0) {
-#pragma unroll
-        for (int i = 0; i < kInQuads; i += 4) store_quads(tile, index + i, &values[i]);
-        stored = kInQuads;
+        store_quads<kCount>(static_cast<Element*>(arguments.out), tile, index, values);
+        return;
       }
     }
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      if (i >= stored) store_pairs(tile, index + i, values[i]);
+    for (int i = 0; i < kCount; ++i) store_pairs(tile, index + i, values[i]);
+  }
+
+  // The norm's weights of the features of four vectors.
+  __device__ void load_norm_weights(int tile, int index, float2 (&factors)[4]) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      factors[i] =
+          *reinterpret_cast<const float2*>(arguments.norm.weight + feature(tile, index + i));
     }
   }
 
-  __device__ void finish(int tile) {
-    constexpr int kTogether = 4;  // loads in flight, as registers allow
-    if (!has_tokens()) return;
+  // Hands kSquaresFeatures features on as arguments.norm says.
+  __device__ void normalize(int tile, int index, const float4 (&values)[4],
+                            const float2 (&factors)[4]) const {
+    float4 weighted[4];
+    float squares[2] = {};
 #pragma unroll
-    for (int index = 0; index < Config::kVectors; index += kTogether) {
-      float4 results[kTogether] = {};
+    for (int i = 0; i < 4; ++i) {
+      const float4& value = values[i];
+      weighted[i] = {value.x * factors[i].x, value.y * factors[i].y, value.z * factors[i].x,
+                     value.w * factors[i].y};
+      squares[0] += value.x * value.x + value.y * value.y;
+      squares[1] += value.z * value.z + value.w * value.w;
+    }
+    store_quads<4>(static_cast<Element*>(arguments.norm.values), tile, index, weighted);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      squares[i] += __shfl_xor_sync(kFullWarp, squares[i], 1);
+      squares[i] += __shfl_xor_sync(kFullWarp, squares[i], 2);
+      const int token = first_token() + 8 * i;
+      if (lane_index() % 4 != 0 || token >= arguments.num_tokens) continue;
+      const int64_t part = feature(tile, index) / kSquaresFeatures;
+      arguments.norm.squares[token * (arguments.out_features / kSquaresFeatures) + part] =
+          squares[i];
+    }
+  }
+  static constexpr bool kMayNormalize = sizeof(Out) == 4 && !Config::kGated;
+  __device__ bool normalizes() const { return arguments.norm.values != nullptr; }
+
+  // A block that multiplies all features of its tile.
+  __device__ void finish(int tile) {
+    if (!has_tokens()) return;
+    constexpr int kVectors = Config::kOutRows / 8;
+#pragma unroll
+    for (int index = 0; index < kVectors; index += 4) {
+      constexpr int kRest = kVectors % 4;
+      const int count = index + 4 <= kVectors ? 4 : kRest;
+      float4 results[4] = {};
+      float2 factors[4];
       if (arguments.accumulate) {
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) load(tile, index + i, results[i]);
+        for (int i = 0; i < 4; ++i) {
+          if (i < count) load(tile, index + i, results[i]);
+        }
+      }
+      if constexpr (kMayNormalize) {
+        if (normalizes()) load_norm_weights(tile, index, factors);
       }
 #pragma unroll
-      for (int i = 0; i < kTogether; ++i) results[i] = plus(results[i], vector(index + i));
-      store(tile, index, results);
+      for (int i = 0; i < 4; ++i) {
+        if (i < count) results[i] = plus(results[i], result(index + i));
+      }
+      if (count == 4) {
+        store<4>(tile, index, results);
+      } else if constexpr (kRest > 0) {
+        store<kRest>(tile, index, results);
+      }
+      if constexpr (kMayNormalize) {
+        if (normalizes()) normalize(tile, index, results, factors);
+      }
     }
   }
 
@@ -197,10 +287,12 @@ struct SkinnyConsumer {
   // The tile is the block's last: the ring is free.
   __device__ void finish_together(int tile) {
     constexpr int kMerged = Config::kVectors / Config::kSplit;
-    static_assert(Config::kVectors % Config::kSplit == 0);
+    static_assert(Config::kVectors % Config::kSplit == 0 && !Config::kGated);
+    constexpr bool kNormalizes = kMayNormalize && kMerged == 4;
     auto* const exchange = reinterpret_cast<float4*>(shared.weights) + threadIdx.x;
     const int begin = share.rank * kMerged;
     float4 results[kMerged] = {};
+    [[maybe_unused]] float2 factors[4];
     asm volatile("bar.sync 1, %0;" ::"n"(kWarpgroupSize) : "memory");  // no warp reads the ring
     if (has_tokens()) {
 #pragma unroll
@@ -211,6 +303,9 @@ struct SkinnyConsumer {
     if (has_tokens() && arguments.accumulate) {
 #pragma unroll
       for (int i = 0; i < kMerged; ++i) load(tile, begin + i, results[i]);
+    }
+    if constexpr (kNormalizes) {
+      if (has_tokens() && normalizes()) load_norm_weights(tile, begin, factors);
     }
     __syncwarp();
     cluster_wait();
@@ -226,12 +321,24 @@ struct SkinnyConsumer {
     }
     __syncwarp();
     cluster_arrive();
-    if (has_tokens()) store(tile, begin, results);
+    if (has_tokens()) {
+      constexpr int kRest = kMerged % 4;
+#pragma unroll
+      for (int i = 0; i + 4 <= kMerged; i += 4) store<4>(tile, begin + i, &results[i]);
+      if constexpr (kRest > 0)
+        store<kRest>(tile, begin + kMerged - kRest, &results[kMerged - kRest]);
+      if constexpr (kNormalizes) {
+        if (normalizes()) normalize(tile, begin, results, factors);
+      }
+    }
     __syncwarp();
     cluster_wait();  // others may still be reading
   }
 
   __device__ void run() {
+    if (arguments.squares != nullptr && has_tokens()) {
+      scales = {scale_of(first_token()), scale_of(first_token() + 8)};
+    }
     for (int tile = share.first_tile; tile < arguments.num_tiles; tile += share.stride) {
       multiply();
       if constexpr (Config::kSplit > 1) {

@@ -19,26 +19,18 @@ __device__ inline void copy_matrix_box_async(void* shared, const CUtensorMap* ma
       : "memory");
 }
 
-// Copies the block's steps of all its tiles, boxes of `box_rows` of the kRows rows that a panel has
-// room for. first_row(tile) is the box's row in the matrix.
-template <typename Config, int kRows, int kStages, typename FirstRow>
-__device__ void copy_steps(typename Config::Element* ring, RingBarriers<kStages>& barriers,
-                           const CUtensorMap& map, int box_rows, const SkinnyArguments& arguments,
-                           const SkinnyShare<Config>& share, uint64_t policy, FirstRow first_row) {
-  constexpr int kPanelElements = kRows * kPanelColumns;
+// body(tile, step, place in the ring, its barrier) for each of the block's steps of all its tiles,
+// when the place is free.
+template <int kStages, typename Config, typename Body>
+__device__ void for_each_free_stage(RingBarriers<kStages>& barriers, int num_stages,
+                                    const SkinnyArguments& arguments,
+                                    const SkinnyShare<Config>& share, Body&& body) {
   RingPosition position;
   for (int tile = share.first_tile; tile < arguments.num_tiles; tile += share.stride) {
     for (int step = share.begin_step; step < share.end_step; ++step) {
-      uint64_t* const full = &barriers.full[position.stage];
       mbarrier_wait(&barriers.empty[position.stage], position.parity ^ 1);
-      mbarrier_expect_bytes(full, Config::kPanels * box_rows * kPanelRowBytes);
-#pragma unroll
-      for (int panel = 0; panel < Config::kPanels; ++panel) {
-        copy_matrix_box_async(ring + (position.stage * Config::kPanels + panel) * kPanelElements,
-                              &map, full, (step * Config::kPanels + panel) * kPanelColumns,
-                              first_row(tile), policy);
-      }
-      position.advance(1, kStages);
+      body(tile, step, position.stage, &barriers.full[position.stage]);
+      position.advance(1, num_stages);
     }
   }
 }
@@ -46,18 +38,43 @@ __device__ void copy_steps(typename Config::Element* ring, RingBarriers<kStages>
 template <typename Config>
 __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& map,
                              const SkinnyArguments& arguments, const SkinnyShare<Config>& share) {
-  copy_steps<Config, Config::kRows>(shared.weights[0], shared.weight_barriers, map, Config::kRows,
-                                    arguments, share, evict_first_policy(),
-                                    [](int tile) { return tile * Config::kRows; });
+  const uint64_t policy = evict_first_policy();
+  for_each_free_stage(
+      shared.weight_barriers, Config::kWeightStages, arguments, share,
+      [&](int tile, int step, int stage, uint64_t* full) {
+        typename Config::Element* place = shared.weights[stage];
+        mbarrier_expect_bytes(full, Config::kPanels * Config::kRows * kPanelRowBytes);
+#pragma unroll
+        for (int panel = 0; panel < Config::kPanels; ++panel) {
+#pragma unroll
+          for (int box = 0; box < Config::kBoxes; ++box) {
+            const int row =
+                tile * Config::kBoxRows + box * static_cast<int>(arguments.out_features);
+            copy_matrix_box_async(place, &map, full,
+                                  (step * Config::kPanels + panel) * kPanelColumns, row, policy);
+            place += Config::kBoxRows * kPanelColumns;
+          }
+        }
+      });
 }
 
 // Once more for every tile: they stay in L2.
 template <typename Config>
 __device__ void copy_tokens(SkinnyShared<Config>& shared, const CUtensorMap& map,
                             const SkinnyArguments& arguments, const SkinnyShare<Config>& share) {
-  copy_steps<Config, kSkinnyTokens>(shared.tokens[0], shared.token_barriers, map,
-                                    arguments.num_tokens, arguments, share, evict_normal_policy(),
-                                    [](int) { return 0; });
+  const uint64_t policy = evict_normal_policy();
+  const int panel_elements = arguments.token_panel_rows * kPanelColumns;
+  for_each_free_stage(
+      shared.token_barriers, arguments.num_token_stages, arguments, share,
+      [&](int /*tile*/, int step, int stage, uint64_t* full) {
+        typename Config::Element* place = shared.tokens + stage * Config::kPanels * panel_elements;
+        mbarrier_expect_bytes(full, Config::kPanels * arguments.num_tokens * kPanelRowBytes);
+#pragma unroll
+        for (int panel = 0; panel < Config::kPanels; ++panel) {
+          copy_matrix_box_async(place + panel * panel_elements, &map, full,
+                                (step * Config::kPanels + panel) * kPanelColumns, 0, policy);
+        }
+      });
 }
 
 }  // namespace tessera

@@ -20,6 +20,13 @@ struct SkinnyMaps {
   CUtensorMap x;
 };
 
+// The barriers are there, says each copying warp, and goes on; the others wait until both have said
+// so.
+__device__ void announce_barriers() {
+  asm volatile("bar.arrive 2, %0;" ::"n"(kThreads) : "memory");
+}
+__device__ void wait_for_barriers() { asm volatile("bar.sync 2, %0;" ::"n"(kThreads) : "memory"); }
+
 // Compiled for older GPUs, where it never runs, the kernel must not ask for clusters.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 #define TESSERA_CLUSTER_OF(size) __cluster_dims__(size)
@@ -34,18 +41,11 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   auto& shared = *reinterpret_cast<SkinnyShared<Config>*>(shared_bytes);
-  if (threadIdx.x == 0) {
-    shared.weight_barriers.init();
-    shared.token_barriers.init();
-    fence_barrier_init();
-    prefetch_tensor_map(&maps.weight);
-    prefetch_tensor_map(&maps.x);
-  }
-  __syncthreads();
   const SkinnyShare<Config> share(arguments);
   // The same in all lanes, which the shuffle tells the compiler.
   const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
   if (warp < kConsumerWarps) {
+    wait_for_barriers();
     wait_for_previous_results();
     SkinnyConsumer<Config, Out>{shared, arguments, share}.run();
   } else if (warp == kConsumerWarps) {
@@ -53,10 +53,22 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
     // kernel after this one may come when all is on its way: earlier, its copies would only delay
     // those of this one.
     if (lane_index() == 0) {
+      prefetch_tensor_map(&maps.weight);
+      shared.weight_barriers.init();
+    }
+    __syncwarp();
+    announce_barriers();
+    if (lane_index() == 0) {
       copy_weights<Config>(shared, maps.weight, arguments, share);
       launch_next_kernel();
     }
   } else {
+    if (lane_index() == 0) {
+      prefetch_tensor_map(&maps.x);
+      shared.token_barriers.init();
+    }
+    __syncwarp();
+    announce_barriers();
     wait_for_previous_results();
     if (lane_index() == 0) copy_tokens<Config>(shared, maps.x, arguments, share);
   }
@@ -66,23 +78,41 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
 }
 
 template <typename Config>
-void launch(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-            int num_multiprocessors, cudaStream_t stream) {
-  const auto num_tiles = static_cast<int>(ceil_divide<int64_t>(weight.dim(0), Config::kRows));
+void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t stream) {
+  const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm] = product;
+  const int64_t out_features = out.dim(1);
+  const auto num_tiles = static_cast<int>(ceil_divide<int64_t>(out_features, Config::kOutRows));
   const auto num_steps =
       static_cast<int>(ceil_divide<int64_t>(weight.dim(1), Config::kStepFeatures));
   const int num_clusters = std::min(num_tiles, num_multiprocessors / Config::kSplit);
   CHECK(Config::kSplit == 1 || (num_clusters == num_tiles && num_steps >= Config::kSplit),
         "linear_skinny: ", num_tiles, " tiles of ", num_steps, " steps cannot be split");
-  const SkinnyArguments arguments{.out = out.data,
-                                  .out_features = weight.dim(0),
-                                  .num_tokens = static_cast<int>(x.dim(0)),
-                                  .num_tiles = num_tiles,
-                                  .num_steps = num_steps,
-                                  .accumulate = accumulate};
+  CHECK(norm.values.empty() || (out_features % Config::kOutRows == 0 &&
+                                Config::kOutRows / Config::kSplit % kSquaresFeatures == 0),
+        "linear_skinny: no norm of ", out_features, " features in tiles of ", Config::kOutRows);
+  const auto num_tokens = static_cast<int>(x.dim(0));
+  const int token_panel_rows = checked_round_up(num_tokens, 8, "token rows");
+  const int token_stage_bytes =
+      token_panel_rows * Config::kStepFeatures * static_cast<int>(sizeof(typename Config::Element));
+  const SkinnyArguments arguments{
+      .out = out.data,
+      .out_features = out_features,
+      .num_tokens = num_tokens,
+      .num_tiles = num_tiles,
+      .num_steps = num_steps,
+      .token_panel_rows = token_panel_rows,
+      .num_token_stages = std::min(kTokenRingBytes / token_stage_bytes, kMaxTokenStages),
+      .accumulate = accumulate,
+      .squares = x_squares.empty() ? nullptr : x_squares.as<float>(),
+      .num_squares = x_squares.empty() ? 0 : static_cast<int>(x_squares.dim(1)),
+      .in_features = static_cast<int>(x.dim(1)),
+      .epsilon = epsilon,
+      .norm = {.values = norm.values.data,
+               .squares = norm.values.empty() ? nullptr : norm.squares.as<float>(),
+               .weight = norm.values.empty() ? nullptr : norm.weight.as<float>()}};
   // No more rows of x than there are: the copy engine takes longer to write zeros than to fetch.
-  const SkinnyMaps maps{.weight = make_matrix_tensor_map(weight, Config::kRows),
-                        .x = make_matrix_tensor_map(x, arguments.num_tokens)};
+  const SkinnyMaps maps{.weight = make_matrix_tensor_map(weight, Config::kBoxRows),
+                        .x = make_matrix_tensor_map(x, num_tokens)};
   constexpr int kSharedBytes = sizeof(SkinnyShared<Config>);
   static_assert(kSharedBytes <= 227 * 1024, "what a block may have");
   const auto launch_for = [&]<typename Out>() {
@@ -95,29 +125,32 @@ void launch(const Tensor& out, const Tensor& x, const Tensor& weight, bool accum
                       .shared_bytes = kSharedBytes},
                      stream, arguments, maps);
   };
-  if (out.dtype == DType::kFloat32) {
-    launch_for.template operator()<float>();
-  } else {
-    launch_for.template operator()<typename Config::Element>();
+  if constexpr (!Config::kGated) {
+    if (out.dtype == DType::kFloat32) return launch_for.template operator()<float>();
   }
+  launch_for.template operator()<typename Config::Element>();
 }
 
 }  // namespace
 
-void launch_linear_skinny_sm90(const Tensor& out, const Tensor& x, const Tensor& weight,
-                               bool accumulate, const SkinnyPlan& plan, int num_multiprocessors,
-                               cudaStream_t stream) {
-  CHECK(x.dim(0) <= kSkinnyMaxTokens, "linear_skinny: ", x.dim(0), " tokens, at most ",
-        kSkinnyMaxTokens);
-  dispatch_element(x.dtype, [&]<typename Element>() {
-    const auto run = [&]<int kRows, int kSplit>() {
-      launch<SkinnyConfig<Element, kRows, kSplit>>(out, x, weight, accumulate, num_multiprocessors,
-                                                   stream);
+void launch_linear_skinny_sm90(const SkinnyProduct& product, const SkinnyPlan& plan,
+                               int num_multiprocessors, cudaStream_t stream) {
+  CHECK(product.x.dim(0) <= kSkinnyMaxTokens, "linear_skinny: ", product.x.dim(0),
+        " tokens, at most ", kSkinnyMaxTokens);
+  dispatch_element(product.x.dtype, [&]<typename Element>() {
+    const auto run = [&]<int kRows, int kSplit, bool kGated>() {
+      launch<SkinnyConfig<Element, kRows, kSplit, kGated>>(product, num_multiprocessors, stream);
     };
-    if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1>();
-    if (plan == SkinnyPlan{64, 2}) return run.template operator()<64, 2>();
-    if (plan == SkinnyPlan{96, 2}) return run.template operator()<96, 2>();
-    if (plan == SkinnyPlan{128, 1}) return run.template operator()<128, 1>();
+    if (product.is_gated) {
+      if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1, true>();
+      if (plan == SkinnyPlan{112, 1}) return run.template operator()<112, 1, true>();
+      if (plan == SkinnyPlan{128, 1}) return run.template operator()<128, 1, true>();
+    } else {
+      if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1, false>();
+      if (plan == SkinnyPlan{64, 2}) return run.template operator()<64, 2, false>();
+      if (plan == SkinnyPlan{96, 2}) return run.template operator()<96, 2, false>();
+      if (plan == SkinnyPlan{128, 1}) return run.template operator()<128, 1, false>();
+    }
     throw Error(concat("linear_skinny: no tiles of ", plan.tile_rows, " rows shared by ",
                        plan.split, " blocks; see kSkinnyPlans"));
   });

@@ -9,11 +9,33 @@
 
 namespace tessera {
 
+// RMSNorm but for its scale, which the product that reads it applies to its sums: a block of the
+// product that makes it knows only some of a token's features.
+struct SkinnyNormTarget {
+  Tensor values;   // activation [num_tokens, size], weight * x
+  Tensor squares;  // float32 [num_tokens, size / 32], sums of x^2 over 32 features each
+  Tensor weight;   // float32 [size]
+};
+
 // out = x . weight^T, or out += x . weight^T when `accumulate`, summed in float32
-//   out activation type or float32 [num_tokens, out_features]; float32 when accumulating
-//   x [num_tokens, in_features], weight [out_features, in_features], both bfloat16 or both float16
+struct SkinnyProduct {
+  Tensor out;     // activation or float32 [num_tokens, out_features]; float32 when accumulating
+  Tensor x;       // [num_tokens, in_features]
+  Tensor weight;  // [out_features, in_features], bfloat16 or float16, as x
+  bool accumulate = false;
+  // weight has 2 * out_features rows instead, [gate | up], and out = silu(gate) * up, activation.
+  bool is_gated = false;
+  // Where x lacks RMSNorm's scale, SkinnyNormTarget's squares [num_tokens, a multiple of 4].
+  Tensor x_squares = {};
+  float epsilon = 0.0f;
+  // What else to make of `out`, which is float32, if anything; size is out_features, a multiple of
+  // tiles, which are shares of 32 features.
+  SkinnyNormTarget norm = {};
+};
+
 //   num_tokens <= kSkinnyMaxTokens; in_features a multiple of 8, for 16-byte aligned rows
-//   plan one of kSkinnyPlans; weight not written by the kernel just before, which may still run
+//   plan one of kSkinnyPlans, of kGatedSkinnyPlans when gated
+//   weights not written by the kernel just before, which may still run
 //
 // A block per multiprocessor takes tiles of plan.tile_rows rows of the weights. A warp copies them
 // into a deep ring in shared memory, from before the preceding kernel's end; another warp copies
@@ -21,8 +43,7 @@ namespace tessera {
 // tensor-core tile and weights its columns. Where tiles are few, plan.split blocks share one: a
 // cluster, each with a part of in_features, that adds up its sums through shared memory, in order.
 // Every token has its own row: its result depends on no other token nor on their number.
-void launch_linear_skinny_sm90(const Tensor& out, const Tensor& x, const Tensor& weight,
-                               bool accumulate, const SkinnyPlan& plan, int num_multiprocessors,
-                               cudaStream_t stream);
+void launch_linear_skinny_sm90(const SkinnyProduct& product, const SkinnyPlan& plan,
+                               int num_multiprocessors, cudaStream_t stream);
 
 }  // namespace tessera

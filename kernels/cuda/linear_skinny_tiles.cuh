@@ -20,22 +20,26 @@ static_assert(kSkinnyTokens == kWarpgroupRows);
 // (linear_skinny_producer.cuh) and 31.6 afterwards; with 64 KiB 33 before (H200, 64 tokens).
 inline constexpr int kWeightRingBytes = 160 * 1024;
 inline constexpr int kTokenRingBytes = 48 * 1024;
+inline constexpr int kMaxTokenStages = 8;
 
-// kRows_: weight rows of a tile. kSplit_: blocks that share a tile's in_features.
-template <typename Element_, int kRows_, int kSplit_>
+// kRows_: weight rows of a tile. kSplit_: blocks that share a tile's in_features. kGated_: half of
+// the rows are of the gate, the other half the same of `up`.
+template <typename Element_, int kRows_, int kSplit_, bool kGated_>
 struct SkinnyConfig {
   using Element = Element_;
   static constexpr int kRows = kRows_;
   static constexpr int kSplit = kSplit_;
+  static constexpr bool kGated = kGated_;
+  static constexpr int kBoxes = kGated ? 2 : 1;  // of neighbouring rows
+  static constexpr int kBoxRows = kRows / kBoxes;
+  static constexpr int kOutRows = kBoxRows;   // features of the result
   static constexpr int kSums = kRows / 2;     // a lane's
   static constexpr int kVectors = kSums / 4;  // of four sums, of 8 weight rows
   // Of 64 features each. Memory answers best when 256 bytes of a row are asked for together.
   static constexpr int kPanels = 2;
   static constexpr int kStepFeatures = kPanels * kPanelColumns;
   static constexpr int kWeightElements = kRows * kStepFeatures;
-  static constexpr int kTokenElements = kSkinnyTokens * kStepFeatures;
   static constexpr int kWeightStages = kWeightRingBytes / (kWeightElements * sizeof(Element));
-  static constexpr int kTokenStages = kTokenRingBytes / (kTokenElements * sizeof(Element));
 };
 
 // A ring of boxes between the warp that copies them and the warpgroup that multiplies.
@@ -49,17 +53,27 @@ struct RingBarriers {
       mbarrier_init(&full[stage], 1);
       mbarrier_init(&empty[stage], kConsumerWarps);
     }
+    fence_barrier_init();
   }
 };
 
 template <typename Config>
 struct SkinnyShared {
   using Element = typename Config::Element;
+  // The tensor core reads 64 rows of a panel, also where fewer are tokens: beyond the ring's end
+  // what it reads are weights, and nobody looks at what comes of them.
+  alignas(1024) Element tokens[kTokenRingBytes / sizeof(Element)];
   alignas(1024) Element weights[Config::kWeightStages][Config::kWeightElements];
-  // Rows past the last token are never written nor looked at.
-  alignas(1024) Element tokens[Config::kTokenStages][Config::kTokenElements];
   RingBarriers<Config::kWeightStages> weight_barriers;
-  RingBarriers<Config::kTokenStages> token_barriers;
+  RingBarriers<kMaxTokenStages> token_barriers;
+};
+
+// RMSNorm (Zhang & Sennrich 2019) without its scale, which the product that reads it applies to its
+// sums: weight * x, rounded, and sums of x^2 over kSquaresFeatures features each.
+struct SkinnyNorm {
+  void* values;         // Element [num_tokens, size]
+  float* squares;       // [num_tokens, size / kSquaresFeatures]
+  const float* weight;  // [size]
 };
 
 struct SkinnyArguments {
@@ -68,7 +82,14 @@ struct SkinnyArguments {
   int num_tokens;
   int num_tiles;
   int num_steps;  // of a tile, divided among the blocks of a cluster
+  int token_panel_rows;
+  int num_token_stages;
   bool accumulate;
+  const float* squares;  // as in SkinnyNorm, of the inputs; nullptr: they are complete
+  int num_squares;       // of a token, a multiple of 4
+  int in_features;
+  float epsilon;
+  SkinnyNorm norm;  // what to make of `out`; values nullptr: nothing
 };
 
 // What a block computes: these steps of every `stride`-th tile.

@@ -35,11 +35,17 @@ __device__ Vector<Element, kWidth> scaled(const Vector<float, kWidth>& input, fl
   return result;
 }
 
+// The other form of the result: rows without the scale, and sums of squares.
+struct Squares {
+  float* parts = nullptr;  // [num_tokens, num_parts]; nullptr: rows are scaled
+  int num_parts = 0;
+};
+
 // A block per token. The order of summation depends on hidden_size only.
 template <typename Element, int kWidth>
 __global__ void __launch_bounds__(kMaxThreads)
     rms_norm_kernel(Element* out, const float* x, const float* weight, int64_t hidden_size,
-                    float epsilon) {
+                    float epsilon, Squares squares) {
   const int64_t num_vectors = hidden_size / kWidth;
   x += blockIdx.x * hidden_size;
   out += blockIdx.x * hidden_size;
@@ -64,8 +70,13 @@ __global__ void __launch_bounds__(kMaxThreads)
   for (int64_t i = held_index(kHeldVectors); i < num_vectors; i += blockDim.x) {
     sum += sum_of_squares(load_vector<kWidth>(x, i));
   }
-  const float mean = block_sum(sum) / static_cast<float>(hidden_size);
-  const float scale = 1.0f / sqrtf(mean + epsilon);
+  sum = block_sum(sum);
+  const float mean = sum / static_cast<float>(hidden_size);
+  const float scale = squares.parts == nullptr ? 1.0f / sqrtf(mean + epsilon) : 1.0f;
+  for (int i = static_cast<int>(threadIdx.x); i < squares.num_parts;
+       i += static_cast<int>(blockDim.x)) {
+    squares.parts[static_cast<int64_t>(blockIdx.x) * squares.num_parts + i] = i == 0 ? sum : 0.0f;
+  }
 
 #pragma unroll
   for (int k = 0; k < kHeldVectors; ++k) {
@@ -82,7 +93,7 @@ __global__ void __launch_bounds__(kMaxThreads)
 // Enough threads to hold the row, if there may be so many.
 template <typename Element, int kWidth>
 void launch(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
-            cudaStream_t stream) {
+            const Squares& squares, cudaStream_t stream) {
   constexpr int64_t kWarpElements = kWarpSize * kHeldVectors * kWidth;
   const int64_t hidden_size = x.dim(1);
   const int64_t num_threads =
@@ -91,20 +102,31 @@ void launch(const Tensor& out, const Tensor& x, const Tensor& weight, float epsi
                    {.blocks = dim3(static_cast<unsigned>(x.dim(0))),
                     .threads = static_cast<unsigned>(num_threads)},
                    stream, static_cast<Element*>(out.data), x.as<float>(), weight.as<float>(),
-                   hidden_size, epsilon);
+                   hidden_size, epsilon, squares);
+}
+
+void launch(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
+            const Squares& squares, cudaStream_t stream) {
+  dispatch_element(out.dtype, [&]<typename Element>() {
+    if (x.dim(1) % 4 == 0) {
+      launch<Element, 4>(out, x, weight, epsilon, squares, stream);
+    } else {
+      launch<Element, 1>(out, x, weight, epsilon, squares, stream);
+    }
+  });
 }
 
 }  // namespace
 
 void launch_rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
                      cudaStream_t stream) {
-  dispatch_element(out.dtype, [&]<typename Element>() {
-    if (x.dim(1) % 4 == 0) {
-      launch<Element, 4>(out, x, weight, epsilon, stream);
-    } else {
-      launch<Element, 1>(out, x, weight, epsilon, stream);
-    }
-  });
+  launch(out, x, weight, epsilon, {}, stream);
+}
+
+void launch_rms_norm_unscaled(const Tensor& out, const Tensor& squares, const Tensor& x,
+                              const Tensor& weight, cudaStream_t stream) {
+  launch(out, x, weight, 0.0f,
+         {.parts = squares.as<float>(), .num_parts = static_cast<int>(squares.dim(1))}, stream);
 }
 
 }  // namespace tessera

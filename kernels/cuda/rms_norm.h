@@ -15,4 +15,10 @@ namespace tessera {
 void launch_rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
                      cudaStream_t stream);
 
+// The same but for the scale: out = x * weight, and the sum of a row's x^2 in squares[row][0], with
+// zeros behind it.
+//   squares float32 [num_tokens, num_parts]
+void launch_rms_norm_unscaled(const Tensor& out, const Tensor& squares, const Tensor& x,
+                              const Tensor& weight, cudaStream_t stream);
+
 }  // namespace tessera

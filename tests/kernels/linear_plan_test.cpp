@@ -49,6 +49,25 @@ TEST(LinearPlanTest, FewFeaturesAreNotDivided) {
   EXPECT_EQ(skinny(40, kSkinnySplitFeatures - 8).split, 1);
 }
 
+// Of the busiest block: two tiles of 112 rows are fewer than two of 128, one of 128 fewer than two.
+TEST(LinearPlanTest, GatedTilesAreEvenlyShared) {
+  EXPECT_EQ(plan_gated_skinny(14336, 132).tile_rows, 112);
+  EXPECT_EQ(plan_gated_skinny(8192, 132).tile_rows, 128);
+  EXPECT_EQ(plan_gated_skinny(5632, 132).tile_rows, 112);
+  EXPECT_EQ(plan_gated_skinny(3072, 132).tile_rows, 64);
+}
+
+TEST(LinearPlanTest, NormsPassWithoutTheirScaleBetweenSkinnyProducts) {
+  EXPECT_TRUE(defers_norm_scale(9, 4096, kH200));
+  EXPECT_TRUE(defers_norm_scale(64, 8192, kH200));
+  EXPECT_TRUE(defers_norm_scale(64, 17024, kH200));
+  EXPECT_FALSE(defers_norm_scale(kGemvMaxTokens, 4096, kH200));
+  EXPECT_FALSE(defers_norm_scale(kSkinnyMaxTokens + 1, 4096, kH200));
+  EXPECT_FALSE(defers_norm_scale(64, 4096, kAmpere));
+  EXPECT_FALSE(defers_norm_scale(64, 5120, kH200)) << "tiles of 96 rows shared by 2";
+  EXPECT_FALSE(defers_norm_scale(64, 4064, kH200)) << "no multiple of 128";
+}
+
 TEST(LinearPlanTest, ChoosesWhatIsBuilt) {
   for (int64_t out_features = 1; out_features < 200'000; out_features = out_features * 5 / 4 + 1) {
     for (const int64_t in_features : {8, 248, 256, 1024, 53248}) {

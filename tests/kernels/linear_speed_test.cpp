@@ -71,8 +71,8 @@ class LinearSpeedTest : public BackendTest {
           {"skinny", kSkinnyMaxTokens, [this](auto& out, auto& x, auto& weight, bool add) {
              const SkinnyPlan plan =
                  plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, num_multiprocessors_);
-             launch_linear_skinny_sm90(out, x, weight, add, plan, num_multiprocessors_,
-                                       stream_.get());
+             launch_linear_skinny_sm90({.out = out, .x = x, .weight = weight, .accumulate = add},
+                                       plan, num_multiprocessors_, stream_.get());
            }});
     }
     return all;

@@ -1,0 +1,181 @@
+// Operations that hand RMSNorm's result from product to product, compared with the single
+// operations that they stand for.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "kernels/tensor/checked_math.h"
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/random_values.h"
+#include "tests/kernels/reference_ops.h"
+
+namespace tessera {
+namespace {
+
+constexpr float kEpsilon = 1e-5f;
+// Up to 64 tokens have kernels of their own on CUDA.
+constexpr int64_t kTokenCounts[] = {8, 9, 17, 40, 64, 65};
+
+int64_t num_repeats() {
+  const char* text = std::getenv("TESSERA_REPEATS");
+  return text == nullptr ? 10 : std::atoll(text);
+}
+
+struct Sizes {
+  int64_t hidden;
+  int64_t in_features;   // of the product that is added to the residual stream
+  int64_t out_features;  // of the product that reads the norm
+  int64_t intermediate;
+};
+// Hidden sizes that pass without the norm's scale, divided in every way (see linear_plan.h), and
+// some that do not. Results that no tile divides.
+constexpr Sizes kSizes[] = {{256, 8, 40, 24},       {512, 520, 129, 57}, {1152, 136, 96, 1000},
+                            {8576, 264, 72, 8},     {40, 136, 72, 40},   {5120, 264, 56, 24},
+                            {128, 264, 7001, 7004}, {17024, 256, 16, 8}};
+
+class NormedLinearTest : public BackendTest {
+ protected:
+  DType weight_type() const { return backend().weight_dtype(DType::kBFloat16); }
+
+  DeviceTensor matrix(const std::vector<double>& values, int64_t rows, int64_t columns) const {
+    return to_device(backend(), values, weight_type(), {rows, columns});
+  }
+};
+
+// The device tensors behind NormedRows, poisoned.
+struct Rows {
+  DeviceTensor values;
+  DeviceTensor squares;
+
+  Rows(Backend& backend, int64_t num_tokens, int64_t hidden)
+      : values(poisoned(backend, backend.activation_dtype(), {num_tokens, hidden})),
+        squares(
+            poisoned(backend, DType::kFloat32,
+                     {num_tokens, ceil_divide(hidden, int64_t{NormedRows::kSquaresFeatures})})) {}
+  NormedRows view() const { return {.values = values, .squares = squares, .epsilon = kEpsilon}; }
+};
+
+// How far products of a norm may lie from those of its exact values: the norm is rounded to the
+// activation type, whose errors add up like those of a sum.
+double norm_error(DType activation, int64_t hidden) {
+  return 4.0 * unit_roundoff(activation) / std::sqrt(static_cast<double>(hidden)) +
+         64.0 * unit_roundoff(DType::kFloat32);
+}
+
+TEST_P(NormedLinearTest, MatchesReference) {
+  for (const Sizes& sizes : kSizes) {
+    for (const int64_t num_tokens : kTokenCounts) {
+      SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden);
+      RandomValues random(static_cast<uint64_t>(num_tokens));
+      // Rows of different sizes, so that a row's scale shows.
+      auto residual = random.normal(num_tokens * sizes.hidden);
+      for (size_t i = 0; i < residual.size(); ++i) {
+        residual[i] *=
+            std::pow(1.3, static_cast<double>(i / static_cast<size_t>(sizes.hidden)) - 20.0);
+      }
+      residual = rounded(residual, DType::kFloat32);
+      const auto x = rounded(random.normal(num_tokens * sizes.in_features, 0.1), activation());
+      const auto added =
+          rounded(random.normal(sizes.hidden * sizes.in_features, 0.05), weight_type());
+      const auto norm_weight = rounded(random.normal(sizes.hidden), DType::kFloat32);
+      const auto weight =
+          rounded(random.normal(sizes.out_features * sizes.hidden, 0.05), weight_type());
+      const auto gate_up =
+          rounded(random.normal(2 * sizes.intermediate * sizes.hidden, 0.05), weight_type());
+      const DeviceTensor device_norm_weight = floats(norm_weight, {sizes.hidden});
+      const DeviceTensor device_weight = matrix(weight, sizes.out_features, sizes.hidden);
+      const DeviceTensor device_gate_up = matrix(gate_up, 2 * sizes.intermediate, sizes.hidden);
+      const DeviceTensor sum = floats(residual, {num_tokens, sizes.hidden});
+      const Rows rows(backend(), num_tokens, sizes.hidden);
+
+      const auto check = [&](const std::vector<double>& stream) {
+        const Shape shape{num_tokens, sizes.out_features};
+        const DeviceTensor out = poisoned(backend(), activation(), shape);
+        backend().normed_linear(out, rows.view(), device_weight);
+        const auto normed = reference_rms_norm(stream, norm_weight, kEpsilon).values;
+        const double relative = norm_error(activation(), sizes.hidden);
+        expect_close(host(out), reference_linear(normed, weight, sizes.hidden), shape,
+                     {.out = activation(), .length = sizes.hidden, .relative = relative});
+
+        const Shape hidden_shape{num_tokens, sizes.intermediate};
+        const DeviceTensor hidden = poisoned(backend(), activation(), hidden_shape);
+        const DeviceTensor scratch =
+            poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
+        backend().normed_linear_silu_mul(hidden, rows.view(), device_gate_up, scratch);
+        const Reference both = reference_linear(normed, gate_up, sizes.hidden);
+        Reference expected = reference_silu_mul(both.values, sizes.intermediate);
+        // |silu'| <= 1.1: errors of the gate count with `up`, errors of `up` with the activation.
+        for (int64_t i = 0; i < num_tokens * sizes.intermediate; ++i) {
+          const int64_t gate =
+              i / sizes.intermediate * 2 * sizes.intermediate + i % sizes.intermediate;
+          const auto at = [](const std::vector<double>& values, int64_t index) {
+            return std::abs(values[static_cast<size_t>(index)]);
+          };
+          const int64_t up = gate + sizes.intermediate;
+          // Both may have been rounded to the activation type, relative to their values.
+          const double rounding = unit_roundoff(activation()) / relative;
+          expected.magnitudes[static_cast<size_t>(i)] =
+              1.1 * (at(both.magnitudes, gate) + rounding * at(both.values, gate)) *
+                  (at(both.values, up) + relative * at(both.magnitudes, up)) +
+              at(both.values, gate) * (at(both.magnitudes, up) + rounding * at(both.values, up));
+        }
+        expect_close(host(hidden), expected, hidden_shape,
+                     {.out = activation(), .length = sizes.hidden, .relative = relative});
+      };
+      {
+        SCOPED_TRACE("normalize");
+        backend().normalize(rows.view(), sum, device_norm_weight);
+        check(residual);
+      }
+      {
+        SCOPED_TRACE("linear_add_normalize");
+        const Rows poison(backend(), num_tokens, sizes.hidden);
+        backend().linear_add_normalize(
+            sum, rows.view(), activations(x, {num_tokens, sizes.in_features}),
+            matrix(added, sizes.hidden, sizes.in_features), device_norm_weight);
+        const Reference stream = reference_linear(x, added, sizes.in_features, residual);
+        expect_close(host(sum), stream, {num_tokens, sizes.hidden},
+                     {.length = sizes.in_features + 1});
+        check(host(sum));
+      }
+    }
+  }
+}
+
+// A chain as in a model, queued without a wait, so that launches overlap.
+TEST_P(NormedLinearTest, IsBitwiseRepeatable) {
+  constexpr int64_t kHidden = 4096;
+  constexpr int64_t kIntermediate = 1000;
+  const int64_t repeats = backend().device() == DeviceType::kCuda ? num_repeats() : 2;
+  for (const int64_t num_tokens : {9, 40, 64}) {
+    SCOPED_TRACE(num_tokens);
+    RandomValues random(5);
+    const DeviceTensor norm_weight = floats(random.normal(kHidden), {kHidden});
+    const DeviceTensor gate_up =
+        matrix(random.normal(2 * kIntermediate * kHidden, 0.02), 2 * kIntermediate, kHidden);
+    const DeviceTensor down =
+        matrix(random.normal(kHidden * kIntermediate, 0.05), kHidden, kIntermediate);
+    const std::vector<double> start = random.normal(num_tokens * kHidden);
+    const Rows rows(backend(), num_tokens, kHidden);
+    const DeviceTensor hidden = poisoned(backend(), activation(), {num_tokens, kIntermediate});
+    const DeviceTensor scratch = poisoned(backend(), activation(), {num_tokens, 2 * kIntermediate});
+    std::vector<uint8_t> first;
+    for (int64_t run = 0; run < repeats; ++run) {
+      const DeviceTensor residual = floats(start, {num_tokens, kHidden});
+      backend().normalize(rows.view(), residual, norm_weight);
+      for (int layer = 0; layer < 6; ++layer) {
+        backend().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
+        backend().linear_add_normalize(residual, rows.view(), hidden, down, norm_weight);
+      }
+      const auto bytes = bytes_of(backend(), residual);
+      if (run == 0) first = bytes;
+      ASSERT_EQ(bytes, first) << "run " << run;
+    }
+  }
+}
+
+FOR_EACH_BACKEND(NormedLinearTest);
+
+}  // namespace
+}  // namespace tessera
