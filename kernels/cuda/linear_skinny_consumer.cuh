@@ -69,12 +69,12 @@ struct SkinnyConsumer {
   __device__ void multiply() {
     int weight_stage = 0;
     int token_stage = 0;
-    for (int step = share.begin_step; step < share.end_step; ++step) {
+    for (int step = 0; step < share.num_steps; ++step) {
       mbarrier_wait(&shared.token_barriers.full[tokens.stage], tokens.parity);
       mbarrier_wait(&shared.weight_barriers.full[weights.stage], weights.parity);
-      multiply_step(step > share.begin_step);
+      multiply_step(step > 0);
       wgmma_wait<1>();
-      if (step > share.begin_step) release(weight_stage, token_stage);
+      if (step > 0) release(weight_stage, token_stage);
       weight_stage = weights.stage;
       token_stage = tokens.stage;
       weights.advance(1, Config::kWeightStages);

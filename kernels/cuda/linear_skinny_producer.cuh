@@ -27,10 +27,12 @@ __device__ void for_each_free_stage(RingBarriers<kStages>& barriers, int num_sta
                                     const SkinnyShare<Config>& share, Body&& body) {
   RingPosition position;
   for (int tile = share.first_tile; tile < arguments.num_tiles; tile += share.stride) {
-    for (int step = share.begin_step; step < share.end_step; ++step) {
+    int step = share.first_step;
+    for (int i = 0; i < share.num_steps; ++i) {
       mbarrier_wait(&barriers.empty[position.stage], position.parity ^ 1);
-      body(tile, step, position.stage, &barriers.full[position.stage]);
+      body(tile, share.begin_step + step, position.stage, &barriers.full[position.stage]);
       position.advance(1, num_stages);
+      step = step + 1 < share.num_steps ? step + 1 : 0;
     }
   }
 }

@@ -96,15 +96,19 @@ struct SkinnyArguments {
 template <typename Config>
 struct SkinnyShare {
   int first_tile, stride;
-  int begin_step, end_step;
-  int rank;  // in the cluster
+  int begin_step, num_steps;
+  int first_step;  // of those, counted from begin_step: after the last comes the first of all
+  int rank;        // in the cluster
 
+  // Blocks that read the same tokens begin with different ones: of lines that all multiprocessors
+  // ask for at the same time, L2 has few places to answer from.
   __device__ explicit SkinnyShare(const SkinnyArguments& arguments)
       : first_tile(static_cast<int>(blockIdx.x) / Config::kSplit),
         stride(static_cast<int>(gridDim.x) / Config::kSplit),
         rank(static_cast<int>(blockIdx.x) % Config::kSplit) {
     begin_step = arguments.num_steps * rank / Config::kSplit;
-    end_step = arguments.num_steps * (rank + 1) / Config::kSplit;
+    num_steps = arguments.num_steps * (rank + 1) / Config::kSplit - begin_step;
+    first_step = num_steps * first_tile / stride;
   }
 };
 
