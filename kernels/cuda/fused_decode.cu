@@ -96,6 +96,10 @@ class FusedStep {
                          pack_pair<Element>(weighted[2], weighted[3])));
     }
     publish_squares(words(layout().squares_in), token, squares);
+    const auto block = static_cast<int>(blockIdx.x);
+    if (block < num_claimed_items() && lane_index() == 0) {  // nobody has claimed embeddings
+      publish(words(layout().squares_in) + token * kSquareShares + kMaxFusedBlocks + block, 0.0f);
+    }
   }
 
   // The block's share of attention, the same in all layers.
@@ -154,6 +158,8 @@ class FusedStep {
     const int warp = reread_warp_index();
     const bool finishes = warp < arguments_.num_tokens;
     float squares = 0.0f;
+    float claimed_squares = 0.0f;
+    int claimed_item = -1;
     float scale = 0.0f;  // not known yet
     LanePass pass;
     do {
@@ -168,11 +174,11 @@ class FusedStep {
       // Asked for before the product is computed. Most often it is there; finishing asks again for
       // what was missing.
       Addend addend{.residual = 0, .norm_weight = 0.0f};
-      SquareShares shares{};
+      SquareWords shares{};
       if (ends_in_residual()) {
         if (output.is_valid) addend = load_addend(output);
       } else if (finishes && scale == 0.0f) {
-        shares.begin();
+        shares.begin(num_claimed_items());
         shares.ask(square_words());
       }
       accumulate_pass(inputs, pass.num_groups, ring_, signals_.sums[buffer_][warp]);
@@ -185,7 +191,13 @@ class FusedStep {
         }
         if (ends_in_residual()) {
           const float value = finish_residual(output, addend, sum);
-          squares += value * value;
+          const int item = output.row / kUnitRows - first_claimed_item();
+          const bool is_claimed = output.is_valid && item >= 0;
+          squares += is_claimed ? 0.0f : value * value;
+          if (is_claimed) {
+            claimed_squares = value * value;
+            claimed_item = item;
+          }
         } else {
           if (scale == 0.0f) scale = root_mean_square_scale(shares.sum(square_words()));
           finish(output, sum * scale);
@@ -196,9 +208,11 @@ class FusedStep {
     } while (!pass.is_last);
     inputs.wait_for_all();
     if (finishes && ends_in_residual()) {
-      publish_squares(
-          index_ == kOutput ? words(layout().squares_mid) : copy(layer_ + 1) + layout().squares_in,
-          warp, squares);
+      uint32_t* const target =
+          index_ == kOutput ? words(layout().squares_mid) : copy(layer_ + 1) + layout().squares_in;
+      publish_squares(target, warp, squares);
+      claimed_item = __reduce_max_sync(kFullWarp, claimed_item);
+      if (claimed_item >= 0) publish_squares(target, warp, claimed_squares, claimed_item);
     }
   }
 
@@ -253,31 +267,45 @@ class FusedStep {
     return value;
   }
 
-  // The block's share of the sum of squares that goes into a norm, from a warp's lanes.
-  __device__ static void publish_squares(uint32_t* target, int token, float squares) {
+  // A share of the sum of squares that goes into a norm, from a warp's lanes: of the block's own
+  // rows, or of an item that it has claimed.
+  __device__ static void publish_squares(uint32_t* target, int token, float squares,
+                                         int claimed_item = -1) {
     squares = warp_reduce(squares, [](float a, float b) { return a + b; });
+    const int share =
+        claimed_item < 0 ? static_cast<int>(blockIdx.x) : kMaxFusedBlocks + claimed_item;
     if (reread_lane_index() == 0) {
-      publish(target + token * kMaxFusedBlocks + static_cast<int>(blockIdx.x), squares);
+      publish(target + token * kSquareShares + share, squares);
     }
   }
 
-  // The lane's words of all blocks' shares.
-  struct SquareShares {
-    uint32_t words[kMaxFusedBlocks / kWarpSize];
+  // Items of the products that end in the residual stream which blocks claim; one each, at most.
+  __device__ int first_claimed_item() const {
+    return arguments_.products[kDown].static_items * static_cast<int>(gridDim.x);
+  }
+  __device__ int num_claimed_items() const {
+    return arguments_.products[kDown].num_items - first_claimed_item();
+  }
 
-    __device__ void begin() {
+  // The lane's words of the shares of a sum of squares.
+  struct SquareWords {
+    static constexpr int kCount = kSquareShares / kWarpSize;
+    uint32_t words[kCount];
+
+    __device__ void begin(int num_claimed_items) {
 #pragma unroll
-      for (int i = 0; i < kMaxFusedBlocks / kWarpSize; ++i) {
-        words[i] = block(i) < static_cast<int>(gridDim.x) ? kMissing : 0;
+      for (int i = 0; i < kCount; ++i) {
+        const bool is_used = share(i) < kMaxFusedBlocks
+                                 ? share(i) < static_cast<int>(gridDim.x)
+                                 : share(i) - kMaxFusedBlocks < num_claimed_items;
+        words[i] = is_used ? kMissing : 0;
       }
     }
-    __device__ static int block(int i) { return i * kWarpSize + reread_lane_index(); }
+    __device__ static int share(int i) { return i * kWarpSize + reread_lane_index(); }
     __device__ bool ask(const uint32_t* source) {
       bool missing = false;
 #pragma unroll
-      for (int i = 0; i < kMaxFusedBlocks / kWarpSize; ++i) {
-        load_if_missing(words[i], source + block(i));
-      }
+      for (int i = 0; i < kCount; ++i) load_if_missing(words[i], source + share(i));
 #pragma unroll
       for (const uint32_t word : words) missing |= is_missing(word);
       return missing;
@@ -293,7 +321,7 @@ class FusedStep {
   // Of the token that the warp finishes.
   __device__ const uint32_t* square_words() const {
     return words(index_ == kGateUp ? layout().squares_mid : layout().squares_in) +
-           reread_warp_index() * kMaxFusedBlocks;
+           reread_warp_index() * kSquareShares;
   }
 
   // RMSNorm but for its weight, which the input features already have.

@@ -50,7 +50,7 @@ class RingFiller {
   int warp_;
   int num_stages_;
   unsigned char* ring_;
-  uint64_t policy_ = evict_first_policy();  // of weights
+  uint64_t policy_ = evict_first_policy();          // of weights
   RingPosition position_{.stage = 0, .parity = 1};  // an unused unit is empty
 };
 

@@ -97,8 +97,8 @@ TEST(FusedDecodePlanTest, LayoutsDoNotOverlap) {
   EXPECT_EQ(layout.weighted_in - layout.residual_mid, 3 * 4096);
   EXPECT_EQ(layout.weighted_mid - layout.weighted_in, 3 * 2048);
   EXPECT_EQ(layout.squares_in - layout.weighted_mid, 3 * 2048);
-  EXPECT_EQ(layout.squares_mid - layout.squares_in, 3 * kMaxFusedBlocks);
-  EXPECT_EQ(layout.qkv - layout.squares_mid, 3 * kMaxFusedBlocks);
+  EXPECT_EQ(layout.squares_mid - layout.squares_in, 3 * kSquareShares);
+  EXPECT_EQ(layout.qkv - layout.squares_mid, 3 * kSquareShares);
   EXPECT_EQ(layout.attention_out - layout.qkv, 3 * 6144);
   EXPECT_EQ(layout.hidden - layout.attention_out, 3 * 2048);
   EXPECT_EQ(layout.size - layout.hidden, 3 * 7168);
