@@ -102,28 +102,36 @@ class FusedInputs {
   __device__ void wait_for(int i) {
     const uint32_t of_chunk = (kTokens == 1 ? 1u : 0xffu) << (i * kTokens);
     const int first = kTokens == 1 ? i / kAtOnce * kAtOnce : i * kTokens;
-    poll([&] {
-      if (!__any_sync(kFullWarp, (missing_ & of_chunk) != 0)) return false;
-      ask(first);
-      return true;
-    });
+    // Of several tokens, the first is there about when all are. To ask for all of them again and
+    // again would keep the memory system from those who still compute.
+    if constexpr (kTokens > 1) wait_for<1>(first, 1u << first);
+    wait_for<kAtOnce>(first, of_chunk);
     __syncwarp();
   }
+  template <int kCount>
+  __device__ void wait_for(int first, uint32_t bits) {
+    poll([&] {
+      if (!__any_sync(kFullWarp, (missing_ & bits) != 0)) return false;
+      ask<kCount>(first);
+      return true;
+    });
+  }
 
-  // Asks once for what the lane misses from bit `first` on, and keeps what is there.
+  // Asks once for what the lane misses of kCount bits from `first` on, and keeps what is there.
+  template <int kCount>
   __device__ void ask(int first) {
     const int lane = reread_lane_index();
-    uint4 values[kAtOnce];
+    uint4 values[kCount];
     const auto misses = [&](int k) { return first + k < 32 && (missing_ >> (first + k) & 1) != 0; };
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
+    for (int k = 0; k < kCount; ++k) {
       values[k] = misses(k) ? missing_words() : uint4{};
       load_if_missing(values[k], words_ + k % kTokens * (features_ / 2) +
                                      chunk_words((first + k) / kTokens) + lane * 4);
     }
     uint32_t found = 0;
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
+    for (int k = 0; k < kCount; ++k) {
       if (!misses(k) || is_missing(values[k])) continue;
       store_shared(kept(k % kTokens, (first + k) / kTokens) + lane * 16, values[k]);
       found |= 1u << k;
