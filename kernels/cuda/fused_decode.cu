@@ -3,6 +3,7 @@
 #include "kernels/cuda/fused_decode_attention.cuh"
 #include "kernels/cuda/fused_decode_producer.cuh"
 #include "kernels/cuda/fused_decode_product.cuh"
+#include "kernels/cuda/fused_decode_squares.cuh"
 #include "kernels/cuda/rotation.cuh"
 #include "kernels/cuda/silu.cuh"
 
@@ -95,10 +96,10 @@ class FusedStep {
               make_uint2(pack_pair<Element>(weighted[0], weighted[1]),
                          pack_pair<Element>(weighted[2], weighted[3])));
     }
-    publish_squares(words(layout().squares_in), token, squares);
+    publish_squares(words(layout().squares_in), token, squares, own_squares());
     const auto block = static_cast<int>(blockIdx.x);
-    if (block < num_claimed_items() && lane_index() == 0) {  // nobody has claimed embeddings
-      publish(words(layout().squares_in) + token * kSquareShares + kMaxFusedBlocks + block, 0.0f);
+    if (block < num_claimed_items()) {  // nobody claims embeddings
+      publish_squares(words(layout().squares_in), token, 0.0f, claimed_squares_of(block));
     }
   }
 
@@ -199,7 +200,9 @@ class FusedStep {
             claimed_item = item;
           }
         } else {
-          if (scale == 0.0f) scale = root_mean_square_scale(shares.sum(square_words()));
+          if (scale == 0.0f)
+            scale = root_mean_square_scale(shares.sum(square_words()), hidden_size_,
+                                           arguments_.epsilon);
           finish(output, sum * scale);
         }
       }
@@ -210,9 +213,11 @@ class FusedStep {
     if (finishes && ends_in_residual()) {
       uint32_t* const target =
           index_ == kOutput ? words(layout().squares_mid) : copy(layer_ + 1) + layout().squares_in;
-      publish_squares(target, warp, squares);
+      publish_squares(target, warp, squares, own_squares());
       claimed_item = __reduce_max_sync(kFullWarp, claimed_item);
-      if (claimed_item >= 0) publish_squares(target, warp, claimed_squares, claimed_item);
+      if (claimed_item >= 0) {
+        publish_squares(target, warp, claimed_squares, claimed_squares_of(claimed_item));
+      }
     }
   }
 
@@ -267,18 +272,6 @@ class FusedStep {
     return value;
   }
 
-  // A share of the sum of squares that goes into a norm, from a warp's lanes: of the block's own
-  // rows, or of an item that it has claimed.
-  __device__ static void publish_squares(uint32_t* target, int token, float squares,
-                                         int claimed_item = -1) {
-    squares = warp_reduce(squares, [](float a, float b) { return a + b; });
-    const int share =
-        claimed_item < 0 ? static_cast<int>(blockIdx.x) : kMaxFusedBlocks + claimed_item;
-    if (reread_lane_index() == 0) {
-      publish(target + token * kSquareShares + share, squares);
-    }
-  }
-
   // Items of the products that end in the residual stream which blocks claim; one each, at most.
   __device__ int first_claimed_item() const {
     return arguments_.products[kDown].static_items * static_cast<int>(gridDim.x);
@@ -287,46 +280,10 @@ class FusedStep {
     return arguments_.products[kDown].num_items - first_claimed_item();
   }
 
-  // The lane's words of the shares of a sum of squares.
-  struct SquareWords {
-    static constexpr int kCount = kSquareShares / kWarpSize;
-    uint32_t words[kCount];
-
-    __device__ void begin(int num_claimed_items) {
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) {
-        const bool is_used = share(i) < kMaxFusedBlocks
-                                 ? share(i) < static_cast<int>(gridDim.x)
-                                 : share(i) - kMaxFusedBlocks < num_claimed_items;
-        words[i] = is_used ? kMissing : 0;
-      }
-    }
-    __device__ static int share(int i) { return i * kWarpSize + reread_lane_index(); }
-    __device__ bool ask(const uint32_t* source) {
-      bool missing = false;
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) load_if_missing(words[i], source + share(i));
-#pragma unroll
-      for (const uint32_t word : words) missing |= is_missing(word);
-      return missing;
-    }
-    __device__ float sum(const uint32_t* source) {
-      poll([&] { return ask(source); });
-      float sum = 0.0f;
-#pragma unroll
-      for (const uint32_t word : words) sum += __uint_as_float(word);
-      return warp_reduce(sum, [](float a, float b) { return a + b; });
-    }
-  };
   // Of the token that the warp finishes.
   __device__ const uint32_t* square_words() const {
     return words(index_ == kGateUp ? layout().squares_mid : layout().squares_in) +
            reread_warp_index() * kSquareShares;
-  }
-
-  // RMSNorm but for its weight, which the input features already have.
-  __device__ float root_mean_square_scale(float squares) const {
-    return rsqrtf(__fdividef(squares, static_cast<float>(hidden_size_)) + arguments_.epsilon);
   }
 
   // Called by whole warps.

@@ -82,6 +82,12 @@ class FusedAttention {
         load_if_missing(words[step][0], source + step * 16);
         load_if_missing(words[step][1], source + step * 16 + 8);
       }
+      // Wait for one word, not for all of them again and again, which would keep the memory system
+      // from those who still compute.
+      poll([&] {
+        load_if_missing(words[0][0], source);
+        return is_missing(words[0][0]);
+      });
       bool missing = is_missing(newest.key) || is_missing(newest.value);
 #pragma unroll
       for (int step = 0; step < Warp::kSteps; ++step) {

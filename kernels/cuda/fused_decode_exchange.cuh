@@ -16,7 +16,7 @@
 // to which every block has added a word at the end of layer l - 1. Clearing is ordered, by a fence,
 // before the block's words of the residual stream after attention, which everyone reads before
 // asking for anything of layer l + 1. The other set, which the launch before has used, is cleared
-// on the way.
+// on the way, and so are that launch's counters of claimed items, which start at kMissing too.
 #pragma once
 
 #include <cuda_bf16.h>

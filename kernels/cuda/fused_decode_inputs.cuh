@@ -155,6 +155,10 @@ class FusedInputs {
       for (int step = 0; step < kUnitSteps; ++step) {
         load_if_missing(values[step], source + step * 16);
       }
+      poll([&] {  // as in wait_for()
+        load_if_missing(values[0], source);
+        return is_missing(values[0]);
+      });
       bool missing = false;
 #pragma unroll
       for (int step = 0; step < kUnitSteps; ++step) missing |= is_missing(values[step]);
