@@ -10,6 +10,10 @@
 namespace tessera {
 namespace {
 
+__device__ inline void prefetch_to_l2(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
 // One of the warps that compute.
 template <int kTokens, int kHeadDim>
 class FusedStep {
@@ -46,6 +50,7 @@ class FusedStep {
   __device__ uint32_t* copy(int layer) const { return arguments_.copies[layer % 2]; }
   __device__ uint32_t* words(int offset) const { return copy(layer_) + offset; }
   __device__ const FusedExchangeLayout& layout() const { return arguments_.layout; }
+  __device__ const FusedLayerPointers& layer(int layer) const { return signals_.layers[layer % 2]; }
 
   // What needs no other block.
   __device__ void start() {
@@ -80,7 +85,7 @@ class FusedStep {
     float squares = 0.0f;
     for (int i = begin + lane_index(); i < min(begin + share, vectors); i += kWarpSize) {
       const auto vector = load_vector<4>(row, i);
-      const auto weights = load_vector<4>(arguments_.layers[0].input_layernorm, i);
+      const auto weights = load_vector<4>(layer(0).input_layernorm, i);
       float values[4];
       float weighted[4];
 #pragma unroll
@@ -237,9 +242,9 @@ class FusedStep {
   __device__ Addend load_addend(const Output& output) const {
     const float* norm_weight = arguments_.norm;
     if (index_ == kOutput) {
-      norm_weight = arguments_.layers[layer_].post_attention_layernorm;
+      norm_weight = layer(layer_).post_attention_layernorm;
     } else if (layer_ + 1 < arguments_.num_layers) {
-      norm_weight = arguments_.layers[layer_ + 1].input_layernorm;
+      norm_weight = layer(layer_ + 1).input_layernorm;
     }
     return {.residual = load_word(residual_before(output)), .norm_weight = norm_weight[output.row]};
   }
@@ -324,8 +329,7 @@ class FusedStep {
     const bool is_key = kv_head < attention.num_kv_heads;
     const int64_t of_page = is_key ? kv_head : kv_head - attention.num_kv_heads;
     const auto page_size = static_cast<int64_t>(attention.page_size.divisor());
-    const FusedLayerPointers& layer = arguments_.layers[layer_];
-    Element* const pages = is_key ? layer.keys : layer.values;
+    Element* const pages = is_key ? layer(layer_).keys : layer(layer_).values;
     pages[(signals_.page_rows[output.token] + of_page * page_size) * kHeadDim + column] =
         from_float<Element>(value);
   }
@@ -341,8 +345,20 @@ class FusedStep {
   int buffer_ = 0;  // of sums
 };
 
-// The warp that clears the words of the layer before, beside the others: the fence takes as long as
-// a product's inputs need to arrive.
+// Brings the next norms' weights to L2, where whoever finishes a product will not wait for them.
+__device__ inline void prefetch_norm_weights(const FusedLayerPointers& layer,
+                                             const float* next_norm, int hidden_size, int thread,
+                                             int num_threads) {
+  constexpr int kLineElements = 32;  // 128 bytes
+  for (int i = thread * kLineElements; i < hidden_size; i += num_threads * kLineElements) {
+    prefetch_to_l2(layer.post_attention_layernorm + i);
+    prefetch_to_l2(next_norm + i);
+  }
+}
+
+// The warp that does beside the others what would make them wait for memory: it clears the words of
+// the layer before (the fence takes as long as a product's inputs need to arrive) and fetches what
+// the next layer's norms and pages are.
 template <int kTokens, int kHeadDim>
 __device__ void clear_used_words(const FusedDecodeArguments& arguments,
                                  FusedSignals<kTokens, kHeadDim>& signals) {
@@ -357,7 +373,13 @@ __device__ void clear_used_words(const FusedDecodeArguments& arguments,
   for (uint32_t* const copy : arguments.used_copies) clear(copy, arguments.used_words);
   clear_words(arguments.used_claims, fused_claim_words(arguments.num_layers), thread, num_threads);
   for (int layer = 0; layer < arguments.num_layers; ++layer) {
+    const bool is_last = layer + 1 == arguments.num_layers;
+    const FusedLayerPointers next = arguments.layers[is_last ? layer : layer + 1];
+    prefetch_norm_weights(signals.layers[layer % 2],
+                          is_last ? arguments.norm : next.input_layernorm,
+                          arguments.products[kQkv].features, thread, num_threads);
     mbarrier_wait(&signals.left, layer % 2);
+    if (lane_index() == 0) signals.layers[(layer + 1) % 2] = next;
     if (layer > 0) clear(arguments.copies[(layer + 1) % 2], arguments.layout.size);
     __threadfence();
     __syncwarp();
@@ -399,6 +421,7 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
     reinterpret_cast<uint32_t*>(argument_bytes)[thread] =
         reinterpret_cast<const uint32_t*>(&launched)[thread];
   }
+  if (thread == 0) signals.layers[0] = launched.layers[0];
   __syncthreads();
   if (warp == kFusedWarps) {
     if (lane_index() < kFusedWarps) fill_rings(arguments, signals, rings);

@@ -10,7 +10,7 @@
 namespace tessera {
 
 inline constexpr int kFusedConsumers = kFusedWarps * kWarpSize;
-// Besides the warps that compute, one fills their rings and one clears used words.
+// Besides the warps that compute, one fills their rings and one clears used words for all.
 inline constexpr int kFusedThreads = kFusedConsumers + 2 * kWarpSize;
 
 // Floats between two tokens' sums: four more than there are rows, so that the eight tokens of a
@@ -36,6 +36,7 @@ struct FusedSignals {
   uint64_t left;     // the block has left the layer before, whose words may be cleared
   uint64_t cleared;  // and that is done
   FusedPass passes[kPassSlots];
+  FusedLayerPointers layers[2];  // of layer l in place l % 2, from when layer l - 1 is cleared
   int num_pieces;
   DecodePiece pieces[max_fused_pieces(kTokens)];
   // Where a piece's pages begin in `pages`; kMaxFusedPages: they are not there.

@@ -88,8 +88,7 @@ class PassTeller {
 class ItemClaims {
  public:
   __device__ explicit ItemClaims(const FusedDecodeArguments& arguments)
-      : arguments_(arguments),
-        counter_(arguments.claims),
+      : counter_(arguments.claims),
         end_(arguments.claims + fused_claim_words(arguments.num_layers)) {
     ask();
   }
@@ -109,18 +108,26 @@ class ItemClaims {
     if (lane_index() == 0 && counter_ < end_) claimed_ = atomicAdd(counter_, 1) + 1;
   }
 
-  const FusedDecodeArguments& arguments_;
   uint32_t* counter_;  // of the claim on its way
   uint32_t* end_;
   uint32_t claimed_ = 0;
 };
 
+// Brings the map of what comes after next, that the first copy need not wait for it.
+__device__ inline void prefetch_later_map(const FusedDecodeArguments& arguments,
+                                          const CUtensorMap* map) {
+  constexpr int kMapsAhead = 3;
+  const CUtensorMap* const last = arguments.maps + arguments.num_layers * kNumLayerMaps;
+  prefetch_tensor_map(map + kMapsAhead < last ? map + kMapsAhead : last);
+}
+
 // The units of a product, in the order of FusedStep::multiply().
 template <typename Signals>
-__device__ void fill_product(const FusedProduct& product, const CUtensorMap* map,
-                             RingFiller<Signals>& filler, PassTeller<Signals>& teller,
-                             ItemClaims& claims) {
-  prefetch_tensor_map(map);
+__device__ void fill_product(const FusedDecodeArguments& arguments, FusedProductIndex index,
+                             const CUtensorMap* map, RingFiller<Signals>& filler,
+                             PassTeller<Signals>& teller, ItemClaims& claims) {
+  const FusedProduct& product = arguments.products[index];
+  prefetch_later_map(arguments, map);
   const auto num_blocks = static_cast<int>(gridDim.x);
   const int item_groups = 1 << product.is_paired;
   const int num_chunks = product.num_chunks();
@@ -160,8 +167,8 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments,
                                const CUtensorMap* values,
                                RingFiller<FusedSignals<kTokens, kHeadDim>>& filler) {
   constexpr int kUnitTokens = unit_tokens(kHeadDim);
-  prefetch_tensor_map(keys);
-  prefetch_tensor_map(values);
+  prefetch_later_map(arguments, keys);
+  prefetch_later_map(arguments, values);
   mbarrier_wait(&signals.planned, 0);
   const AttentionArguments& attention = arguments.attention;
   for (int i = 0; i < signals.num_pieces; ++i) {
@@ -194,7 +201,7 @@ __device__ void fill_rings(const FusedDecodeArguments& arguments,
   ItemClaims claims(arguments);
   const CUtensorMap* maps = arguments.maps;
   const auto fill = [&](FusedProductIndex index, const CUtensorMap* map) {
-    fill_product(arguments.products[index], map, filler, teller, claims);
+    fill_product(arguments, index, map, filler, teller, claims);
   };
   for (int layer = 0; layer < arguments.num_layers; ++layer) {
     fill(kQkv, maps + kQkvMap);
