@@ -146,7 +146,14 @@ class FusedStep {
     FusedAttention<kTokens, kHeadDim>(arguments_, signals_, copy(layer_), input_memory_).run(ring_);
   }
 
-  // The output whose sum a lane finishes: of token `warp`, in group lane / 8 of a pass.
+  // The token whose outputs a warp finishes; num_tokens or more: none. Of a single token, another
+  // warp for each product of a layer: who has just finished one comes late to the next.
+  __device__ int finished_token(int warp) const {
+    if (kTokens > 1) return warp;
+    return warp == index_ * (kFusedWarps / kHead) % kFusedWarps ? 0 : 1;
+  }
+
+  // The output whose sum a lane finishes, in group lane / 8 of a pass.
   struct Output {
     int token;
     int row;   // of the product
@@ -162,7 +169,8 @@ class FusedStep {
                                 !ends_in_residual());
     const int lane = reread_lane_index();
     const int warp = reread_warp_index();
-    const bool finishes = warp < arguments_.num_tokens;
+    const int token = finished_token(warp);
+    const bool finishes = token < arguments_.num_tokens;
     float squares = 0.0f;
     float claimed_squares = 0.0f;
     int claimed_item = -1;
@@ -173,7 +181,7 @@ class FusedStep {
       if (pass.num_groups == 0) break;
       const int group = lane / kUnitRows;
       const Output output{
-          .token = warp,
+          .token = token,
           .row = pass.row,
           .half = group & product.is_paired,
           .is_valid = finishes && group < pass.num_groups && pass.row < product.rows};
@@ -185,7 +193,7 @@ class FusedStep {
         if (output.is_valid) addend = load_addend(output);
       } else if (finishes && scale == 0.0f) {
         shares.begin(num_claimed_items());
-        shares.ask(square_words());
+        shares.ask(square_words(token));
       }
       accumulate_pass(inputs, pass.num_groups, ring_, signals_.sums[buffer_][warp]);
       sync_fused_consumers();
@@ -193,7 +201,7 @@ class FusedStep {
         float sum = 0.0f;
 #pragma unroll
         for (int from = 0; from < kFusedWarps; ++from) {
-          sum += signals_.sums[buffer_][from][warp][lane];
+          sum += signals_.sums[buffer_][from][token][lane];
         }
         if (ends_in_residual()) {
           const float value = finish_residual(output, addend, sum);
@@ -206,7 +214,7 @@ class FusedStep {
           }
         } else {
           if (scale == 0.0f)
-            scale = root_mean_square_scale(shares.sum(square_words()), hidden_size_,
+            scale = root_mean_square_scale(shares.sum(square_words(token)), hidden_size_,
                                            arguments_.epsilon);
           finish(output, sum * scale);
         }
@@ -218,10 +226,10 @@ class FusedStep {
     if (finishes && ends_in_residual()) {
       uint32_t* const target =
           index_ == kOutput ? words(layout().squares_mid) : copy(layer_ + 1) + layout().squares_in;
-      publish_squares(target, warp, squares, own_squares());
+      publish_squares(target, token, squares, own_squares());
       claimed_item = __reduce_max_sync(kFullWarp, claimed_item);
       if (claimed_item >= 0) {
-        publish_squares(target, warp, claimed_squares, claimed_squares_of(claimed_item));
+        publish_squares(target, token, claimed_squares, claimed_squares_of(claimed_item));
       }
     }
   }
@@ -244,6 +252,7 @@ class FusedStep {
     if (index_ == kOutput) {
       norm_weight = layer(layer_).post_attention_layernorm;
     } else if (layer_ + 1 < arguments_.num_layers) {
+      mbarrier_wait(&signals_.cleared, layer_ % 2);  // then the next layer's pointers are there
       norm_weight = layer(layer_ + 1).input_layernorm;
     }
     return {.residual = load_word(residual_before(output)), .norm_weight = norm_weight[output.row]};
@@ -285,10 +294,9 @@ class FusedStep {
     return arguments_.products[kDown].num_items - first_claimed_item();
   }
 
-  // Of the token that the warp finishes.
-  __device__ const uint32_t* square_words() const {
+  __device__ const uint32_t* square_words(int token) const {
     return words(index_ == kGateUp ? layout().squares_mid : layout().squares_in) +
-           reread_warp_index() * kSquareShares;
+           token * kSquareShares;
   }
 
   // Called by whole warps.
