@@ -9,11 +9,6 @@
 namespace tessera {
 namespace {
 
-bool has_penalty(const SamplingParams& params) {
-  return params.repetition_penalty != 1.0 || params.frequency_penalty != 0.0 ||
-         params.presence_penalty != 0.0;
-}
-
 // How often each token occurs among the last ones that the penalties look at.
 std::map<TokenId, int32_t> count_recent_tokens(const Sequence& sequence) {
   const std::vector<TokenId>& tokens = sequence.tokens();
@@ -63,19 +58,22 @@ Sampler::Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed) {
   presence_ = take("presence penalty", DType::kFloat32, max_sequences);
 }
 
-std::vector<TokenId> Sampler::sample(const Tensor& logits,
-                                     std::span<const Sequence* const> sequences,
-                                     int64_t num_candidates, Backend& backend) {
+Tensor Sampler::sample(const Tensor& logits, std::span<const ScheduledSequence> scheduled,
+                       int64_t num_candidates, Backend& backend) {
+  std::vector<const Sequence*> sequences;
+  std::vector<int32_t> random;
+  for (const ScheduledSequence& item : scheduled) {
+    if (!item.completes) continue;
+    const Sequence& sequence = *item.sequence;
+    const int64_t index = item.end() - sequence.result().prompt_tokens;  // of the new token
+    const uint64_t bits = random_bits(sequence.params().seed, static_cast<uint64_t>(index));
+    random.push_back(static_cast<int32_t>(bits));
+    random.push_back(static_cast<int32_t>(bits >> 32));
+    sequences.push_back(&sequence);
+  }
   const auto num_sequences = static_cast<int64_t>(sequences.size());
   if (std::ranges::any_of(sequences, [](const Sequence* s) { return has_penalty(s->params()); })) {
     penalize(logits, sequences, backend);
-  }
-  std::vector<int32_t> random;
-  for (const Sequence* sequence : sequences) {
-    const uint64_t bits =
-        random_bits(sequence->params().seed, static_cast<uint64_t>(sequence->num_generated()));
-    random.push_back(static_cast<int32_t>(bits));
-    random.push_back(static_cast<int32_t>(bits >> 32));
   }
   using P = const SamplingParams&;
   PackedUpload inputs(batch_);
@@ -89,9 +87,7 @@ std::vector<TokenId> Sampler::sample(const Tensor& logits,
   inputs.upload(backend);
   const Tensor tokens = tokens_.slice(0, num_sequences);
   backend.sample(tokens, logits, batch);
-  std::vector<TokenId> result(sequences.size());
-  backend.download(host_tensor(result), tokens);
-  return result;
+  return tokens;
 }
 
 void Sampler::penalize(const Tensor& logits, std::span<const Sequence* const> sequences,

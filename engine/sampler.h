@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/sequence.h"
+#include "engine/scheduler.h"
 #include "kernels/backend.h"
 
 namespace tessera {
@@ -14,11 +14,13 @@ class Sampler {
   // max_listed: distinct tokens that the penalties of one sequence may list.
   Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed);
 
-  // One token per row of logits float32 [sequences.size(), vocab_size], which penalties change in
-  // place; kNonFiniteLogits where the row is not finite. Ids at or above num_candidates are never
-  // sampled (a vocabulary padded past its tokenizer). Waits for the device.
-  std::vector<TokenId> sample(const Tensor& logits, std::span<const Sequence* const> sequences,
-                              int64_t num_candidates, Backend& backend);
+  // One token per row of logits float32 [num_completing, vocab_size], which penalties change in
+  // place; kNonFiniteLogits where the row is not finite. The rows are those of the sequences that
+  // complete, in order. Ids at or above num_candidates are never sampled (a vocabulary padded past
+  // its tokenizer). The result lies on the device, and the next call overwrites it.
+  //   returns int32 [num_completing]
+  Tensor sample(const Tensor& logits, std::span<const ScheduledSequence> scheduled,
+                int64_t num_candidates, Backend& backend);
 
  private:
   void penalize(const Tensor& logits, std::span<const Sequence* const> sequences, Backend& backend);
