@@ -123,7 +123,7 @@ void Engine::Impl::launch(std::vector<ScheduledSequence> batch) {
     transformer->forward(inputs);
   } else {
     step.tokens = activations->sampler.sample(transformer->sampled_logits(inputs), step.batch,
-                                              tokenizer->size(), *backend);
+                                              inputs.sampling, tokenizer->size(), *backend);
     step.download = backend->start_download(step.tokens);
   }
   launched.push_back(std::move(step));

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "engine/packed_upload.h"
+#include "engine/sampler.h"
 
 namespace tessera {
 namespace {
@@ -40,9 +41,9 @@ void add_sequence(HostStep& step, const ScheduledSequence& scheduled, const KvCa
 StepInputs::StepInputs(Arena& arena, const BackendLimits& limits, int64_t page_size)
     : max_pages_(ceil_divide(limits.max_context_length, page_size)) {
   const auto padded = PackedUpload::padded_size;
-  // Ids, positions and slots; lengths and sampled rows; query starts; block tables.
+  // Ids, positions and slots; lengths and sampled rows; query starts; sampling; block tables.
   const int64_t size = 3 * padded(limits.max_tokens) + 2 * padded(limits.max_sequences) +
-                       padded(limits.max_sequences + 1) +
+                       padded(limits.max_sequences + 1) + sampling_elements(limits.max_sequences) +
                        padded(checked_multiply(limits.max_sequences, max_pages_, "block tables"));
   buffer_ = arena.take("step inputs", DType::kInt32, {size});
 }
@@ -75,6 +76,7 @@ ForwardBatch StepInputs::prepare(std::span<const ScheduledSequence> scheduled,
   batch.attention.query_starts = inputs.add(step.query_starts);
   batch.attention.context_lengths = inputs.add(step.context_lengths);
   batch.sampled_rows = inputs.add(step.sampled_rows);
+  batch.sampling = add_sampling(scheduled, inputs);
   batch.attention.block_tables =
       inputs.add(step.block_tables, {batch.attention.num_sequences, max_pages_});
   inputs.upload(backend);

@@ -19,6 +19,7 @@ struct ForwardBatch {
   Tensor kv_slots;           // int32 [num_tokens]
   AttentionBatch attention;  // which tokens belong to which sequence
   Tensor sampled_rows;       // int32 [num_sampled], tokens whose logits are needed
+  SamplingBatch sampling;    // of these logits; num_candidates is left open
 };
 
 // The device buffer behind every ForwardBatch.

@@ -34,8 +34,9 @@ void Engine::Impl::warm_up() {
     const ScheduledSequence chunk = next_tokens(sequence, num_tokens);
     const ForwardBatch batch = activations->inputs.prepare({&chunk, 1}, {}, *cache, *backend);
     if (chunk.completes) {
-      backend->start_download(activations->sampler.sample(
-          transformer->sampled_logits(batch), {&chunk, 1}, tokenizer->size(), *backend));
+      backend->start_download(activations->sampler.sample(transformer->sampled_logits(batch),
+                                                          {&chunk, 1}, batch.sampling,
+                                                          tokenizer->size(), *backend));
       backend->synchronize();
     } else {
       transformer->forward(batch);
