@@ -72,7 +72,7 @@ std::vector<TokenId> Engine::encode_chat(std::span<const Message> messages) cons
 SequencePtr Engine::create_sequence() {
   auto* const sequence =
       new Sequence(*impl_->cache, *impl_->tokenizer, [impl = impl_.get()](Sequence& destroyed) {
-        impl->scheduler->remove(destroyed);
+        impl->forget(destroyed);
         std::erase(impl->sequences, &destroyed);
       });
   SequencePtr owner(sequence);

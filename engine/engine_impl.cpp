@@ -1,5 +1,7 @@
 #include "engine/engine_impl.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "engine/host_tensor.h"
@@ -12,7 +14,22 @@ bool is_active(const Sequence& sequence) {
   return sequence.state() == SequenceState::kWaiting || sequence.state() == SequenceState::kRunning;
 }
 
+// Whether anybody waits for what the step computes.
+bool is_wanted(const LaunchedStep& step) {
+  return std::ranges::any_of(
+      step.batch, [](const ScheduledSequence& item) { return item.sequence != nullptr; });
+}
+
 }  // namespace
+
+// The memory that a launched step uses is freed before the backend is.
+Engine::Impl::~Impl() {
+  try {
+    backend->synchronize();
+  } catch (const Error& error) {
+    spdlog::error("{}", error.what());
+  }
+}
 
 void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserved) const {
   CHECK(!prompt.empty(), "the prompt is empty");
@@ -45,6 +62,7 @@ bool Engine::Impl::step() {
     return run_step();
   } catch (...) {
     // Half a step leaves caches of unknown contents: end every generation and compute anew.
+    launched.clear();
     for (Sequence* sequence : sequences) {
       if (!is_active(*sequence)) continue;
       scheduler->remove(*sequence);
@@ -56,13 +74,23 @@ bool Engine::Impl::step() {
 
 bool Engine::Impl::run_step() {
   finish_cancelled();
-  const std::vector<ScheduledSequence> batch = scheduler->next_batch();
-  if (batch.empty()) {
-    CHECK(scheduler->is_idle(), "the KV cache of ", plan.num_pages,
-          " pages is too small for the running sequences");
-    return false;
+  if (!launched.empty() && !is_wanted(launched.front())) launched.pop_front();
+  if (launched.empty()) {
+    std::vector<ScheduledSequence> batch = scheduler->next_batch();
+    if (batch.empty()) {
+      CHECK(scheduler->is_idle(), "the KV cache of ", plan.num_pages,
+            " pages is too small for the running sequences");
+      return false;
+    }
+    launch(std::move(batch));
   }
-  compute(batch, activations->inputs.prepare(batch, *cache, *backend));
+  if (runs_ahead) {
+    // The device goes on with this one while the host sees to the tokens of the one before.
+    std::vector<ScheduledSequence> next = scheduler->batch_after(launched.front().batch);
+    if (!next.empty()) launch(std::move(next));
+  }
+  collect(launched.front());
+  launched.pop_front();
   return !scheduler->is_idle();
 }
 
@@ -87,38 +115,62 @@ bool Engine::Impl::release_oldest_unused_cache() {
   return true;
 }
 
-void Engine::Impl::compute(std::span<const ScheduledSequence> batch, const ForwardBatch& inputs) {
-  std::vector<Sequence*> completed;
-  for (const ScheduledSequence& scheduled : batch) {
-    if (scheduled.completes()) completed.push_back(scheduled.sequence);
-  }
-  std::vector<TokenId> tokens;
-  if (completed.empty()) {
+void Engine::Impl::launch(std::vector<ScheduledSequence> batch) {
+  const Tensor sampled = launched.empty() ? Tensor{} : launched.back().tokens;
+  const ForwardBatch inputs = activations->inputs.prepare(batch, sampled, *cache, *backend);
+  LaunchedStep step{.batch = std::move(batch)};
+  if (inputs.sampled_rows.dim(0) == 0) {
     transformer->forward(inputs);
+  } else {
+    step.tokens = activations->sampler.sample(transformer->sampled_logits(inputs), step.batch,
+                                              inputs.sampling, tokenizer->size(), *backend);
+    step.download = backend->start_download(step.tokens);
+  }
+  launched.push_back(std::move(step));
+}
+
+// A callback may end other generations, which takes their sequences out of the step.
+void Engine::Impl::collect(LaunchedStep& step) {
+  std::vector<TokenId> tokens;
+  if (step.tokens.empty()) {
     backend->synchronize();  // so that prefill progress and cancelling keep pace with the device
   } else {
-    const std::vector<const Sequence*> readers(completed.begin(), completed.end());
-    tokens = activations->sampler.sample(transformer->sampled_logits(inputs), readers,
-                                         tokenizer->size(), *backend);
+    tokens.resize(static_cast<size_t>(step.tokens.dim(0)));
+    backend->finish_download(host_tensor(tokens), step.download);
   }
-  for (const ScheduledSequence& scheduled : batch) {
-    scheduled.sequence->advance(scheduled.num_tokens);
+  for (const ScheduledSequence& scheduled : step.batch) {
+    if (scheduled.sequence != nullptr) scheduled.sequence->advance(scheduled.num_tokens);
   }
-  for (size_t i = 0; i < completed.size(); ++i) {
-    Sequence& sequence = *completed[i];
-    if (tokens[i] == kNonFiniteLogits) {
-      finish(sequence, StopReason::kNonFiniteLogits,
-             concat("non-finite logits at position ", sequence.num_tokens() - 1));
-      sequence.release_cache();
-      continue;
+  auto token = tokens.begin();
+  for (const ScheduledSequence& scheduled : step.batch) {
+    if (!scheduled.completes) continue;
+    if (scheduled.sequence != nullptr) take_token(*scheduled.sequence, *token);
+    ++token;
+  }
+}
+
+void Engine::Impl::take_token(Sequence& sequence, TokenId token) {
+  if (token == kNonFiniteLogits) {
+    finish(sequence, StopReason::kNonFiniteLogits,
+           concat("non-finite logits at position ", sequence.num_tokens() - 1));
+    sequence.release_cache();
+    return;
+  }
+  sequence.append(token, stop_tokens, plan.context_size);
+  if (sequence.state() == SequenceState::kFinished) forget(sequence);
+}
+
+void Engine::Impl::forget(Sequence& sequence) {
+  scheduler->remove(sequence);
+  for (LaunchedStep& step : launched) {
+    for (ScheduledSequence& scheduled : step.batch) {
+      if (scheduled.sequence == &sequence) scheduled.sequence = nullptr;
     }
-    sequence.append(tokens[i], stop_tokens, plan.context_size);
-    if (sequence.state() == SequenceState::kFinished) scheduler->remove(sequence);
   }
 }
 
 void Engine::Impl::finish(Sequence& sequence, StopReason reason, std::string error) {
-  scheduler->remove(sequence);
+  forget(sequence);
   sequence.finish(reason, std::move(error));
 }
 
@@ -132,9 +184,10 @@ std::vector<float> Engine::Impl::prompt_logits(std::span<const TokenId> prompt) 
   const int64_t vocab_size = folder.config.vocab_size;
   std::vector<float> result;
   while (sequence.num_uncached() > 0) {
-    const ScheduledSequence chunk{&sequence, std::min(sequence.num_uncached(), limits.max_tokens)};
+    const ScheduledSequence chunk =
+        next_tokens(sequence, std::min(sequence.num_uncached(), limits.max_tokens));
     cache->grow(sequence.block_table(), sequence.num_cached() + chunk.num_tokens);
-    transformer->forward(activations->inputs.prepare({&chunk, 1}, *cache, *backend));
+    transformer->forward(activations->inputs.prepare({&chunk, 1}, {}, *cache, *backend));
     for (int64_t begin = 0; begin < chunk.num_tokens; begin += limits.max_sequences) {
       const int64_t end = std::min(begin + limits.max_sequences, chunk.num_tokens);
       std::vector<float> logits(static_cast<size_t>((end - begin) * vocab_size));

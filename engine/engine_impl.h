@@ -1,6 +1,8 @@
 // What an Engine is made of, in the order it is built.
 #pragma once
 
+#include <deque>
+
 #include "engine/activations.h"
 #include "engine/engine.h"
 #include "engine/kv_cache.h"
@@ -10,13 +12,24 @@
 
 namespace tessera {
 
+// A step that the device has been given and whose tokens the host has not taken.
+struct LaunchedStep {
+  std::vector<ScheduledSequence> batch;
+  Tensor tokens;                // on the device, one per sequence that completes; may be empty
+  DownloadTicket download = 0;  // of the tokens
+};
+
 struct Engine::Impl {
   Impl(const EngineOptions& options, const LoadProgress& progress);
+  ~Impl();
 
   void submit(Sequence& sequence, std::span<const TokenId> prompt, const SamplingParams& params,
               const GenerationCallbacks& callbacks);
   bool step();
   std::vector<float> prompt_logits(std::span<const TokenId> prompt);
+  // No step computes the sequence any more, and nobody takes the token that a launched one samples
+  // for it. Its pages may have other owners at once: their steps run after those launched.
+  void forget(Sequence& sequence);
 
   ModelFolder folder;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -49,9 +62,17 @@ struct Engine::Impl {
   void finish_cancelled();
   // Frees the pages of the sequence that has not generated for longest; false when none has any.
   bool release_oldest_unused_cache();
-  // Runs the step and appends what it sampled.
-  void compute(std::span<const ScheduledSequence> batch, const ForwardBatch& inputs);
+  // Gives the step to the device. The tokens of one that follows a launched step are those that the
+  // launched one samples.
+  void launch(std::vector<ScheduledSequence> batch);
+  // Waits for the step and appends what it sampled.
+  void collect(LaunchedStep& step);
+  void take_token(Sequence& sequence, TokenId token);
   void finish(Sequence& sequence, StopReason reason, std::string error = {});
+
+  bool runs_ahead = false;  // see EngineOptions::run_ahead
+  // Oldest first: one at most between calls of step(), two while the older is collected.
+  std::deque<LaunchedStep> launched;
 };
 
 // --- what load and describe_model share ---------------------------------------------------------

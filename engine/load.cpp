@@ -122,8 +122,12 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
   activation_buffer = backend->allocate(plan.activation_bytes, "the activations");
   Arena arena(activation_buffer);
   activations.emplace(arena, folder.config, limits, plan.page_size, *backend);
-  scheduler.emplace(SchedulerLimits{limits.max_tokens, limits.max_sequences}, *cache,
-                    [this] { return release_oldest_unused_cache(); });
+  scheduler.emplace(SchedulerLimits{.max_tokens = limits.max_tokens,
+                                    .max_sequences = limits.max_sequences,
+                                    .context_size = plan.context_size},
+                    *cache, [this] { return release_oldest_unused_cache(); });
+  runs_ahead = options.run_ahead == RunAhead::kAlways ||
+               (options.run_ahead == RunAhead::kWhereItHelps && backend->is_asynchronous());
   transformer.emplace(folder.config, *weights, *cache, *activations, *backend);
   const std::string problem = transformer->use_fused_decoder();
   spdlog::info("decode: {}",

@@ -51,6 +51,11 @@ void validate(const SamplingParams& params) {
   for (const std::string& stop : params.stop) CHECK(!stop.empty(), "a stop string is empty");
 }
 
+bool has_penalty(const SamplingParams& params) {
+  return params.repetition_penalty != 1.0 || params.frequency_penalty != 0.0 ||
+         params.presence_penalty != 0.0;
+}
+
 SamplingParams default_sampling(const GenerationConfig& generation) {
   SamplingParams params;
   if (generation.do_sample.value_or(false)) {

@@ -14,6 +14,14 @@ namespace tessera {
 
 enum class DeviceChoice : uint8_t { kAuto, kCpu, kCuda };
 
+// Whether the device is given the next decode step before the host has seen the last one's tokens,
+// so that it need not wait for the host in between.
+enum class RunAhead : uint8_t {
+  kWhereItHelps,  // on devices that compute while the host does something else
+  kAlways,        // for tests
+  kNever,
+};
+
 struct EngineOptions {
   std::string model;         // folder, or org/name[@revision] in the Hugging Face cache
   std::string cache_folder;  // the Hugging Face cache, for names; "" when there is none
@@ -30,6 +38,7 @@ struct EngineOptions {
   std::string chat_template;          // "": the folder's own
   bool allow_unknown_config = false;  // config.json keys that are not understood: warn only
   bool check_weights = false;         // look for NaN and infinity while loading
+  RunAhead run_ahead = RunAhead::kWhereItHelps;
 };
 
 // Throws Error naming the field, its value and the allowed range.
@@ -52,6 +61,9 @@ struct SamplingParams {
 
 // Throws Error naming the field, its value and the allowed range.
 void validate(const SamplingParams& params);
+
+// Whether a token's logits depend on the tokens before it otherwise than through the model.
+bool has_penalty(const SamplingParams& params);
 
 // SamplingParams as the model's authors suggest in generation_config.json: greedy unless do_sample.
 SamplingParams default_sampling(const GenerationConfig& generation);

@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/packed_upload.h"
 #include "engine/philox.h"
 
 namespace tessera {
 namespace {
-
-bool has_penalty(const SamplingParams& params) {
-  return params.repetition_penalty != 1.0 || params.frequency_penalty != 0.0 ||
-         params.presence_penalty != 0.0;
-}
 
 // How often each token occurs among the last ones that the penalties look at.
 std::map<TokenId, int32_t> count_recent_tokens(const Sequence& sequence) {
@@ -44,16 +38,44 @@ Tensor upload_each(const Tensor& buffer, std::span<const Sequence* const> sequen
   return destination;
 }
 
+std::vector<const Sequence*> completing(std::span<const ScheduledSequence> scheduled) {
+  std::vector<const Sequence*> sequences;
+  for (const ScheduledSequence& item : scheduled) {
+    if (item.completes) sequences.push_back(item.sequence);
+  }
+  return sequences;
+}
+
 }  // namespace
+
+SamplingBatch add_sampling(std::span<const ScheduledSequence> scheduled, PackedUpload& inputs) {
+  std::vector<int32_t> random;
+  for (const ScheduledSequence& item : scheduled) {
+    if (!item.completes) continue;
+    const int64_t index = item.end() - item.sequence->result().prompt_tokens;  // of the new token
+    const uint64_t bits = random_bits(item.sequence->params().seed, static_cast<uint64_t>(index));
+    random.push_back(static_cast<int32_t>(bits));
+    random.push_back(static_cast<int32_t>(bits >> 32));
+  }
+  const std::vector<const Sequence*> sequences = completing(scheduled);
+  using P = const SamplingParams&;
+  return {.temperature = inputs.add(each<float>(sequences, [](P p) { return p.temperature; })),
+          .top_k = inputs.add(each<int32_t>(sequences, [](P p) { return p.top_k; })),
+          .top_p = inputs.add(each<float>(sequences, [](P p) { return p.top_p; })),
+          .min_p = inputs.add(each<float>(sequences, [](P p) { return p.min_p; })),
+          .random = inputs.add(random, {static_cast<int64_t>(sequences.size()), 2})};
+}
+
+int64_t sampling_elements(int64_t max_sequences) {
+  return 4 * PackedUpload::padded_size(max_sequences) +
+         PackedUpload::padded_size(2 * max_sequences);
+}
 
 Sampler::Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed) {
   const auto take = [&](std::string_view name, DType dtype, int64_t size) {
     return arena.take(name, dtype, {size});
   };
   tokens_ = take("sampled tokens", DType::kInt32, max_sequences);
-  batch_ = take(
-      "sampling", DType::kInt32,
-      4 * PackedUpload::padded_size(max_sequences) + PackedUpload::padded_size(2 * max_sequences));
   penalty_offsets_ = take("penalty offsets", DType::kInt32, max_sequences + 1);
   const int64_t list_size = checked_multiply(max_sequences, max_listed, "penalty list");
   penalty_tokens_ = take("penalty tokens", DType::kInt32, list_size);
@@ -63,35 +85,16 @@ Sampler::Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed) {
   presence_ = take("presence penalty", DType::kFloat32, max_sequences);
 }
 
-std::vector<TokenId> Sampler::sample(const Tensor& logits,
-                                     std::span<const Sequence* const> sequences,
-                                     int64_t num_candidates, Backend& backend) {
-  const auto num_sequences = static_cast<int64_t>(sequences.size());
+Tensor Sampler::sample(const Tensor& logits, std::span<const ScheduledSequence> scheduled,
+                       SamplingBatch sampling, int64_t num_candidates, Backend& backend) {
+  const std::vector<const Sequence*> sequences = completing(scheduled);
   if (std::ranges::any_of(sequences, [](const Sequence* s) { return has_penalty(s->params()); })) {
     penalize(logits, sequences, backend);
   }
-  std::vector<int32_t> random;
-  for (const Sequence* sequence : sequences) {
-    const uint64_t bits =
-        random_bits(sequence->params().seed, static_cast<uint64_t>(sequence->num_generated()));
-    random.push_back(static_cast<int32_t>(bits));
-    random.push_back(static_cast<int32_t>(bits >> 32));
-  }
-  using P = const SamplingParams&;
-  PackedUpload inputs(batch_);
-  const SamplingBatch batch{
-      .temperature = inputs.add(each<float>(sequences, [](P p) { return p.temperature; })),
-      .top_k = inputs.add(each<int32_t>(sequences, [](P p) { return p.top_k; })),
-      .top_p = inputs.add(each<float>(sequences, [](P p) { return p.top_p; })),
-      .min_p = inputs.add(each<float>(sequences, [](P p) { return p.min_p; })),
-      .random = inputs.add(random, {num_sequences, 2}),
-      .num_candidates = num_candidates};
-  inputs.upload(backend);
-  const Tensor tokens = tokens_.slice(0, num_sequences);
-  backend.sample(tokens, logits, batch);
-  std::vector<TokenId> result(sequences.size());
-  backend.download(host_tensor(result), tokens);
-  return result;
+  const Tensor tokens = tokens_.slice(0, static_cast<int64_t>(sequences.size()));
+  sampling.num_candidates = num_candidates;
+  backend.sample(tokens, logits, sampling);
+  return tokens;
 }
 
 void Sampler::penalize(const Tensor& logits, std::span<const Sequence* const> sequences,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "engine/kv_cache.h"
@@ -11,18 +12,23 @@
 
 namespace tessera {
 
-// A sequence and how many of its uncached tokens to compute in a step.
+// A sequence and which of its tokens to compute in a step.
 struct ScheduledSequence {
-  Sequence* sequence = nullptr;
+  Sequence* sequence = nullptr;  // null once its generation has ended
+  int64_t begin = 0;             // position of the first token
   int64_t num_tokens = 0;
+  bool completes = false;  // reaches the sequence's last token, so that a new one is sampled
 
-  // Whether the step reaches the sequence's last token, so that a new one is sampled.
-  bool completes() const { return num_tokens == sequence->num_uncached(); }
+  int64_t end() const { return begin + num_tokens; }
 };
+
+// The first `num_tokens` of the sequence's uncached tokens.
+ScheduledSequence next_tokens(Sequence& sequence, int64_t num_tokens);
 
 struct SchedulerLimits {
   int64_t max_tokens = 0;     // query tokens of a step
   int64_t max_sequences = 0;  // sequences running at the same time
+  int64_t context_size = 0;   // tokens of a sequence
 };
 
 class Scheduler {
@@ -45,6 +51,12 @@ class Scheduler {
   // for the step are taken. Sequences with one token come first. Empty when idle; when pages are
   // short, fewer sequences than could run.
   std::vector<ScheduledSequence> next_batch();
+
+  // The step after `batch`, the newest, while the tokens that it samples are not known: one more
+  // token of each of its sequences, for which KV pages are taken. Empty where next_batch() has to
+  // decide once they are known: when not exactly the running sequences decode, when one ends by
+  // count or needs its newest token for penalties, or when free pages are short.
+  std::vector<ScheduledSequence> batch_after(std::span<const ScheduledSequence> batch);
 
  private:
   bool take_pages(Sequence& sequence, int64_t num_tokens);

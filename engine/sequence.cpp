@@ -41,6 +41,11 @@ void Sequence::start(std::span<const TokenId> prompt, const SamplingParams& para
   started_ = last_used_ = Clock::now();
 }
 
+bool Sequence::next_token_is_last(int64_t context_size) const {
+  return (params_.max_tokens > 0 && num_generated() + 1 >= params_.max_tokens) ||
+         num_tokens() + 1 >= context_size;
+}
+
 void Sequence::advance(int64_t num_tokens) {
   num_cached_ += num_tokens;
   last_used_ = Clock::now();
@@ -78,6 +83,7 @@ void Sequence::finish(StopReason reason, std::string error) {
   result_.stop_reason = reason;
   result_.error = std::move(error);
   state_ = SequenceState::kFinished;
+  cache_.shrink(block_table_, num_cached_);
 }
 
 void Sequence::abandon() {

@@ -40,6 +40,8 @@ class Sequence {
   int64_t num_cached() const { return num_cached_; }  // leading tokens whose KV is in the pages
   int64_t num_uncached() const { return num_tokens() - num_cached_; }
   int64_t num_generated() const { return num_tokens() - result_.prompt_tokens; }
+  // Whether a limit ends the generation with the next token, whichever it is.
+  bool next_token_is_last(int64_t context_size) const;
   BlockTable& block_table() { return block_table_; }
   const BlockTable& block_table() const { return block_table_; }
   Clock::time_point last_used() const { return last_used_; }
@@ -51,7 +53,8 @@ class Sequence {
   // reached, else streams its text.
   void append(TokenId token, std::span<const TokenId> stop_tokens, int64_t context_size);
 
-  // Ends the generation; the tokens and their cache stay for a later prompt.
+  // Ends the generation; the tokens and their cache stay for a later prompt. Pages that were taken
+  // for a token that does not come are given back.
   void finish(StopReason reason, std::string error = {});
 
   // Ends the generation without streaming what is left, and gives the pages back.

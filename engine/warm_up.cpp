@@ -31,12 +31,13 @@ void Engine::Impl::warm_up() {
   // A prompt in two chunks but for its last token, then that token as if it had been generated.
   for (const int64_t num_tokens : {many_tokens, few_tokens, int64_t{1}}) {
     if (num_tokens == 0) continue;
-    const ScheduledSequence chunk{&sequence, num_tokens};
-    const ForwardBatch batch = activations->inputs.prepare({&chunk, 1}, *cache, *backend);
-    if (chunk.completes()) {
-      const Sequence* const reader = &sequence;
-      activations->sampler.sample(transformer->sampled_logits(batch), {&reader, 1},
-                                  tokenizer->size(), *backend);
+    const ScheduledSequence chunk = next_tokens(sequence, num_tokens);
+    const ForwardBatch batch = activations->inputs.prepare({&chunk, 1}, {}, *cache, *backend);
+    if (chunk.completes) {
+      backend->start_download(activations->sampler.sample(transformer->sampled_logits(batch),
+                                                          {&chunk, 1}, batch.sampling,
+                                                          tokenizer->size(), *backend));
+      backend->synchronize();
     } else {
       transformer->forward(batch);
     }

@@ -11,8 +11,8 @@ namespace tessera {
 // page the rows of one KV head are contiguous, so that a head's tile is one straight copy.
 //
 // A step writes the rows of its own tokens and no others: those of earlier tokens are complete
-// before its first operation is launched, and a copy or a memset lies between that and the launch
-// of whatever wrote them (the engine copies every step's inputs). Attention reads them early.
+// before its first operation begins, because a copy or a memset lies between that and whatever
+// wrote them (the engine copies every step's inputs). Attention reads them early.
 struct KvPages {
   Tensor keys;    // [num_pages, num_kv_heads, page_size, head_dim]
   Tensor values;  // same shape

@@ -75,13 +75,40 @@ void Backend::upload_parts(std::span<const UploadPart> parts, const ReadPart& re
   if (!parts.empty()) upload_parts_impl(parts, read, on_read);
 }
 
-void Backend::download(const Tensor& destination, const Tensor& source) {
-  CHECK(source.device == device() && destination.device == DeviceType::kCpu, "download goes from ",
-        to_string(device()), " to the host");
+namespace {
+
+void check_download(const Tensor& destination, const Tensor& source, DeviceType device) {
+  CHECK(source.device == device && destination.device == DeviceType::kCpu, "download goes from ",
+        to_string(device), " to the host");
   CHECK(destination.shape == source.shape && destination.dtype == source.dtype, "download of ",
         to_string(source.dtype), source.shape, " to ", to_string(destination.dtype),
         destination.shape);
+}
+
+}  // namespace
+
+void Backend::download(const Tensor& destination, const Tensor& source) {
+  check_download(destination, source, device());
   if (source.num_elements() > 0) download_impl(destination, source);
+}
+
+DownloadTicket Backend::start_download(const Tensor& source) {
+  CHECK(source.device == device() && !source.empty(), "start_download: the source is not on ",
+        to_string(device()));
+  CHECK(source.size_bytes() <= kMaxStartedDownloadBytes, "start_download of ", source.size_bytes(),
+        " bytes, at most ", kMaxStartedDownloadBytes, " are possible");
+  const size_t index = next_ticket_ % kStartedDownloads;
+  start_download_impl(index, source);
+  started_[index] = source;
+  return next_ticket_++;
+}
+
+void Backend::finish_download(const Tensor& destination, DownloadTicket ticket) {
+  CHECK(ticket < next_ticket_ && next_ticket_ - ticket <= kStartedDownloads,
+        "finish_download: download ", ticket, " of ", next_ticket_, " is not there");
+  const size_t index = ticket % kStartedDownloads;
+  check_download(destination, started_[index], device());
+  finish_download_impl(index, destination);
 }
 
 void Backend::embed(const Tensor& out, const Tensor& table, const Tensor& token_ids) {

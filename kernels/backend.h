@@ -2,13 +2,15 @@
 //
 // Public functions check shapes, dtypes and devices once and then call the device's private
 // implementation. Operations are asynchronous with respect to the host and ordered among
-// themselves; download() and synchronize() wait. Every argument tensor is on this backend's device
-// and contiguous. A Backend is used from one thread at a time; upload_parts() says when from two.
+// themselves; download(), finish_download() and synchronize() wait. Every argument tensor is on
+// this backend's device and contiguous. A Backend is used from one thread at a time; upload_parts()
+// says when from two.
 //
 // Types: "activation" is activation_dtype(): float32 on the CPU, bfloat16 or float16 on CUDA. The
 // residual stream and logits are float32 everywhere. Sums are accumulated in float32 or wider.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -57,6 +59,12 @@ struct UploadPart {
 // On an H200, weights arrive at 46 GB/s in parts of 1 MiB, at 53 in parts of 4 MiB or 8.
 constexpr size_t kMaxUploadPartBytes = size_t{4} << 20;
 
+// A download that has been started; see Backend::start_download.
+using DownloadTicket = uint64_t;
+
+// The tokens of 4096 sequences.
+constexpr size_t kMaxStartedDownloadBytes = size_t{16} << 10;
+
 // RMSNorm's result on its way from the operation that makes it to the products that read it. Which
 // form it has is the device's choice, the same for all operations on as many tokens: `values`
 // alone, or `values` without the norm's scale, which `squares` then gives.
@@ -85,6 +93,9 @@ class Backend {
   // The first call of an operation takes far longer than the next (its code is loaded), so that
   // running each once while upload_parts() waits for a file makes the first token come earlier.
   virtual bool needs_warm_up() const = 0;
+  // Operations return before the device has run them, so that the host can prepare the next ones
+  // meanwhile.
+  virtual bool is_asynchronous() const = 0;
 
   // --- memory -----------------------------------------------------------------------------------
   virtual DeviceMemory memory() const = 0;
@@ -104,12 +115,17 @@ class Backend {
                     const OnPartRead& on_read);
   // Copies to host memory and waits until it is there. Same dtype and shape.
   void download(const Tensor& destination, const Tensor& source);
+  // A download of at most kMaxStartedDownloadBytes in two parts, between which operations may
+  // follow: they change nothing in what is downloaded, and finish_download() does not wait for
+  // them. The last two started can be finished; none has to be.
+  DownloadTicket start_download(const Tensor& source);
+  void finish_download(const Tensor& destination, DownloadTicket ticket);
   virtual void synchronize() = 0;
   // Scratch that attention needs within `limits`; AttentionParams::workspace is at least this.
   virtual size_t attention_workspace_bytes(const BackendLimits& limits) const = 0;
 
   // --- operations -------------------------------------------------------------------------------
-  // out[t] = table[token_ids[t]]
+  // out[t] = table[token_ids[t]]; table[0] for kNonFiniteLogits, which sample() may have left there
   //   out float32 [num_tokens, hidden_size], table weight [vocab_size, hidden_size],
   //   token_ids int32 [num_tokens]
   void embed(const Tensor& out, const Tensor& table, const Tensor& token_ids);
@@ -197,6 +213,8 @@ class Backend {
  protected:
   Backend() = default;
 
+  static constexpr size_t kStartedDownloads = 2;
+
   // By default the single operations, one after the other, with x.values complete.
   virtual void normalize_impl(const NormedRows& out, const Tensor& x, const Tensor& weight);
   virtual void linear_add_normalize_impl(const Tensor& residual, const NormedRows& normed,
@@ -211,6 +229,10 @@ class Backend {
   virtual void upload_parts_impl(std::span<const UploadPart> parts, const ReadPart& read,
                                  const OnPartRead& on_read) = 0;
   virtual void download_impl(const Tensor& destination, const Tensor& source) = 0;
+  // The device keeps kStartedDownloads copies on the host, of which a new one replaces copy
+  // `index`.
+  virtual void start_download_impl(size_t index, const Tensor& source) = 0;
+  virtual void finish_download_impl(size_t index, const Tensor& destination) = 0;
   virtual void embed_impl(const Tensor& out, const Tensor& table, const Tensor& token_ids) = 0;
   virtual void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                              float epsilon) = 0;
@@ -226,6 +248,9 @@ class Backend {
   virtual void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) = 0;
   virtual void sample_impl(const Tensor& tokens, const Tensor& logits,
                            const SamplingBatch& sampling) = 0;
+
+  std::array<Tensor, kStartedDownloads> started_;  // what the last downloads were started from
+  DownloadTicket next_ticket_ = 0;
 };
 
 // num_threads 0: one per physical core.

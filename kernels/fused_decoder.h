@@ -37,7 +37,7 @@ struct FusedDecoderModel {
 
 // A step of sequences with one query token each, in order.
 struct FusedDecodeBatch {
-  Tensor token_ids;          // int32 [num_sequences]
+  Tensor token_ids;          // int32 [num_sequences], as Backend::embed takes them
   Tensor positions;          // int32 [num_sequences]
   Tensor kv_slots;           // int32 [num_sequences]
   AttentionBatch attention;  // its query_starts are 0, 1, ... num_sequences

@@ -1,4 +1,7 @@
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstring>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/attention.h"
@@ -35,6 +38,7 @@ class CpuBackend final : public Backend {
   // Decoding is bound by reading weights: widening them in memory would only make them larger.
   DType weight_dtype(DType stored) const override { return stored; }
   bool needs_warm_up() const override { return false; }
+  bool is_asynchronous() const override { return false; }
 
   DeviceMemory memory() const override { return host_memory(); }
   Buffer allocate(size_t bytes, std::string_view purpose) override {
@@ -68,6 +72,12 @@ class CpuBackend final : public Backend {
   }
   void download_impl(const Tensor& destination, const Tensor& source) override {
     copy_tensor(destination, source, pool_);
+  }
+  void start_download_impl(size_t index, const Tensor& source) override {
+    std::memcpy(started_downloads_[index].data(), source.data, source.size_bytes());
+  }
+  void finish_download_impl(size_t index, const Tensor& destination) override {
+    std::memcpy(destination.data, started_downloads_[index].data(), destination.size_bytes());
   }
   void embed_impl(const Tensor& out, const Tensor& table, const Tensor& token_ids) override {
     tessera::gather_rows(out, table, token_ids, pool_);
@@ -104,6 +114,7 @@ class CpuBackend final : public Backend {
 
   ThreadPool pool_;
   ThreadScratch scratch_;
+  std::array<std::array<std::byte, kMaxStartedDownloadBytes>, kStartedDownloads> started_downloads_;
 };
 
 }  // namespace

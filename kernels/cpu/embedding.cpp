@@ -11,7 +11,7 @@ void gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows, Thr
   const double row_nanoseconds = static_cast<double>(hidden_size * 8) * kNanosecondsPerByte;
   with_float_type(table.dtype, [&]<typename Element>() {
     pool.for_each(out.dim(0), row_nanoseconds, [&](int64_t i) {
-      const Element* row = table.as<Element>() + rows.as<int32_t>()[i] * hidden_size;
+      const Element* row = table.as<Element>() + std::max(rows.as<int32_t>()[i], 0) * hidden_size;
       std::transform(row, row + hidden_size, out.as<float>() + i * hidden_size,
                      [](Element value) { return to_float(value); });
     });

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// out[i] = table[rows[i]], widened to float32
+// out[i] = table[rows[i]], widened to float32; table[0] where rows[i] < 0
 //   out float32 [num_rows, hidden_size], table of any float type [any, hidden_size],
 //   rows int32 [num_rows]
 void gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows, ThreadPool& pool);

@@ -1,6 +1,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iomanip>
 
@@ -51,6 +52,19 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+// Owns a point in the stream that the host can wait for.
+class Event {
+ public:
+  Event() { CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(int device_index, DType compute_dtype, AttentionChoice attention)
@@ -84,6 +98,7 @@ class CudaBackend final : public Backend {
   DType activation_dtype() const override { return compute_dtype_; }
   DType weight_dtype(DType /*stored*/) const override { return compute_dtype_; }
   bool needs_warm_up() const override { return true; }
+  bool is_asynchronous() const override { return true; }
 
   DeviceMemory memory() const override {
     CUDA_CHECK(cudaSetDevice(device_index_));
@@ -151,6 +166,8 @@ class CudaBackend final : public Backend {
     part_uploader_.run(parts, read, on_read);
   }
   void download_impl(const Tensor& destination, const Tensor& source) override;
+  void start_download_impl(size_t index, const Tensor& source) override;
+  void finish_download_impl(size_t index, const Tensor& destination) override;
   void linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                    bool accumulate) override;
   void normalize_impl(const NormedRows& out, const Tensor& x, const Tensor& weight) override;
@@ -209,6 +226,11 @@ class CudaBackend final : public Backend {
   Buffer prefill_schedule_ = allocate_device_memory(2 * sizeof(int32_t), "scheduling attention");
   Buffer decode_arrivals_;
   Buffer downloaded_ = allocate_pinned_memory(kDownloadBytes, "downloads");
+  struct StartedDownload {
+    Buffer memory = allocate_pinned_memory(kMaxStartedDownloadBytes, "started downloads");
+    Event arrived;
+  };
+  std::array<StartedDownload, kStartedDownloads> started_downloads_;
   CublasLinear cublas_;
 };
 
@@ -244,6 +266,20 @@ void CudaBackend::download_impl(const Tensor& destination, const Tensor& source)
     CUDA_CHECK(cudaStreamSynchronize(stream()));
     std::memcpy(host + begin, downloaded_.data(), bytes);
   }
+}
+
+void CudaBackend::start_download_impl(size_t index, const Tensor& source) {
+  const StartedDownload& download = started_downloads_[index];
+  CUDA_CHECK(cudaMemcpyAsync(download.memory.data(), source.data, source.size_bytes(),
+                             cudaMemcpyDeviceToHost, stream()));
+  CUDA_CHECK(cudaEventRecord(download.arrived.get(), stream()));
+}
+
+void CudaBackend::finish_download_impl(size_t index, const Tensor& destination) {
+  const StartedDownload& download = started_downloads_[index];
+  CUDA_CHECK(cudaSetDevice(device_index_));
+  CUDA_CHECK(cudaEventSynchronize(download.arrived.get()));
+  std::memcpy(destination.data, download.memory.data(), destination.size_bytes());
 }
 
 std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoderModel& model,

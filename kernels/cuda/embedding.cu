@@ -11,7 +11,7 @@ constexpr int kThreads = 256;
 template <typename Float, int kWidth>
 __global__ void __launch_bounds__(kThreads)
     gather_rows_kernel(float* out, const Float* table, const int32_t* rows, int64_t hidden_size) {
-  table += rows[blockIdx.x] * hidden_size;
+  table += max(rows[blockIdx.x], 0) * hidden_size;
   out += blockIdx.x * hidden_size;
   for (int64_t i = threadIdx.x; i < hidden_size / kWidth; i += kThreads) {
     const auto source = load_vector<kWidth>(table, i);

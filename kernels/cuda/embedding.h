@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// out[i] = table[rows[i]], converted to float32
+// out[i] = table[rows[i]], converted to float32; table[0] where rows[i] < 0
 //   out float32 [num_rows, hidden_size], table float32, bfloat16 or float16 [any, hidden_size],
 //   rows int32 [num_rows]
 // One block per row. Rows of a multiple of 8 elements move 16 bytes at a time.

@@ -76,8 +76,8 @@ class FusedStep {
 
   // The block's share of a token's embedding, the residual stream into the first layer.
   __device__ void embed(int token) {
-    const Element* const row =
-        arguments_.embed_tokens + static_cast<int64_t>(arguments_.token_ids[token]) * hidden_size_;
+    const int64_t id = max(arguments_.token_ids[token], 0);  // kNonFiniteLogits is below 0
+    const Element* const row = arguments_.embed_tokens + id * hidden_size_;
     const int vectors = hidden_size_ / 4;
     const auto num_blocks = static_cast<int>(gridDim.x);
     const int share = (vectors + num_blocks - 1) / num_blocks;

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class EngineGenerate : public testing::Test {
+class EngineGenerate : public testing::TestWithParam<RunAhead> {
  protected:
   EngineGenerate() {
     HostWeights weights = model_.read_weights();
@@ -20,7 +20,11 @@ class EngineGenerate : public testing::Test {
     model_.write_weights(weights);
   }
 
-  EngineOptions options() const { return model_.options(); }
+  EngineOptions options() const {
+    EngineOptions options = model_.options();
+    options.run_ahead = GetParam();
+    return options;
+  }
 
   // What comes after the prompt in a new sequence.
   GenerationResult recite(std::string_view prompt, const SamplingParams& params,
@@ -34,7 +38,7 @@ class EngineGenerate : public testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(EngineGenerate, EndsAtTheEndToken) {
+TEST_P(EngineGenerate, EndsAtTheEndToken) {
   const auto result = recite("W", {});
   EXPECT_EQ(result.stop_reason, StopReason::kEndOfSequence);
   EXPECT_EQ(result.text, "XYZ");
@@ -43,14 +47,14 @@ TEST_F(EngineGenerate, EndsAtTheEndToken) {
   EXPECT_EQ(result.cached_prompt_tokens, 0);
 }
 
-TEST_F(EngineGenerate, AnAnswerMayBeEmpty) {
+TEST_P(EngineGenerate, AnAnswerMayBeEmpty) {
   const auto result = recite("Z", {});
   EXPECT_EQ(result.stop_reason, StopReason::kEndOfSequence);
   EXPECT_EQ(result.text, "");
   EXPECT_TRUE(result.tokens.empty());
 }
 
-TEST_F(EngineGenerate, ACallbackThatThrowsEndsEveryAnswerAndNothingElse) {
+TEST_P(EngineGenerate, ACallbackThatThrowsEndsEveryAnswerAndNothingElse) {
   EngineOptions two = options();
   two.max_sequences = 2;
   engine_ = Engine::load(two);
@@ -67,7 +71,7 @@ TEST_F(EngineGenerate, ACallbackThatThrowsEndsEveryAnswerAndNothingElse) {
   EXPECT_EQ(engine_->generate(*company, byte_tokens("W"), {}).text, "XYZ");
 }
 
-TEST_F(EngineGenerate, GoesOnPastTheEndTokenWhenAsked) {
+TEST_P(EngineGenerate, GoesOnPastTheEndTokenWhenAsked) {
   const auto result = recite("X", {.max_tokens = 15, .ignore_eos = true});
   EXPECT_EQ(result.stop_reason, StopReason::kMaxTokens);
   EXPECT_EQ(result.text, "YZ012345678901");
@@ -75,7 +79,7 @@ TEST_F(EngineGenerate, GoesOnPastTheEndTokenWhenAsked) {
   EXPECT_EQ(result.tokens[2], kEndOfSequence);
 }
 
-TEST_F(EngineGenerate, MaxTokensIsExact) {
+TEST_P(EngineGenerate, MaxTokensIsExact) {
   for (const int64_t max_tokens : {1, 2, 25}) {
     const auto result = recite("A", {.max_tokens = max_tokens});
     EXPECT_EQ(result.stop_reason, StopReason::kMaxTokens);
@@ -83,13 +87,13 @@ TEST_F(EngineGenerate, MaxTokensIsExact) {
   }
 }
 
-TEST_F(EngineGenerate, TheEndTokenNeedsNoRoomInMaxTokens) {
+TEST_P(EngineGenerate, TheEndTokenNeedsNoRoomInMaxTokens) {
   const auto result = recite("W", {.max_tokens = 4});
   EXPECT_EQ(result.stop_reason, StopReason::kEndOfSequence);
   EXPECT_EQ(result.text, "XYZ");
 }
 
-TEST_F(EngineGenerate, TextEndsBeforeTheStopString) {
+TEST_P(EngineGenerate, TextEndsBeforeTheStopString) {
   EXPECT_EQ(recite("A", {.stop = {"DEF"}}).text, "BC");
   EXPECT_EQ(recite("A", {.stop = {"B"}}).text, "");
   EXPECT_EQ(recite("A", {.stop = {"F", "DE"}}).text, "BC");  // the first to be complete
@@ -97,7 +101,7 @@ TEST_F(EngineGenerate, TextEndsBeforeTheStopString) {
   EXPECT_EQ(recite("A", {.stop = {"DEF"}}).stop_reason, StopReason::kStopString);
 }
 
-TEST_F(EngineGenerate, StopStringsThatNeverCompleteAreShown) {
+TEST_P(EngineGenerate, StopStringsThatNeverCompleteAreShown) {
   const auto cut = recite("A", {.max_tokens = 4, .stop = {"DEF"}});
   EXPECT_EQ(cut.stop_reason, StopReason::kMaxTokens);
   EXPECT_EQ(cut.text, "BCDE");
@@ -106,11 +110,11 @@ TEST_F(EngineGenerate, StopStringsThatNeverCompleteAreShown) {
   EXPECT_EQ(ended.text, "WXYZ");
 }
 
-TEST_F(EngineGenerate, StopStringsInThePromptDoNotCount) {
+TEST_P(EngineGenerate, StopStringsInThePromptDoNotCount) {
   EXPECT_EQ(recite("ABC", {.max_tokens = 3, .stop = {"BC", "CD"}}).text, "DEF");
 }
 
-TEST_F(EngineGenerate, StreamsTheTextOfTheResult) {
+TEST_P(EngineGenerate, StreamsTheTextOfTheResult) {
   std::string streamed;
   const auto on_text = [&](std::string_view text) {
     streamed += text;
@@ -121,7 +125,7 @@ TEST_F(EngineGenerate, StreamsTheTextOfTheResult) {
   EXPECT_EQ(result.text, "BC");
 }
 
-TEST_F(EngineGenerate, StreamsWholeCharacters) {
+TEST_P(EngineGenerate, StreamsWholeCharacters) {
   std::vector<std::string> pieces;
   const auto on_text = [&](std::string_view text) { pieces.emplace_back(text); };
   EXPECT_EQ(recite("~", {.max_tokens = 4}, {.on_text = on_text}).text, "éab");
@@ -130,7 +134,7 @@ TEST_F(EngineGenerate, StreamsWholeCharacters) {
   EXPECT_EQ(recite("~", {.stop = {"é"}}).text, "");
 }
 
-TEST_F(EngineGenerate, RestrictiveSamplingIsGreedy) {
+TEST_P(EngineGenerate, RestrictiveSamplingIsGreedy) {
   const SamplingParams hot = {.temperature = 100.0, .max_tokens = 20};
   const std::string greedy = recite("A", {.max_tokens = 20}).text;
   for (const uint64_t seed : {0, 1, 2}) {
@@ -148,7 +152,7 @@ TEST_F(EngineGenerate, RestrictiveSamplingIsGreedy) {
   }
 }
 
-TEST_F(EngineGenerate, PenaltiesLookAtTheirWindow) {
+TEST_P(EngineGenerate, PenaltiesLookAtTheirWindow) {
   // Counting repeats every ten tokens; a window of nine has forgotten the one that comes next.
   SamplingParams params = {.repetition_penalty = 100.0, .penalty_window = 9, .max_tokens = 25};
   EXPECT_EQ(recite("0", params).text, "1234567890123456789012345");
@@ -160,7 +164,7 @@ TEST_F(EngineGenerate, PenaltiesLookAtTheirWindow) {
   }
 }
 
-TEST_F(EngineGenerate, ContextLimitsAreExact) {
+TEST_P(EngineGenerate, ContextLimitsAreExact) {
   EngineOptions small = options();
   small.context_size = 32;
   engine_ = Engine::load(small);
@@ -186,13 +190,13 @@ TEST_F(EngineGenerate, ContextLimitsAreExact) {
   EXPECT_THAT(error.what(), HasSubstr("32"));
 }
 
-TEST_F(EngineGenerate, FillsTheContextOfTheModel) {
+TEST_P(EngineGenerate, FillsTheContextOfTheModel) {
   const auto result = recite("0", {});
   EXPECT_EQ(result.stop_reason, StopReason::kContextFull);
   EXPECT_EQ(result.tokens.size(), 255u);
 }
 
-TEST_F(EngineGenerate, RefusesPromptsItCannotRead) {
+TEST_P(EngineGenerate, RefusesPromptsItCannotRead) {
   const auto engine = Engine::load(options());
   const auto sequence = engine->create_sequence();
   const auto generate = [&](const std::vector<TokenId>& prompt) {
@@ -210,7 +214,7 @@ TEST_F(EngineGenerate, RefusesPromptsItCannotRead) {
   EXPECT_EQ(engine->generate(*sequence, byte_tokens("X"), {}).text, "YZ") << "and goes on";
 }
 
-TEST_F(EngineGenerate, ReportsPrefillProgress) {
+TEST_P(EngineGenerate, ReportsPrefillProgress) {
   EngineOptions chunked = options();
   chunked.prefill_chunk = 16;
   engine_ = Engine::load(chunked);
@@ -220,7 +224,7 @@ TEST_F(EngineGenerate, ReportsPrefillProgress) {
   EXPECT_THAT(progress, ElementsAre(std::pair(16, 40), std::pair(32, 40), std::pair(40, 40)));
 }
 
-TEST_F(EngineGenerate, CanBeCancelledDuringPrefill) {
+TEST_P(EngineGenerate, CanBeCancelledDuringPrefill) {
   EngineOptions chunked = options();
   chunked.prefill_chunk = 16;
   const auto engine = Engine::load(chunked);
@@ -240,7 +244,7 @@ TEST_F(EngineGenerate, CanBeCancelledDuringPrefill) {
   EXPECT_EQ(again.text, "BCD");
 }
 
-TEST_F(EngineGenerate, CanBeCancelledDuringDecode) {
+TEST_P(EngineGenerate, CanBeCancelledDuringDecode) {
   std::string streamed;
   const GenerationCallbacks callbacks = {
       .on_text = [&](std::string_view text) { streamed += text; },
@@ -252,7 +256,7 @@ TEST_F(EngineGenerate, CanBeCancelledDuringDecode) {
   EXPECT_EQ(finish_reason(result.stop_reason), "cancelled");
 }
 
-TEST_F(EngineGenerate, CancellingOneLeavesTheOthers) {
+TEST_P(EngineGenerate, CancellingOneLeavesTheOthers) {
   EngineOptions two = options();
   two.max_sequences = 2;
   const auto engine = Engine::load(two);
@@ -266,7 +270,7 @@ TEST_F(EngineGenerate, CancellingOneLeavesTheOthers) {
   EXPECT_EQ(engine->result(*kept).text, "BCDEFGHIJKLMNOPQRSTUVWXYZ");
 }
 
-TEST_F(EngineGenerate, ASequenceMayBeDestroyedWhileItRuns) {
+TEST_P(EngineGenerate, ASequenceMayBeDestroyedWhileItRuns) {
   EngineOptions two = options();
   two.max_sequences = 2;
   const auto engine = Engine::load(two);
@@ -282,7 +286,7 @@ TEST_F(EngineGenerate, ASequenceMayBeDestroyedWhileItRuns) {
 }
 
 // A cache for one running sequence serves any number in turn.
-TEST_F(EngineGenerate, UnusedCachesMakeRoom) {
+TEST_P(EngineGenerate, UnusedCachesMakeRoom) {
   const auto engine = Engine::load(options());
   std::vector<SequencePtr> sequences;
   for (int i = 0; i < 5; ++i) {
@@ -298,7 +302,7 @@ TEST_F(EngineGenerate, UnusedCachesMakeRoom) {
   EXPECT_EQ(again.cached_prompt_tokens, 0);
 }
 
-TEST_F(EngineGenerate, ACacheLostWhileWaitingIsNotCounted) {
+TEST_P(EngineGenerate, ACacheLostWhileWaitingIsNotCounted) {
   const auto engine = Engine::load(options());
   const std::vector<TokenId> prompt = byte_tokens(std::string(200, 'A'));
   const auto first = engine->create_sequence();
@@ -312,7 +316,7 @@ TEST_F(EngineGenerate, ACacheLostWhileWaitingIsNotCounted) {
   EXPECT_EQ(engine->result(*second).cached_prompt_tokens, 0);
 }
 
-TEST_F(EngineGenerate, SubmittingTwiceIsAnError) {
+TEST_P(EngineGenerate, SubmittingTwiceIsAnError) {
   const auto engine = Engine::load(options());
   const auto sequence = engine->create_sequence();
   engine->submit(*sequence, byte_tokens("A"), {});
@@ -320,7 +324,7 @@ TEST_F(EngineGenerate, SubmittingTwiceIsAnError) {
               HasSubstr("generating"));
 }
 
-TEST_F(EngineGenerate, AllocatesNothingAfterLoading) {
+TEST_P(EngineGenerate, AllocatesNothingAfterLoading) {
   const auto engine = Engine::load(options());
   const uint64_t before = engine->allocated_bytes();
   EXPECT_EQ(before, engine->memory_plan().total_bytes());
@@ -328,6 +332,11 @@ TEST_F(EngineGenerate, AllocatesNothingAfterLoading) {
   engine->generate(*sequence, byte_tokens("0"), {});
   EXPECT_EQ(engine->allocated_bytes(), before);
 }
+
+INSTANTIATE_TEST_SUITE_P(, EngineGenerate, testing::Values(RunAhead::kNever, RunAhead::kAlways),
+                         [](const auto& param) {
+                           return param.param == RunAhead::kAlways ? "ahead" : "plain";
+                         });
 
 }  // namespace
 }  // namespace tessera

@@ -15,6 +15,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Lt;
 
+constexpr RunAhead kBothWays[] = {RunAhead::kNever, RunAhead::kAlways};
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // The alphabet, where reading `poison` makes the model compute with `value`.
@@ -28,14 +29,18 @@ ModelFixture& poison(ModelFixture& model, char poison, float value) {
 
 TEST(EngineNumerics, NonFiniteLogitsEndTheAnswerAndSayWhere) {
   for (const float value : {kNaN, std::numeric_limits<float>::infinity()}) {
-    ModelFixture model;
-    const auto engine = Engine::load(poison(model, 'F', value).options());
-    const auto sequence = engine->create_sequence();
-    const auto result = engine->generate(*sequence, byte_tokens("ABC"), {});
-    EXPECT_EQ(result.stop_reason, StopReason::kNonFiniteLogits);
-    EXPECT_EQ(finish_reason(result.stop_reason), "error");
-    EXPECT_EQ(result.text, "DEF") << "what came before is kept";
-    EXPECT_THAT(result.error, AllOf(HasSubstr("non-finite"), HasSubstr("position 5")));
+    for (const RunAhead run_ahead : kBothWays) {
+      ModelFixture model;
+      EngineOptions options = poison(model, 'F', value).options();
+      options.run_ahead = run_ahead;
+      const auto engine = Engine::load(options);
+      const auto sequence = engine->create_sequence();
+      const auto result = engine->generate(*sequence, byte_tokens("ABC"), {});
+      EXPECT_EQ(result.stop_reason, StopReason::kNonFiniteLogits);
+      EXPECT_EQ(finish_reason(result.stop_reason), "error");
+      EXPECT_EQ(result.text, "DEF") << "what came before is kept";
+      EXPECT_THAT(result.error, AllOf(HasSubstr("non-finite"), HasSubstr("position 5")));
+    }
   }
 }
 
@@ -53,20 +58,23 @@ TEST(EngineNumerics, OtherSequencesGoOn) {
   ModelFixture model;
   EngineOptions options = poison(model, 'F', kNaN).options();
   options.max_sequences = 3;
-  const auto engine = Engine::load(options);
-  const SamplingParams params = {.max_tokens = 100};
-  const auto failing = engine->create_sequence();
-  const auto before = engine->create_sequence();
-  const auto after = engine->create_sequence();
-  engine->submit(*before, byte_tokens("~"), {.max_tokens = 20});
-  engine->submit(*failing, byte_tokens("A"), params);
-  engine->submit(*after, byte_tokens("0"), params);
-  while (engine->step()) {
+  for (const RunAhead run_ahead : kBothWays) {
+    options.run_ahead = run_ahead;
+    const auto engine = Engine::load(options);
+    const SamplingParams params = {.max_tokens = 100};
+    const auto failing = engine->create_sequence();
+    const auto before = engine->create_sequence();
+    const auto after = engine->create_sequence();
+    engine->submit(*before, byte_tokens("~"), {.max_tokens = 20});
+    engine->submit(*failing, byte_tokens("A"), params);
+    engine->submit(*after, byte_tokens("0"), params);
+    while (engine->step()) {
+    }
+    EXPECT_EQ(engine->result(*failing).stop_reason, StopReason::kNonFiniteLogits);
+    EXPECT_EQ(engine->result(*before).text, "éabcdefghijklmnopqr");
+    EXPECT_EQ(engine->result(*after).text.substr(0, 12), "123456789012");
+    EXPECT_EQ(engine->result(*after).tokens.size(), 100u);
   }
-  EXPECT_EQ(engine->result(*failing).stop_reason, StopReason::kNonFiniteLogits);
-  EXPECT_EQ(engine->result(*before).text, "éabcdefghijklmnopqr");
-  EXPECT_EQ(engine->result(*after).text.substr(0, 12), "123456789012");
-  EXPECT_EQ(engine->result(*after).tokens.size(), 100u);
 }
 
 // The pages of the failed sequence hold NaN beyond what their next owner has written.

@@ -183,6 +183,16 @@ TEST_P(GoldenTest, PageSizeDoesNotMatter) {
   }
 }
 
+TEST_P(GoldenTest, RunningAheadDoesNotMatter) {
+  for (const RunAhead run_ahead : {RunAhead::kAlways, RunAhead::kNever}) {
+    SCOPED_TRACE(run_ahead == RunAhead::kAlways ? "ahead" : "not ahead");
+    EngineOptions changed = options();
+    changed.page_size = 16;
+    changed.run_ahead = run_ahead;
+    expect_golden(changed);
+  }
+}
+
 TEST_P(GoldenTest, PrefillChunkDoesNotMatter) {
   for (const int64_t prefill_chunk : {1, 7, 63, 64, 65, 4096}) {
     SCOPED_TRACE(concat("prefill chunk ", prefill_chunk));
@@ -207,11 +217,21 @@ TEST_P(GoldenTest, PromptsAroundAPageMatch) {
 
 // Prompts of different lengths prefill and decode in the same steps, some waiting for their turn.
 TEST_P(GoldenTest, CompanyDoesNotMatter) {
-  for (const auto& [max_sequences, prefill_chunk] : {std::pair{4, 2048}, {4, 16}, {2, 2048}}) {
+  struct Case {
+    int64_t max_sequences, prefill_chunk;
+    RunAhead run_ahead;
+  };
+  for (const auto& [max_sequences, prefill_chunk, run_ahead] : {Case{4, 2048, RunAhead::kAlways},
+                                                                {4, 2048, RunAhead::kNever},
+                                                                {4, 16, RunAhead::kNever},
+                                                                {2, 2048, RunAhead::kAlways},
+                                                                {2, 2048, RunAhead::kNever}}) {
     SCOPED_TRACE(concat(max_sequences, " sequences, prefill chunk ", prefill_chunk));
+    SCOPED_TRACE(run_ahead == RunAhead::kAlways ? "ahead" : "not ahead");
     EngineOptions changed = options();
     changed.max_sequences = max_sequences;
     changed.prefill_chunk = prefill_chunk;
+    changed.run_ahead = run_ahead;
     const auto engine = Engine::load(changed);
     std::vector<SequencePtr> sequences;
     for (const GoldenRun& run : golden_.runs) {

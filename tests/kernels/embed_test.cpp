@@ -30,6 +30,14 @@ TEST_P(EmbedTest, CopiesRowsExactly) {
   }
 }
 
+// A step that runs ahead may meet the mark that sampling leaves where there is no token.
+TEST_P(EmbedTest, TheMarkOfNonFiniteLogitsIsTheFirstToken) {
+  const DeviceTensor table = floats({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4});
+  const DeviceTensor out = poisoned(backend(), DType::kFloat32, {3, 4});
+  backend().embed(out, table, integers({1, kNonFiniteLogits, 1}, {3}));
+  EXPECT_EQ(host(out), (std::vector<double>{5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
 TEST_P(EmbedTest, NoTokensIsNoWork) {
   const DeviceTensor table = floats(std::vector<double>(8, 1.0), {2, 4});
   const DeviceTensor out = poisoned(backend(), DType::kFloat32, {0, 4});

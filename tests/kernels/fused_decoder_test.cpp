@@ -155,7 +155,7 @@ class TestModel {
   Values reference() {
     Values logits;
     for (int64_t s = 0; s < num_sequences(); ++s) {
-      Values x = rows_of(embed_tokens_, size_.hidden_size, token_ids_[index_of(s)]);
+      Values x = rows_of(embed_tokens_, size_.hidden_size, std::max(token_ids_[index_of(s)], 0));
       for (int64_t l = 0; l < size_.num_layers; ++l) {
         const LayerValues& layer = layers_[index_of(l)];
         const Values normed = reference_rms_norm(x, layer.input_layernorm, kEpsilon).values;
@@ -254,6 +254,7 @@ class TestModel {
     }
     inverse_frequencies_ = rounded(inverse_frequencies_, DType::kFloat32);
     token_ids_ = random_.integers(num_sequences(), 0, size_.vocab_size - 1);
+    if (token_ids_.size() > 1) token_ids_.back() = kNonFiniteLogits;  // stands for token 0
   }
 
   int64_t page_row(int64_t sequence, int64_t token, int64_t kv_head) const {

@@ -91,6 +91,33 @@ TEST_P(UploadDownloadTest, CopiesPartsOfATensor) {
   EXPECT_EQ(host(whole.view.slice(2, 4)), (std::vector<double>{30, 31, 6, 7}));
 }
 
+TEST_P(UploadDownloadTest, AStartedDownloadIsWhatTheTensorWas) {
+  const DeviceTensor tensor = integers({0, 0, 0}, {3});
+  const auto upload = [&](std::vector<int32_t> values) {
+    backend().upload(tensor, {values.data(), DType::kInt32, DeviceType::kCpu, {3}});
+  };
+  const auto finish = [&](DownloadTicket ticket) {
+    std::vector<int32_t> values(3);
+    backend().finish_download({values.data(), DType::kInt32, DeviceType::kCpu, {3}}, ticket);
+    return values;
+  };
+  std::vector<DownloadTicket> tickets;
+  for (int32_t i = 0; i < 5; ++i) {
+    upload({i, i + 10, i + 20});
+    tickets.push_back(backend().start_download(tensor));
+    upload({-1, -1, -1});
+    if (i == 0) continue;
+    const int32_t last = i - 1;
+    EXPECT_EQ(finish(tickets[static_cast<size_t>(last)]),
+              (std::vector<int32_t>{last, last + 10, last + 20}));
+  }
+  EXPECT_EQ(finish(tickets[4]), (std::vector<int32_t>{4, 14, 24}));
+  EXPECT_THROW(finish(tickets[2]), Error) << "two have been started since";
+  EXPECT_THROW(finish(tickets[4] + 1), Error);
+  const DeviceTensor large = poisoned(backend(), DType::kInt32, {4097});
+  EXPECT_THROW(backend().start_download(large), Error);
+}
+
 TEST_P(UploadDownloadTest, RefusesToConvertIntegers) {
   const DeviceTensor destination = floats({0, 0}, {2});
   std::vector<int32_t> source = {1, 2};
