@@ -163,7 +163,7 @@ class FusedStep {
 
   __device__ void multiply() {
     const FusedProduct& product = arguments_.products[index_];
-    // Those that end in the residual stream have one pass, or a few.
+    // A product that ends in the residual stream has one pass, seldom more: it keeps no inputs.
     FusedInputs<kTokens> inputs(shared_address(input_memory_), arguments_.input_stride,
                                 arguments_.num_tokens, input_words(), product.features,
                                 !ends_in_residual());
@@ -213,9 +213,10 @@ class FusedStep {
             claimed_item = item;
           }
         } else {
-          if (scale == 0.0f)
+          if (scale == 0.0f) {
             scale = root_mean_square_scale(shares.sum(square_words(token)), hidden_size_,
                                            arguments_.epsilon);
+          }
           finish(output, sum * scale);
         }
       }
