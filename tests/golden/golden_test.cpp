@@ -27,8 +27,9 @@ void PrintTo(const GoldenCase& golden_case, std::ostream* stream) { *stream << g
 
 std::vector<GoldenCase> all_cases() {
   std::vector<GoldenCase> cases;
-  for (const char* const model : {"gqa_d64", "mha_d80", "gqa_d128", "tied", "llama3_rope",
-                                  "linear_rope", "rope_parameters", "sharded", "sliding_window"}) {
+  for (const char* const model :
+       {"gqa_d64", "mha_d80", "gqa_d128", "tied", "llama3_rope", "linear_rope", "rope_parameters",
+        "sharded", "sliding_window", "one_kernel"}) {
     cases.push_back({model, DeviceChoice::kCpu, DType::kFloat32});
     cases.push_back({model, DeviceChoice::kCuda, DType::kBFloat16});
     cases.push_back({model, DeviceChoice::kCuda, DType::kFloat16});

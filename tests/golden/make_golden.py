@@ -82,6 +82,14 @@ MODELS = {
         "model_type": "mistral",
         "sliding_window": 16,
     },
+    # Sizes for which a decode step is one kernel on Hopper: multiples of 256.
+    "one_kernel": {
+        "hidden_size": 256,
+        "intermediate_size": 512,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "tie_word_embeddings": True,
+    },
 }
 NUM_SHARDS = {"sharded": 3}
 
