@@ -17,7 +17,7 @@ static_assert(kSkinnyTokens == kWarpgroupRows);
 // Rings as deep as shared memory allows: what is in flight decides how fast memory answers, and
 // what is there when the kernel before ends need not be waited for. Tokens come from L2, but not at
 // once: with 48 KiB the down projection of an 8B model took 39 us before L2 was told what to keep
-// (linear_skinny_producer.cuh) and 31.6 afterwards; with 64 KiB 33 before (H200, 64 tokens).
+// (evict_first_policy) and 31.6 afterwards; with 64 KiB 33 before (H200, 64 tokens).
 inline constexpr int kWeightRingBytes = 160 * 1024;
 inline constexpr int kTokenRingBytes = 48 * 1024;
 inline constexpr int kMaxTokenStages = 8;
