@@ -77,6 +77,17 @@ __device__ inline void copy_weight_box_async(void* shared, const CUtensorMap* ma
       : "memory");
 }
 
+// The map's box from this corner of a matrix; see make_matrix_tensor_map().
+__device__ inline void copy_matrix_box_async(void* shared, const CUtensorMap* map,
+                                             uint64_t* barrier, int column, int row,
+                                             uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(row), "l"(policy)
+      : "memory");
+}
+
 // The map's box from this corner of a query tensor; see make_query_tensor_map().
 __device__ inline void copy_query_box_async(void* shared, const CUtensorMap* map, uint64_t* barrier,
                                             int column, int head, int token) {

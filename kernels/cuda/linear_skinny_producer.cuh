@@ -8,17 +8,6 @@
 
 namespace tessera {
 
-// The map's box from this corner of a matrix; see make_matrix_tensor_map().
-__device__ inline void copy_matrix_box_async(void* shared, const CUtensorMap* map,
-                                             uint64_t* barrier, int column, int row,
-                                             uint64_t policy) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(row), "l"(policy)
-      : "memory");
-}
-
 // body(tile, step, place in the ring, its barrier) for each of the block's steps of all its tiles,
 // when the place is free.
 template <int kStages, typename Config, typename Body>
