@@ -9,7 +9,8 @@
 namespace tessera {
 namespace {
 
-// Left to the driver, its modules and other processes.
+// Left to the driver, its modules, other processes, and the few megabytes that backends and the
+// fused decoder allocate for themselves.
 constexpr size_t kReserveBytes = size_t{256} << 20;
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;

@@ -369,8 +369,8 @@ __device__ inline void prefetch_norm_weights(const FusedLayerPointers& layer,
 // the layer before (the fence takes as long as a product's inputs need to arrive) and fetches what
 // the next layer's norms and pages are.
 template <int kTokens, int kHeadDim>
-__device__ void clear_used_words(const FusedDecodeArguments& arguments,
-                                 FusedSignals<kTokens, kHeadDim>& signals) {
+__device__ void help_consumers(const FusedDecodeArguments& arguments,
+                               FusedSignals<kTokens, kHeadDim>& signals) {
   const int thread = static_cast<int>(blockIdx.x) * kWarpSize + lane_index();
   const int num_threads = static_cast<int>(gridDim.x) * kWarpSize;
   const auto clear = [&](uint32_t* copy, int words) {
@@ -437,7 +437,7 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
     return;
   }
   if (warp == kFusedWarps + 1) {
-    clear_used_words(arguments, signals);
+    help_consumers(arguments, signals);
     return;
   }
   const int ring_bytes = arguments.num_stages * kUnitBytes;

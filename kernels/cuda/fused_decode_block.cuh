@@ -10,7 +10,8 @@
 namespace tessera {
 
 inline constexpr int kFusedConsumers = kFusedWarps * kWarpSize;
-// Besides the warps that compute, one fills their rings and one clears used words for all.
+// Besides the warps that compute, one fills their rings and one clears used words and fetches
+// ahead.
 inline constexpr int kFusedThreads = kFusedConsumers + 2 * kWarpSize;
 
 // Floats between two tokens' sums: four more than there are rows, so that the eight tokens of a

@@ -80,7 +80,7 @@ class FusedInputs {
     }
   }
 
-  // For blocks that have nothing to multiply: others rely on each having read all words.
+  // Others rely on a block having read all words, also one that has nothing to multiply.
   __device__ void wait_for_all() {
     for (int i = 0; i < num_chunks(); ++i) wait_for(i);
   }

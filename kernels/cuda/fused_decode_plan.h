@@ -72,7 +72,7 @@ struct FusedProduct {
   int block_rows;     // rows from one block of rows to the next
   int pair_distance;  // rows between the groups of a pair
   int static_items;   // of each block; the rest is claimed
-  int claims_on;      // 1: a block claims until none is left, 0: at most one
+  int claims_many;    // 1: a block claims until none is left, 0: at most one
 
   constexpr int num_chunks() const { return features / kUnitFeatures; }
   // The first row of an item's group; half: 0 or 1.
@@ -239,7 +239,7 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
                         .block_rows = 0,
                         .pair_distance = 0,
                         .static_items = 0,
-                        .claims_on = 0};
+                        .claims_many = 0};
   };
   FusedProduct qkv = single((shape.num_heads + 2 * shape.num_kv_heads) * head_dim, hidden_size);
   qkv.is_paired = 1;
@@ -259,12 +259,13 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
       std::min<int64_t>({shape.num_multiprocessors, hidden_size / kUnitRows, kMaxFusedBlocks}));
   for (FusedProduct& product : plan.products) {
     product.static_items = product.num_items / plan.num_blocks;
-    product.claims_on = product.static_items > kClaimedItems ? 1 : 0;
-    // Other blocks wait for the features of the items of these two all at once.
+    product.claims_many = product.static_items > kClaimedItems ? 1 : 0;
+    // These two end in the residual stream: a block reads the inputs of several tokens anew for
+    // every pass, and has one place for the squares of a claimed item.
     if (&product == &plan.products[kOutput] || &product == &plan.products[kDown]) {
-      product.claims_on = 0;
+      product.claims_many = 0;
     }
-    if (product.claims_on != 0) product.static_items -= kClaimedItems;
+    if (product.claims_many != 0) product.static_items -= kClaimedItems;
   }
   plan.group = as_int(shape.num_heads / shape.num_kv_heads);
   const auto fits = [&](int tokens) {

@@ -97,7 +97,7 @@ class ItemClaims {
   __device__ int take(const FusedProduct& product) {
     const int item = product.static_items * static_cast<int>(gridDim.x) +
                      static_cast<int>(__shfl_sync(kFillers, claimed_, 0));
-    if (product.claims_on == 0 || item >= product.num_items) counter_ += kClaimStride;
+    if (product.claims_many == 0 || item >= product.num_items) counter_ += kClaimStride;
     ask();
     return item;
   }
@@ -143,7 +143,7 @@ __device__ void fill_product(const FusedDecodeArguments& arguments, FusedProduct
       claimed = claims.take(product);
       const bool has_claimed = claimed < product.num_items;
       if (has_claimed) num_groups += item_groups;
-      is_last = !has_claimed || product.claims_on == 0;
+      is_last = !has_claimed || product.claims_many == 0;
     }
     const auto row_of = [&](int group) {
       return product.row(

@@ -47,7 +47,7 @@ TEST(FusedDecodePlanTest, ItemsCoverEachRowOnce) {
     for (const FusedProduct& product : plan.products) {
       const int claimed = product.num_items - product.static_items * plan.num_blocks;
       EXPECT_GE(claimed, 0);
-      EXPECT_TRUE(product.claims_on != 0 || claimed < plan.num_blocks);
+      EXPECT_TRUE(product.claims_many != 0 || claimed < plan.num_blocks);
       std::vector<int> times(static_cast<size_t>(product.rows + kUnitRows), 0);
       for (int item = 0; item < product.num_items; ++item) {
         for (int half = 0; half <= product.is_paired; ++half) {
@@ -65,9 +65,9 @@ TEST(FusedDecodePlanTest, ItemsCoverEachRowOnce) {
 TEST(FusedDecodePlanTest, LongProductsAreClaimedAtTheirEnd) {
   const FusedDecodePlan plan = plan_fused_decode(kLlama8B);
   EXPECT_EQ(plan.products[kGateUp].static_items, 1792 / 132 - kClaimedItems);
-  EXPECT_EQ(plan.products[kGateUp].claims_on, 1);
+  EXPECT_EQ(plan.products[kGateUp].claims_many, 1);
   EXPECT_EQ(plan.products[kDown].static_items, 512 / 132);
-  EXPECT_EQ(plan.products[kDown].claims_on, 0);
+  EXPECT_EQ(plan.products[kDown].claims_many, 0);
 }
 
 // The exchange relies on it: a block's words in the residual stream say that it is done.
