@@ -140,6 +140,7 @@ class CudaBackend final : public Backend {
 #endif
 
   bool has_hopper_kernels() const { return properties_.major == 9 && kHasHopperKernels; }
+  bool is_portable() const { return attention_ == AttentionChoice::kPortable; }
   PrefillDevice prefill_device() const {
     return {.compute_capability = properties_.major * 10 + properties_.minor,
             .has_hopper_kernels = kHasHopperKernels,
@@ -155,8 +156,7 @@ class CudaBackend final : public Backend {
             .max_query_length = max_query_length,
             .num_multiprocessors = properties_.multiProcessorCount,
             .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
-            .has_copy_engine = properties_.major == 9 && kHasHopperKernels &&
-                               attention_ != AttentionChoice::kPortable};
+            .has_copy_engine = has_hopper_kernels() && !is_portable()};
   }
 
   void upload_impl(const Tensor& destination, const Tensor& source) override;
@@ -212,7 +212,7 @@ class CudaBackend final : public Backend {
   }
   void sample_impl(const Tensor& tokens, const Tensor& logits,
                    const SamplingBatch& sampling) override {
-    launch_sample(tokens, logits, sampling, stream());
+    launch_sample(tokens, logits, sampling, has_hopper_kernels() && !is_portable(), stream());
   }
 
   int device_index_;
@@ -296,7 +296,7 @@ std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoder
        .is_bfloat16 = compute_dtype_ == DType::kBFloat16,
        .num_multiprocessors = properties_.multiProcessorCount,
        .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
-       .has_copy_engine = has_hopper_kernels() && attention_ != AttentionChoice::kPortable});
+       .has_copy_engine = has_hopper_kernels() && !is_portable()});
   problem = plan.problem;
   if (!plan.runs()) return nullptr;
   return make_cuda_fused_decoder(

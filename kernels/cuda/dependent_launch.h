@@ -14,6 +14,7 @@ struct LaunchShape {
   dim3 blocks;
   unsigned threads = 0;  // per block
   size_t shared_bytes = 0;
+  unsigned cluster_blocks = 1;  // more than 1 only where the GPU has clusters
 };
 
 // On the current device. An ordinary launch where the GPU knows no other.
@@ -24,15 +25,24 @@ void launch_dependent(void (*kernel)(Parameters...), const LaunchShape& shape, c
   int major = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2] = {};
+  unsigned num_attributes = 0;
+  if (major >= 9) {
+    cudaLaunchAttribute& attribute = attributes[num_attributes++];
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.cluster_blocks > 1) {
+    cudaLaunchAttribute& attribute = attributes[num_attributes++];
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {.x = shape.cluster_blocks, .y = 1, .z = 1};
+  }
   const cudaLaunchConfig_t config = {.gridDim = shape.blocks,
                                      .blockDim = dim3(shape.threads),
                                      .dynamicSmemBytes = shape.shared_bytes,
                                      .stream = stream,
-                                     .attrs = &attribute,
-                                     .numAttrs = major >= 9 ? 1u : 0u};
+                                     .attrs = attributes,
+                                     .numAttrs = num_attributes};
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 

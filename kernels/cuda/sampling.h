@@ -10,10 +10,13 @@ namespace tessera {
 
 // tokens[s] = a draw from logits[s] by SamplingBatch, or kNonFiniteLogits
 //   tokens int32 [num_sequences], logits float32 [num_sequences, vocab_size], any alignment
-// One block of 1024 threads per sequence, which passes over its row once for a greedy choice, and
-// otherwise twice more for the draw and three times more for each of top_k and top_p. All sums are
-// of integers, so the result does not depend on the order in which threads add.
+// A cluster of 8 blocks of 1024 threads per sequence, or one block where has_clusters is false. A
+// cluster reads its row once and keeps it in shared memory. That is all a greedy choice needs, and
+// nearly all where few tokens can be drawn (few_candidates.cuh); otherwise it passes over the row
+// three times for the draw and three times more for each of top_k and top_p. All sums are of
+// integers, so the result depends neither on the order in which threads add nor on the number of
+// blocks.
 void launch_sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling,
-                   cudaStream_t stream);
+                   bool has_clusters, cudaStream_t stream);
 
 }  // namespace tessera

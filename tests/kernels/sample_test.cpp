@@ -14,7 +14,10 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr int64_t kVocabSizes[] = {1, 7, 1000, 32000, 128256};
+// A cluster of 8 blocks shares them: with empty shares, one token short or over, and more than the
+// blocks keep (262,144). Blocks are 1024 threads wide.
+constexpr int64_t kVocabSizes[] = {1,    7,     8,     9,      1000,   1023,   8191,  8192,
+                                   8193, 32000, 32001, 128256, 131071, 262144, 262152};
 
 // Relative error of a weight when exp() is computed in float32: its argument, at most 28 where
 // weights are not zero, is rounded two or three times. Hence the error of any sum of weights, and
