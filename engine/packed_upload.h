@@ -42,7 +42,8 @@ class PackedUpload {
   }
 
   void upload(Backend& backend) const {
-    backend.upload(buffer_.slice(0, static_cast<int64_t>(packed_.size())), host_tensor(packed_));
+    backend.upload_inputs(buffer_.slice(0, static_cast<int64_t>(packed_.size())),
+                          host_tensor(packed_));
   }
 
  private:

@@ -34,7 +34,7 @@ Tensor upload_each(const Tensor& buffer, std::span<const Sequence* const> sequen
                    Backend& backend, Field field) {
   const std::vector<T> values = each<T>(sequences, field);
   const Tensor destination = buffer.slice(0, static_cast<int64_t>(values.size()));
-  backend.upload(destination, host_tensor(values));
+  backend.upload_inputs(destination, host_tensor(values));
   return destination;
 }
 
@@ -111,7 +111,7 @@ void Sampler::penalize(const Tensor& logits, std::span<const Sequence* const> se
   }
   const auto copy = [&](const Tensor& buffer, const std::vector<int32_t>& values) {
     const Tensor destination = buffer.slice(0, static_cast<int64_t>(values.size()));
-    backend.upload(destination, host_tensor(values));
+    backend.upload_inputs(destination, host_tensor(values));
     return destination;
   };
   using P = const SamplingParams&;

@@ -51,15 +51,26 @@ void check_conversion(DType from, DType to) {
         to_string(from), " to ", to_string(to));
 }
 
-}  // namespace
-
-void Backend::upload(const Tensor& destination, const Tensor& source) {
-  CHECK(destination.device == device() && source.device == DeviceType::kCpu,
-        "upload goes from the host to ", to_string(device()));
+void check_upload(const Tensor& destination, const Tensor& source, DeviceType device) {
+  CHECK(destination.device == device && source.device == DeviceType::kCpu,
+        "upload goes from the host to ", to_string(device));
   CHECK(destination.shape == source.shape, "upload of shape ", source.shape, " to ",
         destination.shape);
   check_conversion(source.dtype, destination.dtype);
+}
+
+}  // namespace
+
+void Backend::upload(const Tensor& destination, const Tensor& source) {
+  check_upload(destination, source, device());
   if (source.num_elements() > 0) upload_impl(destination, source);
+}
+
+void Backend::upload_inputs(const Tensor& destination, const Tensor& source) {
+  check_upload(destination, source, device());
+  CHECK(source.dtype == destination.dtype && size_of(source.dtype) == sizeof(int32_t),
+        "upload_inputs of ", to_string(source.dtype), " to ", to_string(destination.dtype));
+  if (source.num_elements() > 0) upload_inputs_impl(destination, source);
 }
 
 void Backend::upload_parts(std::span<const UploadPart> parts, const ReadPart& read,
@@ -97,6 +108,7 @@ DownloadTicket Backend::start_download(const Tensor& source) {
         to_string(device()));
   CHECK(source.size_bytes() <= kMaxStartedDownloadBytes, "start_download of ", source.size_bytes(),
         " bytes, at most ", kMaxStartedDownloadBytes, " are possible");
+  CHECK(size_of(source.dtype) == sizeof(int32_t), "start_download of ", to_string(source.dtype));
   const size_t index = next_ticket_ % kStartedDownloads;
   start_download_impl(index, source);
   started_[index] = source;

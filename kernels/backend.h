@@ -104,6 +104,11 @@ class Backend {
   // Copies source.size_bytes() from host memory, converting when the dtypes differ (floats only).
   // `source` may be reused when the call returns.
   void upload(const Tensor& destination, const Tensor& source);
+  // The same without conversion and with less delay between the operations before and after, for
+  // the few kilobytes that change from step to step: int32 or float32, to the beginning of an
+  // allocation or a multiple of 16 bytes from it. No weights: some operations read theirs before
+  // this is done, while the operation before them ends.
+  void upload_inputs(const Tensor& destination, const Tensor& source);
   // Fills all `parts`, converting as upload() does, while several threads read: read(i, target)
   // writes parts[i].source_bytes() bytes to host memory, 16-byte aligned. on_read(i) follows on the
   // calling thread, in order. Returns when all parts are on the device. Throws what read threw for
@@ -115,9 +120,9 @@ class Backend {
                     const OnPartRead& on_read);
   // Copies to host memory and waits until it is there. Same dtype and shape.
   void download(const Tensor& destination, const Tensor& source);
-  // A download of at most kMaxStartedDownloadBytes in two parts, between which operations may
-  // follow: they change nothing in what is downloaded, and finish_download() does not wait for
-  // them. The last two started can be finished; none has to be.
+  // A download of at most kMaxStartedDownloadBytes, int32 or float32, in two parts, between which
+  // operations may follow: they change nothing in what is downloaded, and finish_download() does
+  // not wait for them. The last two started can be finished; none has to be.
   DownloadTicket start_download(const Tensor& source);
   void finish_download(const Tensor& destination, DownloadTicket ticket);
   virtual void synchronize() = 0;
@@ -226,6 +231,9 @@ class Backend {
 
  private:
   virtual void upload_impl(const Tensor& destination, const Tensor& source) = 0;
+  virtual void upload_inputs_impl(const Tensor& destination, const Tensor& source) {
+    upload_impl(destination, source);
+  }
   virtual void upload_parts_impl(std::span<const UploadPart> parts, const ReadPart& read,
                                  const OnPartRead& on_read) = 0;
   virtual void download_impl(const Tensor& destination, const Tensor& source) = 0;

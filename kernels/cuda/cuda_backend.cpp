@@ -17,6 +17,7 @@
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/embedding.h"
 #include "kernels/cuda/graph_timing.h"
+#include "kernels/cuda/host_copy.h"
 #include "kernels/cuda/linear_cublas.h"
 #include "kernels/cuda/linear_gemv.h"
 #include "kernels/cuda/linear_plan.h"
@@ -160,6 +161,7 @@ class CudaBackend final : public Backend {
   }
 
   void upload_impl(const Tensor& destination, const Tensor& source) override;
+  void upload_inputs_impl(const Tensor& destination, const Tensor& source) override;
   void upload_parts_impl(std::span<const UploadPart> parts, const ReadPart& read,
                          const OnPartRead& on_read) override {
     CUDA_CHECK(cudaSetDevice(device_index_));
@@ -255,6 +257,14 @@ void CudaBackend::upload_impl(const Tensor& destination, const Tensor& source) {
   }
 }
 
+void CudaBackend::upload_inputs_impl(const Tensor& destination, const Tensor& source) {
+  const size_t bytes = source.size_bytes();
+  if (bytes > kMaxKernelCopyBytes) return upload_impl(destination, source);
+  std::byte* const staged = staging_.reserve(bytes, stream());
+  std::memcpy(staged, source.data, bytes);
+  launch_copy_from_host(destination.data, staged, bytes, stream());
+}
+
 void CudaBackend::download_impl(const Tensor& destination, const Tensor& source) {
   auto* const host = static_cast<std::byte*>(destination.data);
   const auto* const device = static_cast<const std::byte*>(source.data);
@@ -270,8 +280,8 @@ void CudaBackend::download_impl(const Tensor& destination, const Tensor& source)
 
 void CudaBackend::start_download_impl(size_t index, const Tensor& source) {
   const StartedDownload& download = started_downloads_[index];
-  CUDA_CHECK(cudaMemcpyAsync(download.memory.data(), source.data, source.size_bytes(),
-                             cudaMemcpyDeviceToHost, stream()));
+  static_assert(kMaxStartedDownloadBytes <= kMaxKernelCopyBytes);
+  launch_copy_to_host(download.memory.data(), source.data, source.size_bytes(), stream());
   CUDA_CHECK(cudaEventRecord(download.arrived.get(), stream()));
 }
 
@@ -285,18 +295,18 @@ void CudaBackend::finish_download_impl(size_t index, const Tensor& destination) 
 std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoderModel& model,
                                                               std::string& problem) {
   const FusedDecoderLayer& layer = model.layers.front();
-  const FusedDecodePlan plan = plan_fused_decode(
-      {.hidden_size = layer.qkv_proj.dim(1),
-       .intermediate_size = layer.down_proj.dim(1),
-       .vocab_size = model.lm_head.dim(0),
-       .num_heads = model.num_heads,
-       .num_kv_heads = layer.pages.num_kv_heads(),
-       .head_dim = layer.pages.head_dim(),
-       .page_size = layer.pages.page_size(),
-       .is_bfloat16 = compute_dtype_ == DType::kBFloat16,
-       .num_multiprocessors = properties_.multiProcessorCount,
-       .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
-       .has_copy_engine = has_hopper_kernels() && !is_portable()});
+  const FusedDecodePlan plan =
+      plan_fused_decode({.hidden_size = layer.qkv_proj.dim(1),
+                         .intermediate_size = layer.down_proj.dim(1),
+                         .vocab_size = model.lm_head.dim(0),
+                         .num_heads = model.num_heads,
+                         .num_kv_heads = layer.pages.num_kv_heads(),
+                         .head_dim = layer.pages.head_dim(),
+                         .page_size = layer.pages.page_size(),
+                         .is_bfloat16 = compute_dtype_ == DType::kBFloat16,
+                         .num_multiprocessors = properties_.multiProcessorCount,
+                         .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
+                         .has_copy_engine = has_hopper_kernels() && !is_portable()});
   problem = plan.problem;
   if (!plan.runs()) return nullptr;
   return make_cuda_fused_decoder(

@@ -1,4 +1,6 @@
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/dependent_launch.h"
 #include "kernels/cuda/fused_decode.h"
 #include "kernels/cuda/fused_decode_attention.cuh"
 #include "kernels/cuda/fused_decode_producer.cuh"
@@ -394,6 +396,7 @@ __device__ void help_consumers(const FusedDecodeArguments& arguments,
     __syncwarp();
     if (lane_index() == 0) mbarrier_arrive(&signals.cleared);
   }
+  launch_next_kernel();  // it finds room when the first blocks leave
 }
 
 template <int kTokens, int kHeadDim>
@@ -432,6 +435,8 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   }
   if (thread == 0) signals.layers[0] = launched.layers[0];
   __syncthreads();
+  // Up to here, only what is the same in all steps has been read.
+  wait_for_previous_results();
   if (warp == kFusedWarps) {
     if (lane_index() < kFusedWarps) fill_rings(arguments, signals, rings);
     return;
@@ -459,23 +464,19 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
 #endif
 }
 
+// Blocks wait for each other: all must come to run, each on a multiprocessor of its own. They do
+// once earlier kernels' blocks have left, which wait for nothing that this kernel does. A
+// cooperative launch would not begin before (1.5 us).
 template <int kTokens, int kHeadDim>
 void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
             cudaStream_t stream) {
   const auto kernel = fused_decode_kernel<kTokens, kHeadDim>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   shape.shared_bytes));
-  // Blocks wait for each other: all must be there.
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeCooperative;
-  attribute.val.cooperative = 1;
-  const cudaLaunchConfig_t config = {.gridDim = dim3(static_cast<unsigned>(shape.num_blocks)),
-                                     .blockDim = dim3(kFusedThreads),
-                                     .dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes),
-                                     .stream = stream,
-                                     .attrs = &attribute,
-                                     .numAttrs = 1};
-  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments));
+  const LaunchShape blocks{.blocks = dim3(static_cast<unsigned>(shape.num_blocks)),
+                           .threads = kFusedThreads,
+                           .shared_bytes = static_cast<size_t>(shape.shared_bytes)};
+  launch_dependent(kernel, blocks, stream, arguments);
 }
 
 template <int kHeadDim>

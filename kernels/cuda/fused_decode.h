@@ -15,7 +15,8 @@ struct FusedDecodeLaunch {
   int shared_bytes = 0;  // dynamic
 };
 
-// One step, in one launch in which all blocks run at the same time:
+// One step, in one launch in which all blocks run at the same time; num_blocks is at most the
+// number of multiprocessors:
 //   x = embedding of the token
 //   for each layer:  x += o_proj . attention(rope(qkv_proj . rms_norm(x)))
 //                    x += down_proj . (silu(gate) * up),  [gate | up] = gate_up_proj . rms_norm(x)

@@ -91,10 +91,37 @@ TEST_P(UploadDownloadTest, CopiesPartsOfATensor) {
   EXPECT_EQ(host(whole.view.slice(2, 4)), (std::vector<double>{30, 31, 6, 7}));
 }
 
+TEST_P(UploadDownloadTest, InputsOfEveryLength) {
+  // Up to 16,384 words a kernel copies them on CUDA, 1,024 in a block.
+  for (const int64_t size : {1, 3, 4, 5, 1023, 1024, 1025, 16383, 16384, 16385, 40000}) {
+    const DeviceTensor whole = poisoned(backend(), DType::kInt32, {size + 4});
+    std::vector<int32_t> values(static_cast<size_t>(size));
+    for (int32_t round = 0; round < 3; ++round) {
+      for (int32_t i = 0; i < size; ++i) values[static_cast<size_t>(i)] = i * 3 + round;
+      backend().upload_inputs(whole.view.slice(0, size),
+                              {values.data(), DType::kInt32, DeviceType::kCpu, {size}});
+      const std::vector<double> expected(values.begin(), values.end());
+      values.assign(values.size(), -1);  // may be reused at once
+      EXPECT_EQ(host(whole.view.slice(0, size)), expected);
+    }
+    const DeviceTensor untouched = poisoned(backend(), DType::kInt32, {4});
+    EXPECT_EQ(host(whole.view.slice(size, size + 4)), host(untouched));
+  }
+}
+
+TEST_P(UploadDownloadTest, InputsAreNotConverted) {
+  std::vector<float> source = {1.0f, 2.0f};
+  const Tensor view{source.data(), DType::kFloat32, DeviceType::kCpu, {2}};
+  const DeviceTensor halves = poisoned(backend(), DType::kFloat16, {2});
+  EXPECT_THROW(backend().upload_inputs(halves, view), Error);
+  const DeviceTensor three = poisoned(backend(), DType::kFloat32, {3});
+  EXPECT_THROW(backend().upload_inputs(three, view), Error);
+}
+
 TEST_P(UploadDownloadTest, AStartedDownloadIsWhatTheTensorWas) {
   const DeviceTensor tensor = integers({0, 0, 0}, {3});
   const auto upload = [&](std::vector<int32_t> values) {
-    backend().upload(tensor, {values.data(), DType::kInt32, DeviceType::kCpu, {3}});
+    backend().upload_inputs(tensor, {values.data(), DType::kInt32, DeviceType::kCpu, {3}});
   };
   const auto finish = [&](DownloadTicket ticket) {
     std::vector<int32_t> values(3);
