@@ -47,42 +47,36 @@ struct SkinnyConsumer {
   // The products of one step, committed.
   __device__ void multiply_step(bool accumulate) {
     const int token_panel_bytes = arguments.token_panel_rows * kPanelRowBytes;
-    const auto a =
-        MatrixDescriptor::of_rows(shared.tokens + tokens.stage * Config::kPanels *
-                                                      arguments.token_panel_rows * kPanelColumns);
-    const auto b = MatrixDescriptor::of_rows(shared.weights[weights.stage]);
+    const auto a = MatrixDescriptor::of_rows(
+        shared.tokens + tokens.stage * kPanels * arguments.token_panel_rows * kPanelColumns);
+    const auto b = MatrixDescriptor::of_rows(shared.weights[weights.stage], kBoxBytes);
     wgmma_fence();
 #pragma unroll
-    for (int panel = 0; panel < Config::kPanels; ++panel) {
+    for (int panel = 0; panel < kPanels; ++panel) {
 #pragma unroll
       for (int feature = 0; feature < kPanelColumns; feature += 16) {
         const int bytes = feature * static_cast<int>(sizeof(Element));
-        wgmma_all_rows<Element, Config::kRows>(sums, a.advanced(panel * token_panel_bytes + bytes),
-                                               b, panel * Config::kRows * kPanelRowBytes + bytes,
-                                               accumulate || panel > 0 || feature > 0);
+        wgmma_all_rows<Element, Config::kRows, kBoxBytes>(
+            sums, a.advanced(panel * token_panel_bytes + bytes), b,
+            panel * kBoxRows * kPanelRowBytes + bytes, accumulate || panel > 0 || feature > 0);
       }
     }
     wgmma_commit();
   }
 
-  // The sums of the block's steps of one tile. A step's products run while the next is waited for.
+  // The sums of the block's steps of one tile.
   __device__ void multiply() {
-    int weight_stage = 0;
-    int token_stage = 0;
     for (int step = 0; step < share.num_steps; ++step) {
       mbarrier_wait(&shared.token_barriers.full[tokens.stage], tokens.parity);
       mbarrier_wait(&shared.weight_barriers.full[weights.stage], weights.parity);
       multiply_step(step > 0);
-      wgmma_wait<1>();
-      if (step > 0) release(weight_stage, token_stage);
-      weight_stage = weights.stage;
-      token_stage = tokens.stage;
+      // Stages are scarcer than tensor cores.
+      wgmma_wait<0>();
+      pin_registers(sums);
+      release(weights.stage, tokens.stage);
       weights.advance(1, Config::kWeightStages);
       tokens.advance(1, arguments.num_token_stages);
     }
-    wgmma_wait<0>();
-    pin_registers(sums);
-    release(weight_stage, token_stage);
   }
 
   // A lane has sums of two tokens, this and the one 8 further.

@@ -82,8 +82,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
   const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm] = product;
   const int64_t out_features = out.dim(1);
   const auto num_tiles = static_cast<int>(ceil_divide<int64_t>(out_features, Config::kOutRows));
-  const auto num_steps =
-      static_cast<int>(ceil_divide<int64_t>(weight.dim(1), Config::kStepFeatures));
+  const auto num_steps = static_cast<int>(ceil_divide<int64_t>(weight.dim(1), kStepFeatures));
   const int num_clusters = std::min(num_tiles, num_multiprocessors / Config::kSplit);
   CHECK(Config::kSplit == 1 || (num_clusters == num_tiles && num_steps >= Config::kSplit),
         "linear_skinny: ", num_tiles, " tiles of ", num_steps, " steps cannot be split");
@@ -93,7 +92,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
   const auto num_tokens = static_cast<int>(x.dim(0));
   const int token_panel_rows = checked_round_up(num_tokens, 8, "token rows");
   const int token_stage_bytes =
-      token_panel_rows * Config::kStepFeatures * static_cast<int>(sizeof(typename Config::Element));
+      token_panel_rows * kStepFeatures * static_cast<int>(sizeof(typename Config::Element));
   const SkinnyArguments arguments{
       .out = out.data,
       .out_features = out_features,
@@ -111,7 +110,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
                .squares = norm.values.empty() ? nullptr : norm.squares.as<float>(),
                .weight = norm.values.empty() ? nullptr : norm.weight.as<float>()}};
   // No more rows of x than there are: the copy engine takes longer to write zeros than to fetch.
-  const SkinnyMaps maps{.weight = make_matrix_tensor_map(weight, Config::kBoxRows),
+  const SkinnyMaps maps{.weight = make_weight_tensor_map(weight, kBoxRows, kStepFeatures),
                         .x = make_matrix_tensor_map(x, num_tokens)};
   constexpr int kSharedBytes = sizeof(SkinnyShared<Config>);
   static_assert(kSharedBytes <= 227 * 1024, "what a block may have");

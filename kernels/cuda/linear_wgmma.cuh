@@ -61,8 +61,9 @@ __device__ __forceinline__ void wgmma_rows_112(float (&d)[56], uint64_t a, uint6
 #undef TESSERA_WGMMA_112
 
 // d = a . b^T, or d += with `accumulate`, for kRows rows of B, 112 or a multiple of 32 up to 256,
-// as few products as that takes. Like wgmma_rows(), of which this is several.
-template <typename Element, int kRows>
+// of which eight take kGroupBytes; as few products as that takes. Like wgmma_rows(), of which this
+// is several.
+template <typename Element, int kRows, int kGroupBytes>
 __device__ __forceinline__ void wgmma_all_rows(float* d, uint64_t a, MatrixDescriptor b,
                                                int b_bytes, bool accumulate) {
   constexpr int kProductRows = kRows >= 128 ? 128 : kRows == 112 ? 112 : kRows >= 64 ? 64 : 32;
@@ -75,8 +76,8 @@ __device__ __forceinline__ void wgmma_all_rows(float* d, uint64_t a, MatrixDescr
     wgmma_rows<Element>(sums, a, b.advanced(b_bytes), accumulate);
   }
   if constexpr (kRows > kProductRows) {
-    wgmma_all_rows<Element, kRows - kProductRows>(
-        d + kProductRows / 2, a, b, b_bytes + kProductRows * kPanelRowBytes, accumulate);
+    wgmma_all_rows<Element, kRows - kProductRows, kGroupBytes>(
+        d + kProductRows / 2, a, b, b_bytes + kProductRows / 8 * kGroupBytes, accumulate);
   }
 }
 

@@ -54,9 +54,11 @@ __device__ __forceinline__ void pin_registers(uint32_t (&registers)[kCount]) {
 // stored in units of 16 bytes, so adding b bytes to the address is adding b / 16 to the number.
 class MatrixDescriptor {
  public:
-  // Rows of A or B^T: 64 (or N) rows whose 16 columns are contiguous. Eight rows are 1024 bytes.
-  __device__ static MatrixDescriptor of_rows(const void* shared) {
-    return MatrixDescriptor(shared, 1, 8 * kPanelRowBytes);
+  // Rows of A or B^T: 64 (or N) rows whose 16 columns are contiguous. Eight rows are 1024 bytes;
+  // the next eight follow, or lie group_bytes after the first.
+  __device__ static MatrixDescriptor of_rows(const void* shared,
+                                             int group_bytes = 8 * kPanelRowBytes) {
+    return MatrixDescriptor(shared, 1, group_bytes);
   }
   // Rows of B: 16 rows of N columns; the next panel of 64 columns lies panel_bytes further.
   __device__ static MatrixDescriptor of_columns(const void* shared, int panel_bytes) {

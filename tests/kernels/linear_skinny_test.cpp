@@ -103,10 +103,10 @@ TEST_P(LinearSkinnyTest, EveryPlanMatchesReference) {
   for (const SkinnyPlan& plan : kSkinnyPlans) {
     for (const int64_t num_tokens : {1, 9, 17, 64}) {
       for (const int64_t out_features : {1, 40, 129, 1000, 2056}) {
-        check(num_tokens, out_features, 264, plan);
+        check(num_tokens, out_features, 320, plan);
       }
-      check(num_tokens, 232, 2056, plan);
-      if (plan.split == 1) check(num_tokens, 264, 8, plan);
+      check(num_tokens, 232, 2112, plan);
+      if (plan.split == 1) check(num_tokens, 264, 64, plan);
     }
   }
 }
@@ -116,7 +116,7 @@ TEST_P(LinearSkinnyTest, BlocksTakeSeveralTiles) {
   for (const SkinnyPlan& plan : kSkinnyPlans) {
     if (plan.split > 1) continue;
     for (const int64_t more : {0, 4, 1}) {
-      check(33, int64_t{num_multiprocessors_} * plan.tile_rows * 3 / 2 + more, 136, plan);
+      check(33, int64_t{num_multiprocessors_} * plan.tile_rows * 3 / 2 + more, 192, plan);
     }
   }
 }
@@ -125,13 +125,13 @@ TEST_P(LinearSkinnyTest, EveryGatedPlanMatchesReference) {
   for (const SkinnyPlan& plan : kGatedSkinnyPlans) {
     for (const int64_t num_tokens : {1, 9, 17, 64}) {
       for (const int64_t out_features : {1, 40, 129, 1000, 2056}) {
-        check_gated(num_tokens, out_features, 264, plan);
+        check_gated(num_tokens, out_features, 320, plan);
       }
-      check_gated(num_tokens, 232, 2056, plan);
-      check_gated(num_tokens, 264, 8, plan);
+      check_gated(num_tokens, 232, 2112, plan);
+      check_gated(num_tokens, 264, 64, plan);
     }
     for (const int64_t more : {0, 4, 1}) {
-      check_gated(33, int64_t{num_multiprocessors_} * plan.tile_rows / 2 * 3 / 2 + more, 136, plan);
+      check_gated(33, int64_t{num_multiprocessors_} * plan.tile_rows / 2 * 3 / 2 + more, 192, plan);
     }
   }
 }

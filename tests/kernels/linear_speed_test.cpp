@@ -69,13 +69,80 @@ class LinearSpeedTest : public BackendTest {
     if (backend().attention_description(limits).find("wgmma") != std::string::npos) {
       all.push_back(
           {"skinny", kSkinnyMaxTokens, [this](auto& out, auto& x, auto& weight, bool add) {
-             const SkinnyPlan plan =
-                 plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, num_multiprocessors_);
-             launch_linear_skinny_sm90({.out = out, .x = x, .weight = weight, .accumulate = add},
-                                       plan, num_multiprocessors_, stream_.get());
+             launch_skinny({.out = out, .x = x, .weight = weight, .accumulate = add});
            }});
     }
     return all;
+  }
+
+  void launch_skinny(const SkinnyProduct& product) const {
+    const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm] = product;
+    const SkinnyPlan plan =
+        is_gated ? plan_gated_skinny(out.dim(1), num_multiprocessors_)
+                 : plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, num_multiprocessors_);
+    launch_linear_skinny_sm90(product, plan, num_multiprocessors_, stream_.get());
+  }
+
+  // The output projection of a layer, gate and up, down, and qkv of the next, without attention:
+  // all activations lie in `some`.
+  std::vector<SkinnyProduct> layer_products(int64_t num_tokens, const Tensor& some,
+                                            const Tensor& residual, const Tensor& weights) const {
+    int64_t used_weights = 0;
+    int64_t used = 0;
+    const auto weight = [&](int64_t rows, int64_t columns) {
+      const int64_t begin = used_weights;
+      used_weights += rows * columns;
+      return weights.slice(begin, used_weights).reshape({rows, columns});
+    };
+    const auto rows = [&](int64_t columns) {
+      const int64_t begin = used;
+      used += num_tokens * columns;
+      return some.slice(begin, used).reshape({num_tokens, columns});
+    };
+    const Tensor attention = rows(4096), normed = rows(4096), hidden = rows(14336),
+                 qkv = rows(6144), norm_weight = rows(4096), squares = rows(256);
+    const auto floats = [](Tensor tensor, const Shape& shape) {
+      tensor.dtype = DType::kFloat32;
+      tensor.shape = shape;
+      return tensor;
+    };
+    const SkinnyNormTarget norm{.values = normed,
+                                .squares = floats(squares, {num_tokens, 128}),
+                                .weight = floats(norm_weight, {4096})};
+    return {{.out = residual,
+             .x = attention,
+             .weight = weight(4096, 4096),
+             .accumulate = true,
+             .norm = norm},
+            {.out = hidden,
+             .x = normed,
+             .weight = weight(28672, 4096),
+             .is_gated = true,
+             .x_squares = norm.squares,
+             .epsilon = 1e-5f},
+            {.out = residual,
+             .x = hidden,
+             .weight = weight(4096, 14336),
+             .accumulate = true,
+             .norm = norm},
+            {.out = qkv,
+             .x = normed,
+             .weight = weight(6144, 4096),
+             .x_squares = norm.squares,
+             .epsilon = 1e-5f}};
+  }
+
+  // As many weights as no cache holds.
+  Buffer pool_of(const Tensor& some) {
+    Buffer memory =
+        backend().allocate(static_cast<size_t>(kPoolElements) * size_of(activation()), "weights");
+    const Tensor pool{memory.data(), activation(), DeviceType::kCuda, {kPoolElements}};
+    backend().synchronize();
+    for (int64_t begin = 0; begin < kPoolElements; begin += kSomeElements) {
+      CUDA_CHECK(cudaMemcpyAsync(pool.slice(begin, begin + kSomeElements).data, some.data,
+                                 some.size_bytes(), cudaMemcpyDeviceToDevice, stream_.get()));
+    }
+    return memory;
   }
 
   // Microseconds of one product: the median over graphs of many, each with weights of its own.
@@ -109,14 +176,8 @@ TEST_P(LinearSpeedTest, DISABLED_ProductsOfAnEightBillionModel) {
                                          {"down", 4096, 14336, true, DType::kFloat32},
                                          {"head", 128256, 4096, false, DType::kFloat32}};
   const DeviceTensor some = activations(RandomValues(1).normal(kSomeElements), {kSomeElements});
-  const Buffer memory =
-      backend().allocate(static_cast<size_t>(kPoolElements) * size_of(activation()), "weights");
+  const Buffer memory = pool_of(some);
   const Tensor pool{memory.data(), activation(), DeviceType::kCuda, {kPoolElements}};
-  backend().synchronize();
-  for (int64_t begin = 0; begin < kPoolElements; begin += kSomeElements) {
-    CUDA_CHECK(cudaMemcpyAsync(pool.slice(begin, begin + kSomeElements).data, some.view.data,
-                               some.view.size_bytes(), cudaMemcpyDeviceToDevice, stream_.get()));
-  }
   for (const int64_t num_tokens : {1, 4, 8, 9, 16, 24, 32, 48, 64, 65, 128}) {
     std::printf("%lld tokens, microseconds (GB/s of weights)\n",
                 static_cast<long long>(num_tokens));
@@ -136,6 +197,48 @@ TEST_P(LinearSpeedTest, DISABLED_ProductsOfAnEightBillionModel) {
       }
       std::printf("\n");
     }
+  }
+}
+
+// The products of a layer between two attentions, one after the other and each alone.
+TEST_P(LinearSpeedTest, DISABLED_LayersOfAnEightBillionModel) {
+  constexpr int64_t kLayerElements =
+      int64_t{4096} * 4096 + int64_t{28672} * 4096 + int64_t{4096} * 14336 + int64_t{6144} * 4096;
+  constexpr int64_t kLayers = kPoolElements / kLayerElements;
+  const DeviceTensor some = activations(RandomValues(1).normal(kSomeElements), {kSomeElements});
+  const Buffer memory = pool_of(some);
+  const Tensor pool{memory.data(), activation(), DeviceType::kCuda, {kPoolElements}};
+  for (const int64_t num_tokens : {16, 32, 64}) {
+    const DeviceTensor residual =
+        floats(RandomValues(2).normal(num_tokens * 4096), {num_tokens, 4096});
+    backend().synchronize();
+    const auto time = [&](const char* name, size_t begin, size_t end) {
+      double bytes = 0.0;
+      std::vector<double> seconds = time_graph_replays(
+          [&] {
+            bytes = 0.0;
+            for (int64_t layer = 0; layer < kLayers; ++layer) {
+              const Tensor weights =
+                  pool.slice(layer * kLayerElements, (layer + 1) * kLayerElements);
+              const auto products = layer_products(num_tokens, some, residual, weights);
+              for (size_t i = begin; i < end; ++i) {
+                launch_skinny(products[i]);
+                bytes += static_cast<double>(products[i].weight.size_bytes());
+              }
+            }
+          },
+          kRepetitions, stream_.get());
+      std::ranges::sort(seconds);
+      const double median = seconds[seconds.size() / 2];
+      std::printf("%lld tokens, %s: %.1f us (%.0f GB/s of weights)\n",
+                  static_cast<long long>(num_tokens), name,
+                  median / static_cast<double>(kLayers) * 1e6, bytes / median * 1e-9);
+    };
+    time("a layer", 0, 4);
+    time("output", 0, 1);
+    time("gate and up", 1, 2);
+    time("down", 2, 3);
+    time("qkv", 3, 4);
   }
 }
 

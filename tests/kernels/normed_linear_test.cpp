@@ -29,10 +29,11 @@ struct Sizes {
   int64_t intermediate;
 };
 // Hidden sizes that pass without the norm's scale, divided in every way (see linear_plan.h), and
-// some that do not. Results that no tile divides.
-constexpr Sizes kSizes[] = {{256, 8, 40, 24},       {512, 520, 129, 57}, {1152, 136, 96, 1000},
-                            {8576, 264, 72, 8},     {40, 136, 72, 40},   {5120, 264, 56, 24},
-                            {128, 264, 7001, 7004}, {17024, 256, 16, 8}};
+// some that do not. Results that no tile divides. Inputs of the sum that the skinny kernel takes
+// and some, no multiples of 64, that it does not.
+constexpr Sizes kSizes[] = {{256, 8, 40, 24},       {512, 576, 129, 57}, {1152, 136, 96, 1000},
+                            {8576, 320, 72, 8},     {40, 136, 72, 40},   {5120, 264, 56, 24},
+                            {128, 192, 7001, 7004}, {17024, 256, 16, 8}};
 
 class NormedLinearTest : public BackendTest {
  protected:
