@@ -277,56 +277,47 @@ struct SkinnyConsumer {
     }
   }
 
-  // Every block of the cluster leaves its sums in shared memory and adds up its part of everyone's.
-  // The tile is the block's last: the ring is free.
-  __device__ void finish_together(int tile) {
-    constexpr int kMerged = Config::kVectors / Config::kSplit;
-    static_assert(Config::kVectors % Config::kSplit == 0 && !Config::kGated);
-    constexpr bool kNormalizes = kMayNormalize && kMerged == 4;
-    auto* const exchange = reinterpret_cast<float4*>(shared.weights) + threadIdx.x;
-    const int begin = share.rank * kMerged;
-    float4 results[kMerged] = {};
+  // A tile that two blocks share, the only one of each. The block finishes its half of the
+  // features: a warp gives what it has of the other half to the same warp of the other block.
+  __device__ void multiply_together(int tile) {
+    constexpr int kHalf = Config::kVectors / kPairBlocks;
+    static_assert(Config::kVectors % kPairBlocks == 0 && !Config::kGated);
+    constexpr bool kNormalizes = kMayNormalize && kHalf == 4;
+    const bool is_first = share.rank == 0;
+    const int begin = is_first ? 0 : kHalf;
+    float4 results[kHalf] = {};
     [[maybe_unused]] float2 factors[4];
-    asm volatile("bar.sync 1, %0;" ::"n"(kWarpgroupSize) : "memory");  // no warp reads the ring
     if (has_tokens()) {
+      if (arguments.accumulate) {
 #pragma unroll
-      for (int i = 0; i < Config::kVectors; ++i) exchange[i * kWarpgroupSize] = vector(i);
-    }
-    __syncwarp();
-    cluster_arrive();
-    if (has_tokens() && arguments.accumulate) {
-#pragma unroll
-      for (int i = 0; i < kMerged; ++i) load(tile, begin + i, results[i]);
-    }
-    if constexpr (kNormalizes) {
-      if (has_tokens() && normalizes()) load_norm_weights(tile, begin, factors);
-    }
-    __syncwarp();
-    cluster_wait();
-    if (has_tokens()) {
-#pragma unroll
-      for (int i = 0; i < kMerged; ++i) {
-#pragma unroll
-        for (int rank = 0; rank < Config::kSplit; ++rank) {
-          results[i] =
-              plus(results[i], load_from_cluster(exchange + (begin + i) * kWarpgroupSize, rank));
-        }
+        for (int i = 0; i < kHalf; ++i) load(tile, begin + i, results[i]);
       }
-    }
-    __syncwarp();
-    cluster_arrive();
-    if (has_tokens()) {
-      constexpr int kRest = kMerged % 4;
-#pragma unroll
-      for (int i = 0; i + 4 <= kMerged; i += 4) store<4>(tile, begin + i, &results[i]);
-      if constexpr (kRest > 0)
-        store<kRest>(tile, begin + kMerged - kRest, &results[kMerged - kRest]);
       if constexpr (kNormalizes) {
-        if (normalizes()) normalize(tile, begin, results, factors);
+        if (normalizes()) load_norm_weights(tile, begin, factors);
       }
     }
-    __syncwarp();
-    cluster_wait();  // others may still be reading
+    multiply();
+    if (!has_tokens()) return;
+
+    float4* const received = shared.received + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      store_in_cluster(received + i * kWarpgroupSize, is_first ? vector(kHalf + i) : vector(i),
+                       &shared.all_received, 1 - share.rank);
+    }
+    mbarrier_wait_for_cluster(&shared.all_received, 0);
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      const float4 own = is_first ? vector(i) : vector(kHalf + i);
+      results[i] = plus(results[i], plus(own, received[i * kWarpgroupSize]));
+    }
+    constexpr int kRest = kHalf % 4;
+#pragma unroll
+    for (int i = 0; i + 4 <= kHalf; i += 4) store<4>(tile, begin + i, &results[i]);
+    if constexpr (kRest > 0) store<kRest>(tile, begin + kHalf - kRest, &results[kHalf - kRest]);
+    if constexpr (kNormalizes) {
+      if (normalizes()) normalize(tile, begin, results, factors);
+    }
   }
 
   __device__ void run() {
@@ -334,10 +325,10 @@ struct SkinnyConsumer {
       scales = {scale_of(first_token()), scale_of(first_token() + 8)};
     }
     for (int tile = share.first_tile; tile < arguments.num_tiles; tile += share.stride) {
-      multiply();
-      if constexpr (Config::kSplit > 1) {
-        finish_together(tile);
+      if constexpr (Config::kSplit == kPairBlocks) {
+        multiply_together(tile);
       } else {
+        multiply();
         finish(tile);
       }
     }

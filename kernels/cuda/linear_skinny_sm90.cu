@@ -20,12 +20,25 @@ struct SkinnyMaps {
   CUtensorMap x;
 };
 
-// The barriers are there, says each copying warp, and goes on; the others wait until both have said
-// so.
+// The barriers are there, says each copying warp, and goes on; the others wait until all have said
+// so, of both blocks when they share tiles.
+template <typename Config>
 __device__ void announce_barriers() {
-  asm volatile("bar.arrive 2, %0;" ::"n"(kThreads) : "memory");
+  if constexpr (Config::kSplit > 1) {
+    cluster_arrive();
+  } else {
+    asm volatile("bar.arrive 2, %0;" ::"n"(kThreads) : "memory");
+  }
 }
-__device__ void wait_for_barriers() { asm volatile("bar.sync 2, %0;" ::"n"(kThreads) : "memory"); }
+template <typename Config>
+__device__ void wait_for_barriers() {
+  if constexpr (Config::kSplit > 1) {
+    cluster_arrive();
+    cluster_wait();
+  } else {
+    asm volatile("bar.sync 2, %0;" ::"n"(kThreads) : "memory");
+  }
+}
 
 // Compiled for older GPUs, where it never runs, the kernel must not ask for clusters.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -45,7 +58,7 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
   // The same in all lanes, which the shuffle tells the compiler.
   const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
   if (warp < kConsumerWarps) {
-    wait_for_barriers();
+    wait_for_barriers<Config>();
     wait_for_previous_results();
     SkinnyConsumer<Config, Out>{shared, arguments, share}.run();
   } else if (warp == kConsumerWarps) {
@@ -57,7 +70,7 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
       shared.weight_barriers.init();
     }
     __syncwarp();
-    announce_barriers();
+    announce_barriers<Config>();
     if (lane_index() == 0) {
       copy_weights<Config>(shared, maps.weight, arguments, share);
       launch_next_kernel();
@@ -66,9 +79,17 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
     if (lane_index() == 0) {
       prefetch_tensor_map(&maps.x);
       shared.token_barriers.init();
+      if constexpr (Config::kSplit > 1) {
+        // What the warps with tokens will have from the same warps of the other block.
+        mbarrier_init(&shared.all_received, 1);
+        fence_barrier_init();
+        const int num_warps = (arguments.num_tokens + 15) / 16;
+        mbarrier_expect_bytes(&shared.all_received,
+                              sizeof(shared.received) / kConsumerWarps * num_warps);
+      }
     }
     __syncwarp();
-    announce_barriers();
+    announce_barriers<Config>();
     wait_for_previous_results();
     if (lane_index() == 0) copy_tokens<Config>(shared, maps.x, arguments, share);
   }

@@ -31,8 +31,10 @@ inline constexpr int kStepFeatures = kPanels * kPanelColumns;
 inline constexpr int kBoxRows = 8;
 inline constexpr int kBoxBytes = kBoxRows * kPanels * kPanelRowBytes;
 
-// kRows_: weight rows of a tile. kSplit_: blocks that share a tile's in_features. kGated_: half of
-// the rows are of the gate, the other half the same of `up`.
+inline constexpr int kPairBlocks = 2;  // that may share a tile
+
+// kRows_: weight rows of a tile. kSplit_: blocks that share a tile's in_features, 1 or kPairBlocks.
+// kGated_: half of the rows are of the gate, the other half the same of `up`.
 template <typename Element_, int kRows_, int kSplit_, bool kGated_>
 struct SkinnyConfig {
   using Element = Element_;
@@ -71,6 +73,10 @@ struct SkinnyShared {
   alignas(1024) Element weights[Config::kWeightStages][Config::kWeightElements];
   RingBarriers<Config::kWeightStages> weight_barriers;
   RingBarriers<kMaxTokenStages> token_barriers;
+  // Of a tile that two blocks share: the other's sums of this block's half.
+  alignas(16) float4
+      received[Config::kSplit == kPairBlocks ? Config::kVectors / kPairBlocks * kWarpgroupSize : 1];
+  uint64_t all_received;
 };
 
 // RMSNorm (Zhang & Sennrich 2019) without its scale, which the product that reads it applies to its
