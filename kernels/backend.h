@@ -170,6 +170,7 @@ class Backend {
   //   query activation [num_tokens, num_heads, head_dim]
   //   positions int32 [num_tokens]; inverse_frequencies float32 [head_dim / 2]
   //   kv_slots int32 [num_tokens], page * page_size + row
+  // Positions and slots are no result of the operation just before.
   void rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
                      const Tensor& positions, const Tensor& kv_slots,
                      const Tensor& inverse_frequencies);

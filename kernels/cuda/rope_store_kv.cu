@@ -71,10 +71,6 @@ __global__ void __launch_bounds__(kMaxThreads)
     return HeadVectors<Element>(heads + index / half_vectors * head_dim, half,
                                 index % half_vectors);
   };
-  wait_for_previous_kernel();
-
-  // Asked for before the angles are computed. A thread beyond the last vector repeats it.
-  HeadVectors<Element> vectors = load(min(thread, num_vectors - 1));
   const int32_t position = positions[token];
   const int64_t slot = kv_slots[token];
   for (int j = thread; j < half; j += num_threads) {
@@ -83,6 +79,9 @@ __global__ void __launch_bounds__(kMaxThreads)
         rotation_of(position, inverse_frequencies[j]);
   }
   const int64_t page_row = slot / page_size * num_kv_heads * page_size + slot % page_size;
+  wait_for_previous_kernel();
+  // A thread beyond the last vector repeats it.
+  HeadVectors<Element> vectors = load(min(thread, num_vectors - 1));
   __syncthreads();
 
   for (int index = thread; index < num_vectors; index += num_threads) {
