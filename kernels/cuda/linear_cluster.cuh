@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/async_copy.cuh"
+#include "kernels/cuda/mbarrier.cuh"
 
 namespace tessera {
 
@@ -49,8 +49,7 @@ __device__ inline void mbarrier_wait_for_cluster(uint64_t* barrier, uint32_t par
         : "memory");
     return done != 0;
   };
-  while (!is_over()) {
-  }
+  for (int64_t tries = 0; !is_over(); ++tries) mbarrier_watch(tries, barrier, parity);
 }
 
 }  // namespace tessera

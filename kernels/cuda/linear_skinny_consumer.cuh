@@ -48,11 +48,11 @@ struct SkinnyConsumer {
   __device__ void multiply_step(bool accumulate) {
     const int token_panel_bytes = arguments.token_panel_rows * kPanelRowBytes;
     const auto a = MatrixDescriptor::of_rows(
-        shared.tokens + tokens.stage * kPanels * arguments.token_panel_rows * kPanelColumns);
+        shared.tokens + tokens.stage * kStepPanels * arguments.token_panel_rows * kPanelColumns);
     const auto b = MatrixDescriptor::of_rows(shared.weights[weights.stage], kBoxBytes);
     wgmma_fence();
 #pragma unroll
-    for (int panel = 0; panel < kPanels; ++panel) {
+    for (int panel = 0; panel < kStepPanels; ++panel) {
 #pragma unroll
       for (int feature = 0; feature < kPanelColumns; feature += 16) {
         const int bytes = feature * static_cast<int>(sizeof(Element));

@@ -34,13 +34,13 @@ __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& ma
       shared.weight_barriers, Config::kWeightStages, arguments, share,
       [&](int tile, int step, int stage, uint64_t* full) {
         typename Config::Element* place = shared.weights[stage];
-        mbarrier_expect_bytes(full, kPanels * Config::kRows * kPanelRowBytes);
+        mbarrier_expect_bytes(full, kStepPanels * Config::kRows * kPanelRowBytes);
 #pragma unroll
         for (int part = 0; part < Config::kParts; ++part) {
           const int row = tile * Config::kOutRows + part * static_cast<int>(arguments.out_features);
 #pragma unroll
           for (int box = 0; box < Config::kOutRows; box += kBoxRows) {
-            copy_weight_box_async(place, &map, full, row + box, step * kPanels, policy);
+            copy_weight_box_async(place, &map, full, row + box, step * kStepPanels, policy);
             place += kBoxBytes / sizeof(typename Config::Element);
           }
         }
@@ -56,12 +56,12 @@ __device__ void copy_tokens(SkinnyShared<Config>& shared, const CUtensorMap& map
   for_each_free_stage(
       shared.token_barriers, arguments.num_token_stages, arguments, share,
       [&](int /*tile*/, int step, int stage, uint64_t* full) {
-        typename Config::Element* place = shared.tokens + stage * kPanels * panel_elements;
-        mbarrier_expect_bytes(full, kPanels * arguments.num_tokens * kPanelRowBytes);
+        typename Config::Element* place = shared.tokens + stage * kStepPanels * panel_elements;
+        mbarrier_expect_bytes(full, kStepPanels * arguments.num_tokens * kPanelRowBytes);
 #pragma unroll
-        for (int panel = 0; panel < kPanels; ++panel) {
+        for (int panel = 0; panel < kStepPanels; ++panel) {
           copy_matrix_box_async(place + panel * panel_elements, &map, full,
-                                (step * kPanels + panel) * kPanelColumns, 0, policy);
+                                (step * kStepPanels + panel) * kPanelColumns, 0, policy);
         }
       });
 }

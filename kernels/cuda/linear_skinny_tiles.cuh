@@ -22,14 +22,14 @@ inline constexpr int kWeightRingBytes = 160 * 1024;
 inline constexpr int kTokenRingBytes = 48 * 1024;
 inline constexpr int kMaxTokenStages = 8;
 
-// A step of a tile is kPanels * 64 features. Memory answers best when the 256 bytes that these are
-// of a row are asked for together, and those of a few rows before the next: boxes of all rows and
-// 64 features each took 1.4 % longer for the products of an 8B layer with 16 tokens, 2.3 with 64
-// (H200, together with stages kept until the next step's products had begun).
-inline constexpr int kPanels = 2;
-inline constexpr int kStepFeatures = kPanels * kPanelColumns;
+// A step of a tile is kStepPanels * 64 features. Memory answers best when the 256 bytes that these
+// are of a row are asked for together, and those of a few rows before the next: boxes of all rows
+// and 64 features each took 1.4 % longer for the products of an 8B layer with 16 tokens, 2.3 with
+// 64 (H200, together with stages kept until the next step's products had begun).
+inline constexpr int kStepPanels = 2;
+inline constexpr int kStepFeatures = kStepPanels * kPanelColumns;
 inline constexpr int kBoxRows = 8;
-inline constexpr int kBoxBytes = kBoxRows * kPanels * kPanelRowBytes;
+inline constexpr int kBoxBytes = kBoxRows * kStepPanels * kPanelRowBytes;
 
 inline constexpr int kPairBlocks = 2;  // that may share a tile
 

@@ -60,22 +60,26 @@ __device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
 #endif
 }
 
-// Waits until the phase of this parity is over. To find a hang, build with
+// Called after each try in vain. To find a hang, build with
 // -DCMAKE_CUDA_FLAGS=-DTESSERA_WATCHDOG_TRIES=100000000: a wait that takes too long then names its
 // barrier and stops the kernel. It slows the Hopper kernels (ptxas C7510).
-__device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
+__device__ inline void mbarrier_watch([[maybe_unused]] int64_t tries,
+                                      [[maybe_unused]] uint64_t* barrier,
+                                      [[maybe_unused]] uint32_t parity) {
 #ifdef TESSERA_WATCHDOG_TRIES
-  for (int64_t tries = 0; !mbarrier_try_wait(barrier, parity); ++tries) {
-    if (tries < TESSERA_WATCHDOG_TRIES) continue;
-    std::printf("hang: block %d thread %d waits for parity %u of the barrier at %u\n",
-                static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x), parity,
-                shared_address(barrier));
-    __trap();
-  }
-#else
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  if (tries < TESSERA_WATCHDOG_TRIES) return;
+  std::printf("hang: block %d thread %d waits for parity %u of the barrier at %u\n",
+              static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x), parity,
+              shared_address(barrier));
+  __trap();
 #endif
+}
+
+// Waits until the phase of this parity is over.
+__device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
+  for (int64_t tries = 0; !mbarrier_try_wait(barrier, parity); ++tries) {
+    mbarrier_watch(tries, barrier, parity);
+  }
 }
 
 }  // namespace tessera
