@@ -354,9 +354,8 @@ void CudaBackend::normalize_impl(const NormedRows& out, const Tensor& x, const T
 void CudaBackend::linear_add_normalize_impl(const Tensor& residual, const NormedRows& normed,
                                             const Tensor& x, const Tensor& weight,
                                             const Tensor& norm_weight) {
-  if (!defers_scale(normed) || plan(x, weight).kernel != LinearKernel::kSkinny) {
-    linear_impl(residual, x, weight, true);
-    return normalize_impl(normed, residual, norm_weight);
+  if (!defers_scale(normed)) {
+    return Backend::linear_add_normalize_impl(residual, normed, x, weight, norm_weight);
   }
   launch_skinny(
       {.out = residual,

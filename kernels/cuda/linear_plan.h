@@ -43,9 +43,6 @@ struct LinearDevice {
 // The skinny kernel keeps the sum of a token's squares in parts, one of each so many features.
 inline constexpr int kSquaresFeatures = 32;
 
-// What it needs in_features to be a multiple of, as those of real models are.
-inline constexpr int kSkinnyFeatures = 64;
-
 // How the skinny kernel divides a product: into tiles of so many rows of weights, each shared by so
 // many blocks, which divide in_features.
 struct SkinnyPlan {
@@ -100,8 +97,7 @@ constexpr SkinnyPlan plan_gated_skinny(int64_t out_features, int num_multiproces
 // 5 and 6 % less time for all products of a step than the skinny kernel.
 constexpr LinearPlan plan_linear(const LinearShape& shape, const LinearDevice& device) {
   if (shape.num_tokens <= kGemvMaxTokens) return {.kernel = LinearKernel::kGemv};
-  if (shape.num_tokens <= kSkinnyMaxTokens && device.has_hopper_kernels &&
-      shape.in_features % kSkinnyFeatures == 0) {
+  if (shape.num_tokens <= kSkinnyMaxTokens && device.has_hopper_kernels) {
     return {.kernel = LinearKernel::kSkinny,
             .skinny = plan_skinny(shape, device.num_multiprocessors)};
   }

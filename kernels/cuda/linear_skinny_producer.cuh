@@ -26,7 +26,9 @@ __device__ void for_each_free_stage(RingBarriers<kStages>& barriers, int num_sta
   }
 }
 
-template <typename Config>
+// kWholePanels: has_whole_panels(in_features). Other weights are rare, and their copies stay a
+// loop: unrolled, they made the compiler arrange the registers of the multiplying warps anew.
+template <typename Config, bool kWholePanels>
 __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& map,
                              const SkinnyArguments& arguments, const SkinnyShare<Config>& share) {
   const uint64_t policy = evict_first_policy();
@@ -38,9 +40,18 @@ __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& ma
 #pragma unroll
         for (int part = 0; part < Config::kParts; ++part) {
           const int row = tile * Config::kOutRows + part * static_cast<int>(arguments.out_features);
-#pragma unroll
+#pragma unroll(kWholePanels ? Config::kOutRows / kBoxRows : 1)
           for (int box = 0; box < Config::kOutRows; box += kBoxRows) {
-            copy_weight_box_async(place, &map, full, row + box, step * kStepPanels, policy);
+            if constexpr (kWholePanels) {
+              copy_weight_box_async(place, &map, full, row + box, step * kStepPanels, policy);
+            } else {
+#pragma unroll
+              for (int panel = 0; panel < kStepPanels; ++panel) {
+                copy_matrix_box_async(place + panel * kBoxRows * kPanelColumns, &map, full,
+                                      (step * kStepPanels + panel) * kPanelColumns, row + box,
+                                      policy);
+              }
+            }
             place += kBoxBytes / sizeof(typename Config::Element);
           }
         }

@@ -72,7 +72,11 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
     __syncwarp();
     announce_barriers<Config>();
     if (lane_index() == 0) {
-      copy_weights<Config>(shared, maps.weight, arguments, share);
+      if (has_whole_panels(arguments.in_features)) {
+        copy_weights<Config, true>(shared, maps.weight, arguments, share);
+      } else {
+        copy_weights<Config, false>(shared, maps.weight, arguments, share);
+      }
       launch_next_kernel();
     }
   } else {
@@ -131,7 +135,9 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
                .squares = norm.values.empty() ? nullptr : norm.squares.as<float>(),
                .weight = norm.values.empty() ? nullptr : norm.weight.as<float>()}};
   // No more rows of x than there are: the copy engine takes longer to write zeros than to fetch.
-  const SkinnyMaps maps{.weight = make_weight_tensor_map(weight, kBoxRows, kStepFeatures),
+  const SkinnyMaps maps{.weight = has_whole_panels(weight.dim(1))
+                                      ? make_weight_tensor_map(weight, kBoxRows, kStepFeatures)
+                                      : make_matrix_tensor_map(weight, kBoxRows),
                         .x = make_matrix_tensor_map(x, num_tokens)};
   constexpr int kSharedBytes = sizeof(SkinnyShared<Config>);
   static_assert(kSharedBytes <= 227 * 1024, "what a block may have");

@@ -33,7 +33,7 @@ struct SkinnyProduct {
   SkinnyNormTarget norm = {};
 };
 
-//   num_tokens <= kSkinnyMaxTokens; in_features a multiple of kSkinnyFeatures
+//   num_tokens <= kSkinnyMaxTokens; in_features a multiple of 8, for 16-byte aligned rows
 //   plan one of kSkinnyPlans, of kGatedSkinnyPlans when gated
 //   weights not written by the kernel just before, which may still run
 //

@@ -31,6 +31,11 @@ inline constexpr int kStepFeatures = kStepPanels * kPanelColumns;
 inline constexpr int kBoxRows = 8;
 inline constexpr int kBoxBytes = kBoxRows * kStepPanels * kPanelRowBytes;
 
+// Whether the copy engine can be told of weights as panels, of which it then brings all of a step
+// at once. Other weights come as a plain matrix, a box for each panel: beyond the end of a row
+// there are zeros only in that.
+constexpr bool has_whole_panels(int64_t in_features) { return in_features % kPanelColumns == 0; }
+
 inline constexpr int kPairBlocks = 2;  // that may share a tile
 
 // kRows_: weight rows of a tile. kSplit_: blocks that share a tile's in_features, 1 or kPairBlocks.

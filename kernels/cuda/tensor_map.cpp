@@ -99,7 +99,7 @@ CUtensorMap make_weight_tensor_map(const Tensor& weight, int box_rows, int box_f
 
 CUtensorMap make_matrix_tensor_map(const Tensor& matrix, int box_rows) {
   const auto size = [&](int i) { return static_cast<cuuint64_t>(matrix.dim(i)); };
-  // As above; measured when it brought weights too, 4 to 8 % of whose rate 256 bytes cost (H200).
+  // As above; measured when it brought all weights, 4 to 8 % of whose rate 256 bytes cost (H200).
   return make_tensor_map<2>(matrix,
                             {.sizes = {size(1), size(0)},
                              .strides = {size(1) * size_of(matrix.dtype)},

@@ -24,10 +24,13 @@ TEST(LinearPlanTest, FewTokensAreReadBound) {
   EXPECT_EQ(kernel(8192, kH200), LinearKernel::kCublas);
 }
 
-TEST(LinearPlanTest, SkinnyKernelTakesWholePanels) {
-  EXPECT_EQ(
-      plan_linear({.num_tokens = 64, .out_features = 40, .in_features = 4096 + 8}, kH200).kernel,
-      LinearKernel::kCublas);
+TEST(LinearPlanTest, SkinnyKernelTakesAnyInFeatures) {
+  for (const int64_t in_features : {8, 72, 200, 1000, 4104}) {
+    EXPECT_EQ(plan_linear({.num_tokens = 64, .out_features = 40, .in_features = in_features}, kH200)
+                  .kernel,
+              LinearKernel::kSkinny)
+        << in_features;
+  }
 }
 
 TEST(LinearPlanTest, OtherGpusHaveNoSkinnyKernel) {
@@ -52,7 +55,7 @@ TEST(LinearPlanTest, EveryMultiprocessorHasATile) {
 
 TEST(LinearPlanTest, FewFeaturesAreNotDivided) {
   EXPECT_EQ(skinny(40, kSkinnySplitFeatures).split, 2);
-  EXPECT_EQ(skinny(40, kSkinnySplitFeatures - kSkinnyFeatures).split, 1);
+  EXPECT_EQ(skinny(40, kSkinnySplitFeatures - 8).split, 1);
 }
 
 // Of the busiest block: two tiles of 112 rows are fewer than two of 128, one of 128 fewer than two.
@@ -76,7 +79,7 @@ TEST(LinearPlanTest, NormsPassWithoutTheirScaleBetweenSkinnyProducts) {
 
 TEST(LinearPlanTest, ChoosesWhatIsBuilt) {
   for (int64_t out_features = 1; out_features < 200'000; out_features = out_features * 5 / 4 + 1) {
-    for (const int64_t in_features : {64, 192, 256, 1024, 53248}) {
+    for (const int64_t in_features : {8, 64, 248, 256, 264, 1024, 53248}) {
       const SkinnyPlan plan = skinny(out_features, in_features);
       EXPECT_NE(std::ranges::find(kSkinnyPlans, plan), std::ranges::end(kSkinnyPlans));
       // Blocks that share a tile all run at once, and each has a step of 128 features.

@@ -103,10 +103,15 @@ TEST_P(LinearSkinnyTest, EveryPlanMatchesReference) {
   for (const SkinnyPlan& plan : kSkinnyPlans) {
     for (const int64_t num_tokens : {1, 9, 17, 64}) {
       for (const int64_t out_features : {1, 40, 129, 1000, 2056}) {
-        check(num_tokens, out_features, 320, plan);
+        for (const int64_t in_features : {264, 320}) {
+          check(num_tokens, out_features, in_features, plan);
+        }
       }
-      check(num_tokens, 232, 2112, plan);
-      if (plan.split == 1) check(num_tokens, 264, 64, plan);
+      for (const int64_t in_features : {200, 1000, 2112, 4104}) {
+        check(num_tokens, 232, in_features, plan);
+      }
+      if (plan.split > 1) continue;
+      for (const int64_t in_features : {8, 64, 72}) check(num_tokens, 264, in_features, plan);
     }
   }
 }
@@ -116,7 +121,9 @@ TEST_P(LinearSkinnyTest, BlocksTakeSeveralTiles) {
   for (const SkinnyPlan& plan : kSkinnyPlans) {
     if (plan.split > 1) continue;
     for (const int64_t more : {0, 4, 1}) {
-      check(33, int64_t{num_multiprocessors_} * plan.tile_rows * 3 / 2 + more, 192, plan);
+      for (const int64_t in_features : {136, 192}) {
+        check(33, int64_t{num_multiprocessors_} * plan.tile_rows * 3 / 2 + more, in_features, plan);
+      }
     }
   }
 }
@@ -125,13 +132,22 @@ TEST_P(LinearSkinnyTest, EveryGatedPlanMatchesReference) {
   for (const SkinnyPlan& plan : kGatedSkinnyPlans) {
     for (const int64_t num_tokens : {1, 9, 17, 64}) {
       for (const int64_t out_features : {1, 40, 129, 1000, 2056}) {
-        check_gated(num_tokens, out_features, 320, plan);
+        for (const int64_t in_features : {264, 320}) {
+          check_gated(num_tokens, out_features, in_features, plan);
+        }
       }
-      check_gated(num_tokens, 232, 2112, plan);
-      check_gated(num_tokens, 264, 64, plan);
+      for (const int64_t in_features : {200, 1000, 2112, 4104}) {
+        check_gated(num_tokens, 232, in_features, plan);
+      }
+      for (const int64_t in_features : {8, 64, 72}) {
+        check_gated(num_tokens, 264, in_features, plan);
+      }
     }
     for (const int64_t more : {0, 4, 1}) {
-      check_gated(33, int64_t{num_multiprocessors_} * plan.tile_rows / 2 * 3 / 2 + more, 192, plan);
+      for (const int64_t in_features : {136, 192}) {
+        check_gated(33, int64_t{num_multiprocessors_} * plan.tile_rows / 2 * 3 / 2 + more,
+                    in_features, plan);
+      }
     }
   }
 }

@@ -2,6 +2,7 @@
 // operations that they stand for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -29,11 +30,14 @@ struct Sizes {
   int64_t intermediate;
 };
 // Hidden sizes that pass without the norm's scale, divided in every way (see linear_plan.h), and
-// some that do not. Results that no tile divides. Inputs of the sum that the skinny kernel takes
-// and some, no multiples of 64, that it does not.
-constexpr Sizes kSizes[] = {{256, 8, 40, 24},       {512, 576, 129, 57}, {1152, 136, 96, 1000},
-                            {8576, 320, 72, 8},     {40, 136, 72, 40},   {5120, 264, 56, 24},
-                            {128, 192, 7001, 7004}, {17024, 256, 16, 8}};
+// some that do not. Results that no tile divides. Inputs of every product that are whole panels of
+// 64 features, and inputs that are not.
+constexpr Sizes kSizes[] = {{256, 8, 40, 24},       {512, 520, 129, 57}, {1152, 136, 96, 1000},
+                            {8576, 264, 72, 8},     {40, 136, 72, 40},   {5120, 264, 56, 24},
+                            {128, 264, 7001, 7004}, {17024, 256, 16, 8}, {384, 4104, 40, 24},
+                            {640, 1000, 24, 8},     {256, 200, 24, 40},  {512, 576, 40, 57},
+                            {1152, 72, 40, 24},     {72, 200, 40, 24},   {200, 72, 131, 1000},
+                            {1000, 192, 40, 72},    {4104, 72, 56, 24}};
 
 class NormedLinearTest : public BackendTest {
  protected:
@@ -139,6 +143,48 @@ TEST_P(NormedLinearTest, MatchesReference) {
         expect_close(host(sum), stream, {num_tokens, sizes.hidden},
                      {.length = sizes.in_features + 1});
         check(host(sum));
+      }
+    }
+  }
+}
+
+// A token's results must not depend on others, nor on how many there are within one kernel.
+TEST_P(NormedLinearTest, IgnoresOtherTokens) {
+  if (backend().device() != DeviceType::kCuda) GTEST_SKIP() << "what CUDA's kernels promise";
+  for (const Sizes& sizes : kSizes) {
+    RandomValues random(17);
+    const auto residual = random.normal(64 * sizes.hidden);
+    const DeviceTensor x =
+        activations(random.normal(64 * sizes.in_features, 0.1), {64, sizes.in_features});
+    const DeviceTensor added = matrix(random.normal(sizes.hidden * sizes.in_features, 0.05),
+                                      sizes.hidden, sizes.in_features);
+    const DeviceTensor norm_weight = floats(random.normal(sizes.hidden), {sizes.hidden});
+    const DeviceTensor weight = matrix(random.normal(sizes.out_features * sizes.hidden, 0.05),
+                                       sizes.out_features, sizes.hidden);
+    const DeviceTensor gate_up = matrix(random.normal(2 * sizes.intermediate * sizes.hidden, 0.05),
+                                        2 * sizes.intermediate, sizes.hidden);
+    std::vector<std::vector<uint8_t>> of_all;
+    for (const int64_t num_tokens : {64, 63, 33, 17, 9}) {
+      SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden
+                                      << ", in_features " << sizes.in_features);
+      const DeviceTensor sum =
+          floats({residual.begin(), residual.begin() + num_tokens * sizes.hidden},
+                 {num_tokens, sizes.hidden});
+      const Rows rows(backend(), num_tokens, sizes.hidden);
+      const DeviceTensor out = poisoned(backend(), activation(), {num_tokens, sizes.out_features});
+      const DeviceTensor hidden =
+          poisoned(backend(), activation(), {num_tokens, sizes.intermediate});
+      const DeviceTensor scratch =
+          poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
+      backend().linear_add_normalize(sum, rows.view(), x.view.slice(0, num_tokens), added,
+                                     norm_weight);
+      backend().normed_linear(out, rows.view(), weight);
+      backend().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
+      const std::vector<std::vector<uint8_t>> results = {
+          bytes_of(backend(), sum), bytes_of(backend(), out), bytes_of(backend(), hidden)};
+      if (of_all.empty()) of_all = results;
+      for (size_t i = 0; i < results.size(); ++i) {
+        ASSERT_TRUE(std::equal(results[i].begin(), results[i].end(), of_all[i].begin())) << i;
       }
     }
   }
