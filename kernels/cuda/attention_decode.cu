@@ -279,7 +279,8 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
       .division = {.item_rows = static_cast<int>(plan.item_rows),
                    .is_even = is_even,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(is_even ? item_blocks : 2)),
-                   .max_whole_tiles = kMaxWholeTiles},
+                   .max_whole_tiles = kMaxWholeTiles,
+                   .least_tiles = kLeastSplitTiles},
       .num_stages = static_cast<int>(plan.num_stages),
       .row_tiles = static_cast<int>(plan.row_tiles),
       .box_tokens = static_cast<int>(plan.box_tokens)};

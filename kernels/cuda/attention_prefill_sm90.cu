@@ -7,19 +7,10 @@
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/prefill_sm90_consumer.cuh"
 #include "kernels/cuda/prefill_sm90_producer.cuh"
+#include "kernels/cuda/register_budget.cuh"
 
 namespace tessera {
 namespace {
-
-// Moves registers between warpgroups; all four warps of one do it together.
-template <int kRegisters>
-__device__ void give_up_registers() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
-}
-template <int kRegisters>
-__device__ void take_registers() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
-}
 
 template <typename Config>
 __global__ void __launch_bounds__(Config::kThreads, 1)

@@ -140,11 +140,13 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
                    .is_even = tokens == 1 && item_blocks > 1,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(std::max(item_blocks, 2))),
                    // Polling makes a merge cheaper than it is between kernels.
-                   .max_whole_tiles = kLeastSplitTiles},
+                   .max_whole_tiles = kLeastFusedTiles,
+                   .least_tiles = kLeastFusedTiles},
       .num_tokens = tokens,
       .num_layers = static_cast<int>(model_.layers.size()),
       .epsilon = model_.rms_norm_eps,
       .num_stages = memory.stages,
+      .most_under_way = std::min(memory.stages, plan_.most_under_way),
       .input_stride = memory.input_stride};
   std::memcpy(arguments.products, plan_.products.data(), sizeof(arguments.products));
   CUDA_CHECK(cudaSetDevice(device_.index));

@@ -31,6 +31,7 @@ struct DecodeDivision {
   bool is_even;             // one sequence, and several blocks for each of its KV heads
   FastDivisor item_blocks;  // then: that many
   int max_whole_tiles;      // and an item of up to so many tiles is not split
+  int least_tiles;          // of the pieces of others
 };
 
 // What a lane knows of a sequence. No query: there is no sequence.
@@ -185,7 +186,7 @@ class DecodeItems {
     const DecodeSequence sequence = items_of(piece.query_length, piece.context_length);
     const int num_tiles = sequence.num_tiles;
     const int share = even_decode_share(
-        num_tiles, num_blocks, division_.max_whole_tiles,
+        num_tiles, num_blocks, division_.max_whole_tiles, division_.least_tiles,
         [&](int n) { return static_cast<int>(item_blocks.divide(static_cast<uint32_t>(n))); });
     const int begin = piece.index * share;
     piece.tile_begin = sequence.first_tile + begin;

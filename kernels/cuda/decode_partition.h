@@ -122,14 +122,15 @@ constexpr DecodeShare aligned_decode_share(const DecodeShare& packed, int candid
   return {.tiles = least + std::min(candidate * step, most_added), .is_aligned = true};
 }
 
-// The even way for an item of num_tiles, where divide(n) is n divided by the item's blocks. Takes
-// no division by a number that the host did not know: they would come before the first read.
+// The even way for an item of num_tiles, where divide(n) is n divided by the item's blocks: whole
+// up to max_whole_tiles, else at least least_tiles a piece. Takes no division by a number that the
+// host did not know: they would come before the first read.
 template <typename Divide>
 constexpr int even_decode_share(int num_tiles, int item_blocks, int max_whole_tiles,
-                                const Divide& divide) {
+                                int least_tiles, const Divide& divide) {
   if (num_tiles <= max_whole_tiles) return max_whole_tiles;
   const int equal = divide(num_tiles + item_blocks - 1);
-  return equal < kLeastSplitTiles ? kLeastSplitTiles : equal;
+  return equal < least_tiles ? least_tiles : equal;
 }
 
 // How several `sequences` are divided over the blocks. On the device, DecodeItems does the same.

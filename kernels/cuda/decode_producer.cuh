@@ -126,6 +126,9 @@ class PieceSource {
   bool passes_on_;
 };
 
+// Tiles that are under way at a time while the ring is filled for the first time.
+inline constexpr int kFirstTilesUnderWay = 2;
+
 // Pages for the copy engine, in boxes of several sizes.
 struct DecodePageMaps {
   CUtensorMap keys;  // boxes of box_tokens rows
@@ -161,6 +164,11 @@ __device__ void fill_by_copy_engine(PieceSource source, const DecodeGuess& guess
       const int stage = position.stage;
       DecodeSignals& signals = ring.signals;
       mbarrier_wait(&signals.empty[stage], position.parity ^ 1);
+      // The first time round, consumers may still wait for the queries, and these for all that is
+      // under way to all blocks.
+      if (position.parity == 0 && stage >= kFirstTilesUnderWay) {
+        mbarrier_wait(&signals.values_full[stage - kFirstTilesUnderWay], 0);
+      }
       if (lane_index() == 0) {
         const auto bytes = static_cast<uint32_t>(num_rows * kHeadDim * sizeof(Element));
         mbarrier_expect_bytes(&signals.keys_full[stage], bytes);

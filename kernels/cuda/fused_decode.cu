@@ -3,11 +3,11 @@
 #include "kernels/cuda/dependent_launch.h"
 #include "kernels/cuda/fused_decode.h"
 #include "kernels/cuda/fused_decode_attention.cuh"
+#include "kernels/cuda/fused_decode_finish.cuh"
 #include "kernels/cuda/fused_decode_producer.cuh"
 #include "kernels/cuda/fused_decode_product.cuh"
-#include "kernels/cuda/fused_decode_squares.cuh"
+#include "kernels/cuda/register_budget.cuh"
 #include "kernels/cuda/rotation.cuh"
-#include "kernels/cuda/silu.cuh"
 
 namespace tessera {
 namespace {
@@ -22,6 +22,7 @@ class FusedStep {
  public:
   using Element = __nv_bfloat16;
   using Signals = FusedSignals<kTokens, kHeadDim>;
+  static constexpr bool kFinishesOwnPasses = !has_finishing_warp(kTokens);
 
   __device__ FusedStep(const FusedDecodeArguments& arguments, Signals& signals,
                        const UnitRing& ring, unsigned char* inputs)
@@ -29,30 +30,24 @@ class FusedStep {
         signals_(signals),
         ring_(ring),
         input_memory_(inputs),
-        hidden_size_(arguments.products[kQkv].features) {}
+        hidden_size_(arguments.products[kQkv].features),
+        finish_(arguments, signals, warp_index()) {}
 
   // Every product runs through the same code: what is executed once a layer has to stay in the
   // instruction cache, and the largest part of this code is the same for all.
   __device__ void run() {
     start();
-    constexpr int kLayerProducts = kHead;  // those before it
-    const int num_products = arguments_.num_layers * kLayerProducts + 1;
 #pragma unroll 1
-    for (int i = 0; i < num_products; ++i) {
+    for (; !position_.is_end(); position_.advance(arguments_.num_layers)) {
       multiply();
-      if (index_ == kQkv) attend();
-      if (++index_ == kHead && layer_ + 1 < arguments_.num_layers) index_ = kQkv;
-      if (index_ == kQkv || index_ == kHead) {
-        ++layer_;
-      }
+      if (position_.product == kQkv) attend();
     }
   }
 
  private:
   __device__ uint32_t* copy(int layer) const { return arguments_.copies[layer % 2]; }
-  __device__ uint32_t* words(int offset) const { return copy(layer_) + offset; }
+  __device__ uint32_t* words(int offset) const { return copy(position_.layer) + offset; }
   __device__ const FusedExchangeLayout& layout() const { return arguments_.layout; }
-  __device__ const FusedLayerPointers& layer(int layer) const { return signals_.layers[layer % 2]; }
 
   // What needs no other block.
   __device__ void start() {
@@ -87,7 +82,7 @@ class FusedStep {
     float squares = 0.0f;
     for (int i = begin + lane_index(); i < min(begin + share, vectors); i += kWarpSize) {
       const auto vector = load_vector<4>(row, i);
-      const auto weights = load_vector<4>(layer(0).input_layernorm, i);
+      const auto weights = load_vector<4>(signals_.layers[0].input_layernorm, i);
       float values[4];
       float weighted[4];
 #pragma unroll
@@ -105,7 +100,8 @@ class FusedStep {
     }
     publish_squares(words(layout().squares_in), token, squares, own_squares());
     const auto block = static_cast<int>(blockIdx.x);
-    if (block < num_claimed_items()) {  // nobody claims embeddings
+    const FusedProduct& product = arguments_.products[kDown];
+    if (block < product.num_claimed(num_blocks)) {  // nobody claims embeddings
       publish_squares(words(layout().squares_in), token, 0.0f, claimed_squares_of(block));
     }
   }
@@ -145,204 +141,39 @@ class FusedStep {
   __device__ void attend() {
     // All words of the layer before have been read.
     if (lane_index() == 0) mbarrier_arrive(&signals_.left);
-    FusedAttention<kTokens, kHeadDim>(arguments_, signals_, copy(layer_), input_memory_).run(ring_);
+    FusedAttention<kTokens, kHeadDim>(arguments_, signals_, copy(position_.layer), input_memory_)
+        .run(ring_);
   }
-
-  // The token whose outputs a warp finishes; num_tokens or more: none. Of a single token, another
-  // warp for each product of a layer: who has just finished one comes late to the next.
-  __device__ int finished_token(int warp) const {
-    if (kTokens > 1) return warp;
-    return warp == index_ * (kFusedWarps / kHead) % kFusedWarps ? 0 : 1;
-  }
-
-  // The output whose sum a lane finishes, in group lane / 8 of a pass.
-  struct Output {
-    int token;
-    int row;   // of the product
-    int half;  // of the item
-    bool is_valid;
-  };
 
   __device__ void multiply() {
-    const FusedProduct& product = arguments_.products[index_];
+    const FusedProduct& product = arguments_.products[position_.product];
     // A product that ends in the residual stream has one pass, seldom more: it keeps no inputs.
     FusedInputs<kTokens> inputs(shared_address(input_memory_), arguments_.input_stride,
                                 arguments_.num_tokens, input_words(), product.features,
-                                !ends_in_residual());
-    const int lane = reread_lane_index();
-    const int warp = reread_warp_index();
-    const int token = finished_token(warp);
-    const bool finishes = token < arguments_.num_tokens;
-    float squares = 0.0f;
-    float claimed_squares = 0.0f;
-    int claimed_item = -1;
-    float scale = 0.0f;  // not known yet
+                                !position_.ends_in_residual());
+    if constexpr (kFinishesOwnPasses) finish_.begin_product(position_);
     LanePass pass;
     do {
       pass = passes_.next(signals_);
       if (pass.num_groups == 0) break;
-      const int group = lane / kUnitRows;
-      const Output output{
-          .token = token,
-          .row = pass.row,
-          .half = group & product.is_paired,
-          .is_valid = finishes && group < pass.num_groups && pass.row < product.rows};
-      // Asked for before the product is computed. Most often it is there; finishing asks again for
-      // what was missing.
-      Addend addend{.residual = 0, .norm_weight = 0.0f};
-      SquareWords shares{};
-      if (ends_in_residual()) {
-        if (output.is_valid) addend = load_addend(output);
-      } else if (finishes && scale == 0.0f) {
-        shares.begin(num_claimed_items());
-        shares.ask(square_words(token));
-      }
-      accumulate_pass(inputs, pass.num_groups, ring_, signals_.sums[buffer_][warp]);
-      sync_fused_consumers();
-      if (finishes) {
-        float sum = 0.0f;
-#pragma unroll
-        for (int from = 0; from < kFusedWarps; ++from) {
-          sum += signals_.sums[buffer_][from][token][lane];
-        }
-        if (ends_in_residual()) {
-          const float value = finish_residual(output, addend, sum);
-          const int item = output.row / kUnitRows - first_claimed_item();
-          const bool is_claimed = output.is_valid && item >= 0;
-          squares += is_claimed ? 0.0f : value * value;
-          if (is_claimed) {
-            claimed_squares = value * value;
-            claimed_item = item;
-          }
-        } else {
-          if (scale == 0.0f) {
-            scale = root_mean_square_scale(shares.sum(square_words(token)), hidden_size_,
-                                           arguments_.epsilon);
-          }
-          finish(output, sum * scale);
-        }
-      }
-      // Who still reads this buffer arrives at the next barrier only afterwards.
-      buffer_ ^= 1;
+      if constexpr (kFinishesOwnPasses) finish_.begin_pass(pass);
+      PassSums sums{};
+      accumulate_pass(sums, inputs, pass.num_groups, ring_);
+      mbarrier_wait(&signals_.sums_free[place_.stage], place_.parity ^ 1);
+      store_sums(signals_.sums[place_.stage][reread_warp_index()], sums);
+      __syncwarp();
+      if (reread_lane_index() == 0) mbarrier_arrive(&signals_.sums_full[place_.stage]);
+      if constexpr (kFinishesOwnPasses) finish_.finish_pass(place_);
+      place_.advance(1, kSumBuffers);
     } while (!pass.is_last);
     inputs.wait_for_all();
-    if (finishes && ends_in_residual()) {
-      uint32_t* const target =
-          index_ == kOutput ? words(layout().squares_mid) : copy(layer_ + 1) + layout().squares_in;
-      publish_squares(target, token, squares, own_squares());
-      claimed_item = __reduce_max_sync(kFullWarp, claimed_item);
-      if (claimed_item >= 0) {
-        publish_squares(target, token, claimed_squares, claimed_squares_of(claimed_item));
-      }
-    }
+    if constexpr (kFinishesOwnPasses) finish_.end_product();
   }
-
-  __device__ bool ends_in_residual() const { return index_ == kOutput || index_ == kDown; }
 
   __device__ const uint32_t* input_words() const {
-    if (index_ == kOutput) return words(layout().attention_out);
-    if (index_ == kDown) return words(layout().hidden);
-    return words(index_ == kGateUp ? layout().weighted_mid : layout().weighted_in);
-  }
-
-  // What a product that ends in the residual stream needs besides its sums.
-  struct Addend {
-    uint32_t residual;  // word
-    float norm_weight;  // of the next product's input
-  };
-  __device__ Addend load_addend(const Output& output) const {
-    const float* norm_weight = arguments_.norm;
-    if (index_ == kOutput) {
-      norm_weight = layer(layer_).post_attention_layernorm;
-    } else if (layer_ + 1 < arguments_.num_layers) {
-      mbarrier_wait(&signals_.cleared, layer_ % 2);  // then the next layer's pointers are there
-      norm_weight = layer(layer_ + 1).input_layernorm;
-    }
-    return {.residual = load_word(residual_before(output)), .norm_weight = norm_weight[output.row]};
-  }
-  __device__ const uint32_t* residual_before(const Output& output) const {
-    return words(index_ == kOutput ? layout().residual_in : layout().residual_mid) +
-           output.token * hidden_size_ + output.row;
-  }
-
-  // Adds to the residual stream and returns its new value; 0 in lanes without an output. Called by
-  // whole warps.
-  __device__ float finish_residual(const Output& output, Addend addend, float sum) {
-    const bool is_mid = index_ == kOutput;
-    // What the others ask for after these words must have been cleared before.
-    if (is_mid) mbarrier_wait(&signals_.cleared, layer_ % 2);
-    poll([&] {
-      load_if_missing(addend.residual, residual_before(output));
-      return is_missing(addend.residual);
-    });
-    const float value = __uint_as_float(addend.residual) + sum;
-    const float weighted = value * addend.norm_weight;
-    const float next = __shfl_down_sync(kFullWarp, weighted, 1);
-    if (!output.is_valid) return 0.0f;
-    uint32_t* const target = copy(is_mid ? layer_ : layer_ + 1);
-    const int index = output.token * hidden_size_ + output.row;
-    if (index % 2 == 0) {
-      publish(target + (is_mid ? layout().weighted_mid : layout().weighted_in) + index / 2,
-              pack_pair<Element>(weighted, next));
-    }
-    publish(target + (is_mid ? layout().residual_mid : layout().residual_in) + index, value);
-    return value;
-  }
-
-  // Items of the products that end in the residual stream which blocks claim; one each, at most.
-  __device__ int first_claimed_item() const {
-    return arguments_.products[kDown].static_items * static_cast<int>(gridDim.x);
-  }
-  __device__ int num_claimed_items() const {
-    return arguments_.products[kDown].num_items - first_claimed_item();
-  }
-
-  __device__ const uint32_t* square_words(int token) const {
-    return words(index_ == kGateUp ? layout().squares_mid : layout().squares_in) +
-           token * kSquareShares;
-  }
-
-  // Called by whole warps.
-  __device__ void finish(const Output& output, float value) {
-    // Of the other group of a pair.
-    const float other = __shfl_xor_sync(kFullWarp, value, kUnitRows);
-    if (index_ == kGateUp) {
-      const float hidden = silu(value) * other;
-      const float next = __shfl_down_sync(kFullWarp, hidden, 1);
-      if (!output.is_valid || output.half != 0 || output.row % 2 != 0) return;
-      publish(words(layout().hidden) +
-                  (output.token * arguments_.products[kDown].features + output.row) / 2,
-              pack_pair<Element>(hidden, next));
-    } else if (!output.is_valid) {
-      return;
-    } else if (index_ == kQkv) {
-      finish_qkv(output, value, other);
-    } else {
-      arguments_.logits[static_cast<int64_t>(output.token) * arguments_.products[kHead].rows +
-                        output.row] = value;
-    }
-  }
-
-  // Rotates queries and keys, stores keys and values.
-  __device__ void finish_qkv(const Output& output, float value, float other_half) {
-    const AttentionArguments& attention = arguments_.attention;
-    constexpr int kHalf = kHeadDim / 2;
-    const int head = output.row / kHeadDim;
-    const int column = output.row - head * kHeadDim;
-    const int kv_head = head - attention.num_heads;  // keys, then values
-    if (kv_head < attention.num_kv_heads) {
-      const float2 rotation = signals_.rotations[output.token][column % kHalf];
-      value = value * rotation.x + (output.half == 0 ? -other_half : other_half) * rotation.y;
-    }
-    publish(words(layout().qkv) + output.token * arguments_.products[kQkv].rows + output.row,
-            value);
-    if (kv_head < 0) return;
-    const bool is_key = kv_head < attention.num_kv_heads;
-    const int64_t of_page = is_key ? kv_head : kv_head - attention.num_kv_heads;
-    const auto page_size = static_cast<int64_t>(attention.page_size.divisor());
-    Element* const pages = is_key ? layer(layer_).keys : layer(layer_).values;
-    pages[(signals_.page_rows[output.token] + of_page * page_size) * kHeadDim + column] =
-        from_float<Element>(value);
+    if (position_.product == kOutput) return words(layout().attention_out);
+    if (position_.product == kDown) return words(layout().hidden);
+    return words(position_.product == kGateUp ? layout().weighted_mid : layout().weighted_in);
   }
 
   const FusedDecodeArguments& arguments_;
@@ -350,10 +181,10 @@ class FusedStep {
   UnitRing ring_;
   unsigned char* input_memory_;
   int hidden_size_;
-  int index_ = kQkv;  // of the product
-  int layer_ = 0;
+  FusedPosition position_;
   PassWalk passes_;
-  int buffer_ = 0;  // of sums
+  RingPosition place_;                     // of sums
+  FusedFinish<kTokens, kHeadDim> finish_;  // of token `warp`, if kFinishesOwnPasses
 };
 
 // Brings the next norms' weights to L2, where whoever finishes a product will not wait for them.
@@ -411,14 +242,20 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   static_assert(sizeof(signals) + sizeof(argument_bytes) <= fused_static_bytes(kTokens));
   // The swizzle counts from multiples of 1024 bytes.
   unsigned char* const rings = shared_bytes + (-shared_address(shared_bytes) & 1023u);
-  const int warp = warp_index();
+  // The same in all lanes, which the shuffle tells the compiler.
+  const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread < kFusedWarps * kMaxFusedStages) {
     mbarrier_init(&signals.full[0][0] + thread, 1);
     mbarrier_init(&signals.empty[0][0] + thread, 1);
     if (thread < kPassSlots) {
       mbarrier_init(&signals.pass_told[thread], 1);
-      mbarrier_init(&signals.pass_known[thread], kFusedWarps);
+      mbarrier_init(&signals.pass_known[thread],
+                    kFusedWarps + (has_finishing_warp(kTokens) ? 1 : 0));
+    }
+    if (thread < kSumBuffers) {
+      mbarrier_init(&signals.sums_full[thread], kFusedWarps);
+      mbarrier_init(&signals.sums_free[thread], has_finishing_warp(kTokens) ? 1 : kFusedWarps);
     }
     if (thread == 0) {
       mbarrier_init(&signals.planned, 1);
@@ -437,14 +274,16 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   __syncthreads();
   // Up to here, only what is the same in all steps has been read.
   wait_for_previous_results();
-  if (warp == kFusedWarps) {
-    if (lane_index() < kFusedWarps) fill_rings(arguments, signals, rings);
+  if (warp >= kFusedWarps) {
+    give_up_registers<other_registers(kTokens)>();
+    if (warp == kFillingWarp && lane_index() < kFusedWarps) fill_rings(arguments, signals, rings);
+    if (warp == kHelpingWarp) help_consumers(arguments, signals);
+    if constexpr (has_finishing_warp(kTokens)) {
+      if (warp == kFinishingWarp) finish_products(arguments, signals);
+    }
     return;
   }
-  if (warp == kFusedWarps + 1) {
-    help_consumers(arguments, signals);
-    return;
-  }
+  take_registers<compute_registers(kTokens)>();
   const int ring_bytes = arguments.num_stages * kUnitBytes;
   const UnitRing ring{.full = signals.full[warp],
                       .empty = signals.empty[warp],

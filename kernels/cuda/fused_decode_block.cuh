@@ -10,13 +10,30 @@
 namespace tessera {
 
 inline constexpr int kFusedConsumers = kFusedWarps * kWarpSize;
-// Besides the warps that compute, one fills their rings and one clears used words and fetches
-// ahead.
-inline constexpr int kFusedThreads = kFusedConsumers + 2 * kWarpSize;
+// Besides the warps that compute, one fills their rings, one clears used words and fetches ahead,
+// and one does nothing but finish what the others have multiplied. Of several tokens each warp that
+// computes finishes one. The last one makes up a warpgroup, which hands over registers.
+enum FusedRole : uint8_t { kFillingWarp = kFusedWarps, kHelpingWarp, kFinishingWarp, kIdleWarp };
+inline constexpr int kFusedThreads = (kIdleWarp + 1) * kWarpSize;
+constexpr bool has_finishing_warp(int tokens) { return tokens == 1; }
+
+// Registers of a thread. What is taken must have been given up: of 65,536, a thread starts with
+// 168.
+constexpr int compute_registers(int tokens) { return tokens == 1 ? 224 : 208; }
+constexpr int other_registers(int tokens) { return tokens == 1 ? 56 : 88; }
+constexpr bool hands_over_registers(int tokens) {
+  return kFusedWarps * compute_registers(tokens) +
+             (kFusedThreads / kWarpSize - kFusedWarps) * other_registers(tokens) <=
+         kFusedThreads / kWarpSize * (65536 / kFusedThreads / 8 * 8);
+}
+static_assert(hands_over_registers(1) && hands_over_registers(2));
 
 // Floats between two tokens' sums: four more than there are rows, so that the eight tokens of a
 // tensor-core tile lie in different banks.
 inline constexpr int kSumStride = kPassGroups * kUnitRows + 4;
+
+// Passes whose sums may wait to be finished.
+inline constexpr int kSumBuffers = 2;
 
 // Passes of which the warp that fills the rings has told the others, at most.
 inline constexpr int kPassSlots = 4;
@@ -45,7 +62,23 @@ struct FusedSignals {
   int pages[kMaxFusedPages];
   float2 rotations[kTokens][kHeadDim / 2];  // cos, sin
   int64_t page_rows[kTokens];               // of the new token: in KV head 0 of its page
-  float sums[2][kFusedWarps][kTokens][kSumStride];
+  // Of a pass, from the warps that compute to who finishes it.
+  uint64_t sums_full[kSumBuffers];
+  uint64_t sums_free[kSumBuffers];
+  float sums[kSumBuffers][kFusedWarps][kTokens][kSumStride];
+};
+
+// The product that a warp is at.
+struct FusedPosition {
+  int product = kQkv;
+  int layer = 0;  // num_layers at the output head
+
+  __device__ bool is_end() const { return product == kNumFusedProducts; }
+  __device__ bool ends_in_residual() const { return product == kOutput || product == kDown; }
+  __device__ void advance(int num_layers) {
+    if (++product != kHead) return;
+    if (++layer < num_layers) product = kQkv;
+  }
 };
 
 // A warp's ring of units, as the warp that computes sees it.

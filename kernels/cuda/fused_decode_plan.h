@@ -51,6 +51,15 @@ inline constexpr int kMaxFusedPieces = 64;
 // A single token's items are equally long. Unless each has blocks of its own they are more than
 // half as many as the blocks, and then an equal share (decode_partition.h) touches six at most.
 constexpr int max_fused_pieces(int tokens) { return tokens == 1 ? 8 : kMaxFusedPieces; }
+// Units of a ring on their way at a time. Words that blocks exchange wait behind all that is on its
+// way to all blocks: with whole rings, 25 MB or 5 us on an H200. A layer of little weight, which is
+// mostly exchanges, gains by asking for less at a time; a large one loses, since memory serves
+// rings unevenly.
+inline constexpr int kFewUnderWay = 2;
+inline constexpr int64_t kManyLayerBytes = int64_t{256} << 20;
+// Keys that warps read side by side need no more time than fewer: of a single token, no piece has
+// fewer tiles (decode_partition.h) than these.
+inline constexpr int kLeastFusedTiles = 4;
 // Query heads per KV head: rows of half a tensor-core tile.
 inline constexpr int kMaxFusedGroup = 8;
 // Pages that a block's pieces may have in shared memory, where the warp that fills the rings finds
@@ -75,6 +84,7 @@ struct FusedProduct {
   int claims_many;    // 1: a block claims until none is left, 0: at most one
 
   constexpr int num_chunks() const { return features / kUnitFeatures; }
+  constexpr int num_claimed(int num_blocks) const { return num_items - static_items * num_blocks; }
   // The first row of an item's group; half: 0 or 1.
   constexpr int row(int item, int half) const {
     const int block = item >> item_shift;
@@ -121,6 +131,7 @@ struct FusedDecodePlan {
   int num_blocks = 0;
   int group = 0;  // query heads per KV head
   int max_tokens = 0;
+  int most_under_way = 0;  // units of a ring that are asked for and not there yet
 
   bool runs() const { return problem.empty(); }
 };
@@ -268,6 +279,11 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
     if (product.claims_many != 0) product.static_items -= kClaimedItems;
   }
   plan.group = as_int(shape.num_heads / shape.num_kv_heads);
+  const int64_t layer_bytes =
+      2 *
+      ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
+       shape.hidden_size);
+  plan.most_under_way = layer_bytes < kManyLayerBytes ? kFewUnderWay : kMaxFusedStages;
   const auto fits = [&](int tokens) {
     return fused_shared_memory(plan, tokens, head_dim, shape.shared_bytes).stages >=
            kLeastFusedStages;

@@ -21,6 +21,7 @@ class RingFiller {
       : signals_(signals),
         warp_(lane_index()),
         num_stages_(arguments.num_stages),
+        most_under_way_(arguments.most_under_way),
         ring_(rings + warp_ * num_stages_ * kUnitBytes) {}
 
   __device__ void weights(const CUtensorMap* map, int row, int panel) {
@@ -37,9 +38,15 @@ class RingFiller {
  private:
   __device__ void* data() const { return ring_ + position_.stage * kUnitBytes; }
 
-  // Waits until there is room.
+  // Waits until there is room and not too much is under way.
   __device__ uint64_t* next() {
     mbarrier_wait(&signals_.empty[warp_][position_.stage], position_.parity);
+    if (num_under_way_ == most_under_way_) {
+      mbarrier_wait(&signals_.full[warp_][arriving_.stage], arriving_.parity);
+      arriving_.advance(1, num_stages_);
+    } else {
+      ++num_under_way_;
+    }
     uint64_t* const full = &signals_.full[warp_][position_.stage];
     mbarrier_expect_bytes(full, kUnitBytes);
     return full;
@@ -49,9 +56,12 @@ class RingFiller {
   Signals& signals_;
   int warp_;
   int num_stages_;
+  int most_under_way_;
   unsigned char* ring_;
   uint64_t policy_ = evict_first_policy();          // of weights
   RingPosition position_{.stage = 0, .parity = 1};  // an unused unit is empty
+  RingPosition arriving_;                           // the oldest unit that may be under way
+  int num_under_way_ = 0;                           // from there to `position_`, at most
 };
 
 // The lanes that fill rings.

@@ -11,8 +11,37 @@ namespace tessera {
 // time lie in different banks under the swizzle of the copy engine.
 __device__ inline int unit_row(int lane) { return lane / 8 + lane / 4 % 2 * 4; }
 
-// Adds the next unit's products, of row unit_row(lane), to the lane's sums: for one token, of lanes
-// with lane % 4 == 0, sums[0]; for eight, of tokens 2 (lane % 4) and the next.
+// The lane's share of a unit's weights.
+struct UnitWeights {
+  uint32_t steps[kUnitSteps][4];
+
+  // The next unit's; its place in the ring is free then.
+  __device__ void load(UnitRing& ring) {
+    constexpr uint32_t kPanelBytes = kUnitRows * 128;
+    const int lane = reread_lane_index();
+    const int row = unit_row(lane);
+    const uint32_t unit = ring.wait() + row * 128;
+    const uint32_t offsets[2] = {static_cast<uint32_t>((lane % 4) ^ row) * 16,
+                                 static_cast<uint32_t>((lane % 4 + 4) ^ row) * 16};
+#pragma unroll
+    for (int step = 0; step < kUnitSteps; ++step) {
+      load_shared(steps[step], unit + step / 2 * kPanelBytes + offsets[step % 2]);
+    }
+    ring.release();
+  }
+};
+
+// Units that a warp has in registers before it waits for their inputs: as if its ring were so much
+// longer. Of a single token, those of a whole pass; inputs of eight leave no room for more.
+constexpr int units_ahead(int tokens) { return tokens == 1 ? kPassGroups : 1; }
+
+// Sums of a pass's groups, of row unit_row(lane): for one token, of lanes with lane % 4 == 0, the
+// first; for eight, of tokens 2 (lane % 4) and the next.
+struct PassSums {
+  float groups[kPassGroups][2];
+};
+
+// Adds a unit's products to the lane's sums of its group.
 //
 // A product does not care in which order it sums features as long as both operands agree. So what
 // a lane reads of a row, 16 bytes, is its whole share of a tensor-core operand as it is: features
@@ -21,20 +50,9 @@ __device__ inline int unit_row(int lane) { return lane / 8 + lane / 4 % 2 * 4; }
 // two columns; of eight, each has its column in two products. The sums of a half with the other's
 // features mean nothing.
 template <int kTokens>
-__device__ void multiply_unit(float (&sums)[2], UnitRing& ring,
+__device__ void multiply_unit(float (&sums)[2], const UnitWeights& unit,
                               const ChunkInputs<kTokens>& inputs) {
-  constexpr uint32_t kPanelBytes = kUnitRows * 128;
-  const int lane = reread_lane_index();
-  const int row = unit_row(lane);
-  const uint32_t unit = ring.wait() + row * 128;
-  const uint32_t offsets[2] = {static_cast<uint32_t>((lane % 4) ^ row) * 16,
-                               static_cast<uint32_t>((lane % 4 + 4) ^ row) * 16};
-  uint32_t weights[kUnitSteps][4];
-#pragma unroll
-  for (int step = 0; step < kUnitSteps; ++step) {
-    load_shared(weights[step], unit + step / 2 * kPanelBytes + offsets[step % 2]);
-  }
-  ring.release();
+  const auto& weights = unit.steps;
   float partial[4][4] = {};  // side by side, to hide the latency of one
 #pragma unroll
   for (int step = 0; step < kUnitSteps; ++step) {
@@ -58,30 +76,43 @@ __device__ void multiply_unit(float (&sums)[2], UnitRing& ring,
   }
 }
 
-// The warp's share of the sums of the groups of a pass.
+// Adds the warp's share of the groups of a pass.
 template <int kTokens>
-__device__ void accumulate_pass(FusedInputs<kTokens>& inputs, int num_groups, UnitRing& ring,
-                                float (&token_sums)[kTokens][kSumStride]) {
-  float sums[kPassGroups][2] = {};
+__device__ void accumulate_pass(PassSums& sums, FusedInputs<kTokens>& inputs, int num_groups,
+                                UnitRing& ring) {
+  constexpr int kAhead = units_ahead(kTokens);
 #pragma unroll 1
   for (int i = 0; i < inputs.num_chunks(); ++i) {
     ChunkInputs<kTokens> chunk;
-    inputs.load(chunk, i);
 #pragma unroll
-    for (int group = 0; group < kPassGroups; ++group) {
-      if (group >= num_groups) break;
-      multiply_unit<kTokens>(sums[group], ring, chunk);
+    for (int first = 0; first < kPassGroups; first += kAhead) {
+      if (first >= num_groups) break;
+      UnitWeights units[kAhead];
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        if (first + j < num_groups) units[j].load(ring);
+      }
+      if (first == 0) inputs.load(chunk, i);
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        if (first + j >= num_groups) break;
+        multiply_unit<kTokens>(sums.groups[first + j], units[j], chunk);
+      }
     }
   }
+}
+
+template <int kTokens>
+__device__ void store_sums(float (&token_sums)[kTokens][kSumStride], const PassSums& sums) {
   const int lane = reread_lane_index();
 #pragma unroll
   for (int group = 0; group < kPassGroups; ++group) {
     const int row = group * kUnitRows + unit_row(lane);
     if constexpr (kTokens == 1) {
-      if (lane % 4 == 0) token_sums[0][row] = sums[group][0];
+      if (lane % 4 == 0) token_sums[0][row] = sums.groups[group][0];
     } else {
-      token_sums[lane % 4 * 2][row] = sums[group][0];
-      token_sums[lane % 4 * 2 + 1][row] = sums[group][1];
+      token_sums[lane % 4 * 2][row] = sums.groups[group][0];
+      token_sums[lane % 4 * 2 + 1][row] = sums.groups[group][1];
     }
   }
 }

@@ -26,17 +26,29 @@ __device__ void for_each_free_stage(RingBarriers<kStages>& barriers, int num_sta
   }
 }
 
+// Bytes of weights under way at a time while a block's ring is filled for the first time. Tokens,
+// without which nothing can begin, wait behind all that is under way to all blocks: behind whole
+// rings 4 us on an H200.
+inline constexpr int kFirstWeightsUnderWay = 48 * 1024;
+
 // kWholePanels: has_whole_panels(in_features). Other weights are rare, and their copies stay a
 // loop: unrolled, they made the compiler arrange the registers of the multiplying warps anew.
 template <typename Config, bool kWholePanels>
 __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& map,
                              const SkinnyArguments& arguments, const SkinnyShare<Config>& share) {
+  constexpr int kStageBytes = kStepPanels * Config::kRows * kPanelRowBytes;
+  constexpr int kUnderWay = (kFirstWeightsUnderWay + kStageBytes - 1) / kStageBytes;
   const uint64_t policy = evict_first_policy();
+  int num_started = 0;  // until the ring is full for the first time
   for_each_free_stage(
       shared.weight_barriers, Config::kWeightStages, arguments, share,
       [&](int tile, int step, int stage, uint64_t* full) {
+        if (num_started < Config::kWeightStages) {
+          if (stage >= kUnderWay) mbarrier_wait(&shared.weight_barriers.full[stage - kUnderWay], 0);
+          ++num_started;
+        }
         typename Config::Element* place = shared.weights[stage];
-        mbarrier_expect_bytes(full, kStepPanels * Config::kRows * kPanelRowBytes);
+        mbarrier_expect_bytes(full, kStageBytes);
 #pragma unroll
         for (int part = 0; part < Config::kParts; ++part) {
           const int row = tile * Config::kOutRows + part * static_cast<int>(arguments.out_features);

@@ -223,16 +223,16 @@ TEST(DecodePartitionTest, EvenSharesOfOneSequenceFitItsBlocks) {
   for (const int item_blocks : {2, 3, 16, 66, 132}) {
     for (const int num_tiles : {0, 1, 8, 9, 17, 64, 65, 1000, 16384}) {
       const int share =
-          even_decode_share(num_tiles, item_blocks, 8, [&](int n) { return n / item_blocks; });
+          even_decode_share(num_tiles, item_blocks, 8, 2, [&](int n) { return n / item_blocks; });
       EXPECT_GE(share * item_blocks, num_tiles);
       EXPECT_LE(share, std::max(8, num_tiles / item_blocks + 1));
       EXPECT_GE(share, std::min(num_tiles, 2));
     }
   }
   const auto sixteen = [](int n) { return n / 16; };
-  EXPECT_EQ(even_decode_share(8, 16, 8, sixteen), 8);  // not split
-  EXPECT_EQ(even_decode_share(64, 16, 8, sixteen), 4);
-  EXPECT_EQ(even_decode_share(8, 16, 2, sixteen), 2);
+  EXPECT_EQ(even_decode_share(8, 16, 8, 2, sixteen), 8);  // not split
+  EXPECT_EQ(even_decode_share(64, 16, 8, 2, sixteen), 4);
+  EXPECT_EQ(even_decode_share(8, 16, 2, 2, sixteen), 2);
 }
 
 TEST(DecodePartitionTest, WindowsSkipTiles) {

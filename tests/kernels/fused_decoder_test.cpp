@@ -425,6 +425,16 @@ TEST_P(FusedDecoderTest, LongContexts) {
   check({.hidden_size = 1280, .intermediate_size = 512, .head_dim = 128, .num_layers = 2}, {9001});
 }
 
+// Around the lengths at which attention is cut into one piece more, and where others merge them.
+TEST_P(FusedDecoderTest, PiecesOfOneSequence) {
+  for (const int64_t context : {255, 256, 257, 512, 768, 769}) {
+    check({.num_layers = 2}, {context});
+    check({.hidden_size = 1280, .head_dim = 128, .num_layers = 2}, {context});
+  }
+  check({.sliding_window = 300}, {700});
+  check({.num_heads = 6, .num_kv_heads = 2, .head_dim = 128, .num_layers = 2}, {600});
+}
+
 TEST_P(FusedDecoderTest, SeveralSequences) {
   check({}, {1, 1});
   check({}, {40, 300, 1});
