@@ -384,7 +384,7 @@ void CudaBackend::normed_linear_silu_mul_impl(const Tensor& out, const NormedRow
                  .is_gated = true,
                  .x_squares = defers_scale(x) ? x.squares : Tensor{},
                  .epsilon = x.epsilon},
-                plan_gated_skinny(out.dim(1), properties_.multiProcessorCount));
+                plan_gated_skinny(out.dim(0), out.dim(1), properties_.multiProcessorCount));
 }
 
 void CudaBackend::attention_impl(const Tensor& out, const AttentionParams& params) {

@@ -36,16 +36,17 @@ struct SkinnyConsumer {
   const SkinnyShare<Config>& share;
   RingPosition weights, tokens;
   float2 scales = {1.0f, 1.0f};  // of the lane's two tokens
-  float sums[Config::kSums];
+  using Sums = float[Config::kSums];
+  Sums sums[Config::kTilesAtOnce];
 
-  __device__ void release(int weight_stage, int token_stage) const {
+  __device__ void release(int weight_stage, int token_stage, bool releases_tokens) const {
     if (lane_index() != 0) return;
     mbarrier_arrive(&shared.weight_barriers.empty[weight_stage]);
-    mbarrier_arrive(&shared.token_barriers.empty[token_stage]);
+    if (releases_tokens) mbarrier_arrive(&shared.token_barriers.empty[token_stage]);
   }
 
-  // The products of one step, committed.
-  __device__ void multiply_step(bool accumulate) {
+  // The products of one step of a tile, committed.
+  __device__ __forceinline__ void multiply_step(Sums& tile_sums, bool accumulate) {
     const int token_panel_bytes = arguments.token_panel_rows * kPanelRowBytes;
     const auto a = MatrixDescriptor::of_rows(
         shared.tokens + tokens.stage * kStepPanels * arguments.token_panel_rows * kPanelColumns);
@@ -57,24 +58,28 @@ struct SkinnyConsumer {
       for (int feature = 0; feature < kPanelColumns; feature += 16) {
         const int bytes = feature * static_cast<int>(sizeof(Element));
         wgmma_all_rows<Element, Config::kRows, kBoxBytes>(
-            sums, a.advanced(panel * token_panel_bytes + bytes), b,
+            tile_sums, a.advanced(panel * token_panel_bytes + bytes), b,
             panel * kBoxRows * kPanelRowBytes + bytes, accumulate || panel > 0 || feature > 0);
       }
     }
     wgmma_commit();
   }
 
-  // The sums of the block's steps of one tile.
-  __device__ void multiply() {
+  // The sums of the block's steps of so many tiles, computed at once.
+  template <int kTiles>
+  __device__ __forceinline__ void multiply() {
     for (int step = 0; step < share.num_steps; ++step) {
       mbarrier_wait(&shared.token_barriers.full[tokens.stage], tokens.parity);
-      mbarrier_wait(&shared.weight_barriers.full[weights.stage], weights.parity);
-      multiply_step(step > 0);
-      // Stages are scarcer than tensor cores.
-      wgmma_wait<0>();
-      pin_registers(sums);
-      release(weights.stage, tokens.stage);
-      weights.advance(1, Config::kWeightStages);
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) {
+        mbarrier_wait(&shared.weight_barriers.full[weights.stage], weights.parity);
+        multiply_step(sums[i], step > 0);
+        // Stages are scarcer than tensor cores.
+        wgmma_wait<0>();
+        pin_registers(sums[i]);
+        release(weights.stage, tokens.stage, i + 1 == kTiles);
+        weights.advance(1, Config::kWeightStages);
+      }
       tokens.advance(1, arguments.num_token_stages);
     }
   }
@@ -102,15 +107,15 @@ struct SkinnyConsumer {
 
   // The lane's sums of weight rows 8 * index + 2 * (lane % 4) and the next: of the first token, and
   // of the second.
-  __device__ float4 vector(int index) const {
-    return {sums[index * 4] * scales.x, sums[index * 4 + 1] * scales.x,
-            sums[index * 4 + 2] * scales.y, sums[index * 4 + 3] * scales.y};
+  __device__ float4 vector(const Sums& tile_sums, int index) const {
+    return {tile_sums[index * 4] * scales.x, tile_sums[index * 4 + 1] * scales.x,
+            tile_sums[index * 4 + 2] * scales.y, tile_sums[index * 4 + 3] * scales.y};
   }
   // What vector() is a part of, the activation applied.
-  __device__ float4 result(int index) const {
-    const float4 gate = vector(index);
+  __device__ float4 result(const Sums& tile_sums, int index) const {
+    const float4 gate = vector(tile_sums, index);
     if constexpr (Config::kGated) {
-      const float4 up = vector(Config::kVectors / 2 + index);
+      const float4 up = vector(tile_sums, Config::kVectors / 2 + index);
       return {silu(gate.x) * up.x, silu(gate.y) * up.y, silu(gate.z) * up.z, silu(gate.w) * up.w};
     }
     return gate;
@@ -244,7 +249,7 @@ struct SkinnyConsumer {
   __device__ bool normalizes() const { return arguments.norm.values != nullptr; }
 
   // A block that multiplies all features of its tile.
-  __device__ void finish(int tile) {
+  __device__ __forceinline__ void finish(int tile, const Sums& tile_sums) {
     if (!has_tokens()) return;
     constexpr int kVectors = Config::kOutRows / 8;
 #pragma unroll
@@ -264,7 +269,7 @@ struct SkinnyConsumer {
       }
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if (i < count) results[i] = plus(results[i], result(index + i));
+        if (i < count) results[i] = plus(results[i], result(tile_sums, index + i));
       }
       if (count == 4) {
         store<4>(tile, index, results);
@@ -296,19 +301,21 @@ struct SkinnyConsumer {
         if (normalizes()) load_norm_weights(tile, begin, factors);
       }
     }
-    multiply();
+    multiply<1>();
     if (!has_tokens()) return;
 
+    const Sums& own_sums = sums[0];
     float4* const received = shared.received + threadIdx.x;
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) {
-      store_in_cluster(received + i * kWarpgroupSize, is_first ? vector(kHalf + i) : vector(i),
+      store_in_cluster(received + i * kWarpgroupSize,
+                       is_first ? vector(own_sums, kHalf + i) : vector(own_sums, i),
                        &shared.all_received, 1 - share.rank);
     }
     mbarrier_wait_for_cluster(&shared.all_received, 0);
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) {
-      const float4 own = is_first ? vector(i) : vector(kHalf + i);
+      const float4 own = is_first ? vector(own_sums, i) : vector(own_sums, kHalf + i);
       results[i] = plus(results[i], plus(own, received[i * kWarpgroupSize]));
     }
     constexpr int kRest = kHalf % 4;
@@ -324,12 +331,21 @@ struct SkinnyConsumer {
     if (arguments.squares != nullptr && has_tokens()) {
       scales = {scale_of(first_token()), scale_of(first_token() + 8)};
     }
-    for (int tile = share.first_tile; tile < arguments.num_tiles; tile += share.stride) {
+    for (int tile = share.first_tile; tile < arguments.num_tiles;
+         tile += Config::kTilesAtOnce * share.stride) {
       if constexpr (Config::kSplit == kPairBlocks) {
         multiply_together(tile);
       } else {
-        multiply();
-        finish(tile);
+        const int num_at_once = share.num_at_once(arguments, tile);
+        if (num_at_once == Config::kTilesAtOnce) {
+          multiply<Config::kTilesAtOnce>();
+        } else {
+          multiply<1>();
+        }
+#pragma unroll
+        for (int i = 0; i < Config::kTilesAtOnce; ++i) {
+          if (i < num_at_once) finish(tile + i * share.stride, sums[i]);
+        }
       }
     }
   }

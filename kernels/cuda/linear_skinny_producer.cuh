@@ -9,18 +9,25 @@
 namespace tessera {
 
 // body(tile, step, place in the ring, its barrier) for each of the block's steps of all its tiles,
-// when the place is free.
-template <int kStages, typename Config, typename Body>
+// when the place is free: of tiles that are computed at once, a step of each before the next step
+// of any, or with !kOfEachTile once for all.
+template <bool kOfEachTile, int kStages, typename Config, typename Body>
 __device__ void for_each_free_stage(RingBarriers<kStages>& barriers, int num_stages,
                                     const SkinnyArguments& arguments,
                                     const SkinnyShare<Config>& share, Body&& body) {
   RingPosition position;
-  for (int tile = share.first_tile; tile < arguments.num_tiles; tile += share.stride) {
+  for (int tile = share.first_tile; tile < arguments.num_tiles;
+       tile += Config::kTilesAtOnce * share.stride) {
+    const int num_stages_of_step = kOfEachTile ? share.num_at_once(arguments, tile) : 1;
     int step = share.first_step;
     for (int i = 0; i < share.num_steps; ++i) {
-      mbarrier_wait(&barriers.empty[position.stage], position.parity ^ 1);
-      body(tile, share.begin_step + step, position.stage, &barriers.full[position.stage]);
-      position.advance(1, num_stages);
+#pragma unroll 1
+      for (int next = 0; next < num_stages_of_step; ++next) {
+        mbarrier_wait(&barriers.empty[position.stage], position.parity ^ 1);
+        body(tile + next * share.stride, share.begin_step + step, position.stage,
+             &barriers.full[position.stage]);
+        position.advance(1, num_stages);
+      }
       step = step + 1 < share.num_steps ? step + 1 : 0;
     }
   }
@@ -40,7 +47,7 @@ __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& ma
   constexpr int kUnderWay = (kFirstWeightsUnderWay + kStageBytes - 1) / kStageBytes;
   const uint64_t policy = evict_first_policy();
   int num_started = 0;  // until the ring is full for the first time
-  for_each_free_stage(
+  for_each_free_stage<true>(
       shared.weight_barriers, Config::kWeightStages, arguments, share,
       [&](int tile, int step, int stage, uint64_t* full) {
         if (num_started < Config::kWeightStages) {
@@ -70,13 +77,13 @@ __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& ma
       });
 }
 
-// Once more for every tile: they stay in L2.
+// Once more for every tile, or tiles that are computed at once: they stay in L2.
 template <typename Config>
 __device__ void copy_tokens(SkinnyShared<Config>& shared, const CUtensorMap& map,
                             const SkinnyArguments& arguments, const SkinnyShare<Config>& share) {
   const uint64_t policy = evict_normal_policy();
   const int panel_elements = arguments.token_panel_rows * kPanelColumns;
-  for_each_free_stage(
+  for_each_free_stage<false>(
       shared.token_barriers, arguments.num_token_stages, arguments, share,
       [&](int /*tile*/, int step, int stage, uint64_t* full) {
         typename Config::Element* place = shared.tokens + stage * kStepPanels * panel_elements;

@@ -164,21 +164,26 @@ void launch_linear_skinny_sm90(const SkinnyProduct& product, const SkinnyPlan& p
   CHECK(product.x.dim(0) <= kSkinnyMaxTokens, "linear_skinny: ", product.x.dim(0),
         " tokens, at most ", kSkinnyMaxTokens);
   dispatch_element(product.x.dtype, [&]<typename Element>() {
-    const auto run = [&]<int kRows, int kSplit, bool kGated>() {
-      launch<SkinnyConfig<Element, kRows, kSplit, kGated>>(product, num_multiprocessors, stream);
+    const auto run = [&]<int kRows, int kSplit, bool kGated, int kTilesAtOnce = 1>() {
+      launch<SkinnyConfig<Element, kRows, kSplit, kGated, kTilesAtOnce>>(
+          product, num_multiprocessors, stream);
     };
     if (product.is_gated) {
       if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1, true>();
+      if (plan == SkinnyPlan{64, 1, 2}) return run.template operator()<64, 1, true, 2>();
       if (plan == SkinnyPlan{112, 1}) return run.template operator()<112, 1, true>();
+      if (plan == SkinnyPlan{112, 1, 2}) return run.template operator()<112, 1, true, 2>();
       if (plan == SkinnyPlan{128, 1}) return run.template operator()<128, 1, true>();
+      if (plan == SkinnyPlan{128, 1, 2}) return run.template operator()<128, 1, true, 2>();
     } else {
       if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1, false>();
       if (plan == SkinnyPlan{64, 2}) return run.template operator()<64, 2, false>();
       if (plan == SkinnyPlan{96, 2}) return run.template operator()<96, 2, false>();
       if (plan == SkinnyPlan{128, 1}) return run.template operator()<128, 1, false>();
+      if (plan == SkinnyPlan{128, 1, 2}) return run.template operator()<128, 1, false, 2>();
     }
     throw Error(concat("linear_skinny: no tiles of ", plan.tile_rows, " rows shared by ",
-                       plan.split, " blocks; see kSkinnyPlans"));
+                       plan.split, " blocks, ", plan.tiles_at_once, " at once; see kSkinnyPlans"));
   });
 }
 

@@ -42,6 +42,8 @@ struct SkinnyProduct {
 // the same features of all tokens; a warpgroup multiplies, tokens being the 64 rows of a
 // tensor-core tile and weights its columns. Where tiles are few, plan.split blocks share one: a
 // cluster, each with a part of in_features, that adds up its sums through shared memory, in order.
+// Where a block has several tiles and the plan says so, it computes two side by side, for which the
+// tokens come once: the ring has a step of the one, the same of the other, the next of the one.
 // Every token has its own row: its result depends on no other token nor on their number.
 void launch_linear_skinny_sm90(const SkinnyProduct& product, const SkinnyPlan& plan,
                                int num_multiprocessors, cudaStream_t stream);

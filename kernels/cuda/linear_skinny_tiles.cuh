@@ -39,16 +39,20 @@ constexpr bool has_whole_panels(int64_t in_features) { return in_features % kPan
 inline constexpr int kPairBlocks = 2;  // that may share a tile
 
 // kRows_: weight rows of a tile. kSplit_: blocks that share a tile's in_features, 1 or kPairBlocks.
-// kGated_: half of the rows are of the gate, the other half the same of `up`.
-template <typename Element_, int kRows_, int kSplit_, bool kGated_>
+// kGated_: half of the rows are of the gate, the other half the same of `up`. kTilesAtOnce_: of a
+// block's tiles, 1 or 2, for which the tokens of a step come once; of an odd number the last is
+// alone.
+template <typename Element_, int kRows_, int kSplit_, bool kGated_, int kTilesAtOnce_>
 struct SkinnyConfig {
   using Element = Element_;
   static constexpr int kRows = kRows_;
   static constexpr int kSplit = kSplit_;
   static constexpr bool kGated = kGated_;
+  static constexpr int kTilesAtOnce = kTilesAtOnce_;
+  static_assert(kTilesAtOnce == 1 || (kTilesAtOnce == 2 && kSplit == 1));
   static constexpr int kParts = kGated ? 2 : 1;    // of neighbouring rows
   static constexpr int kOutRows = kRows / kParts;  // features of the result
-  static constexpr int kSums = kRows / 2;          // a lane's
+  static constexpr int kSums = kRows / 2;          // a lane's, of a tile
   static constexpr int kVectors = kSums / 4;       // of four sums, of 8 weight rows
   static constexpr int kWeightElements = kRows * kStepFeatures;
   static constexpr int kWeightStages = kWeightRingBytes / (kWeightElements * sizeof(Element));
@@ -125,6 +129,11 @@ struct SkinnyShare {
     begin_step = arguments.num_steps * rank / Config::kSplit;
     num_steps = arguments.num_steps * (rank + 1) / Config::kSplit - begin_step;
     first_step = num_steps * first_tile / stride;
+  }
+
+  // How many tiles are computed at once, of which this is the first; the other is a stride further.
+  __device__ int num_at_once(const SkinnyArguments& arguments, int tile) const {
+    return Config::kTilesAtOnce == 1 || tile + stride >= arguments.num_tiles ? 1 : 2;
   }
 };
 

@@ -38,9 +38,10 @@ TEST(LinearPlanTest, OtherGpusHaveNoSkinnyKernel) {
   EXPECT_EQ(kernel(kGemvMaxTokens + 1, kAmpere), LinearKernel::kCublas);
 }
 
-SkinnyPlan skinny(int64_t out_features, int64_t in_features) {
-  return plan_linear({.num_tokens = 64, .out_features = out_features, .in_features = in_features},
-                     kH200)
+SkinnyPlan skinny(int64_t out_features, int64_t in_features, int64_t num_tokens = 64) {
+  return plan_linear(
+             {.num_tokens = num_tokens, .out_features = out_features, .in_features = in_features},
+             kH200)
       .skinny;
 }
 
@@ -49,8 +50,9 @@ TEST(LinearPlanTest, EveryMultiprocessorHasATile) {
   EXPECT_EQ(skinny(4096, 14336), (SkinnyPlan{.tile_rows = 64, .split = 2}));
   EXPECT_EQ(skinny(6144, 4096), (SkinnyPlan{.tile_rows = 96, .split = 2}));
   EXPECT_EQ(skinny(8192, 4096), (SkinnyPlan{.tile_rows = 64, .split = 1}));
-  EXPECT_EQ(skinny(28672, 4096), (SkinnyPlan{.tile_rows = 128, .split = 1}));
-  EXPECT_EQ(skinny(128256, 4096), (SkinnyPlan{.tile_rows = 128, .split = 1}));
+  EXPECT_EQ(skinny(16896, 4096), (SkinnyPlan{.tile_rows = 128, .split = 1}));
+  EXPECT_EQ(skinny(28672, 4096), (SkinnyPlan{.tile_rows = 128, .split = 1, .tiles_at_once = 2}));
+  EXPECT_EQ(skinny(128256, 4096), (SkinnyPlan{.tile_rows = 128, .split = 1, .tiles_at_once = 2}));
 }
 
 TEST(LinearPlanTest, FewFeaturesAreNotDivided) {
@@ -60,10 +62,29 @@ TEST(LinearPlanTest, FewFeaturesAreNotDivided) {
 
 // Of the busiest block: two tiles of 112 rows are fewer than two of 128, one of 128 fewer than two.
 TEST(LinearPlanTest, GatedTilesAreEvenlyShared) {
-  EXPECT_EQ(plan_gated_skinny(14336, 132).tile_rows, 112);
-  EXPECT_EQ(plan_gated_skinny(8192, 132).tile_rows, 128);
-  EXPECT_EQ(plan_gated_skinny(5632, 132).tile_rows, 112);
-  EXPECT_EQ(plan_gated_skinny(3072, 132).tile_rows, 64);
+  EXPECT_EQ(plan_gated_skinny(64, 14336, 132).tile_rows, 112);
+  EXPECT_EQ(plan_gated_skinny(64, 8192, 132).tile_rows, 128);
+  EXPECT_EQ(plan_gated_skinny(64, 5632, 132).tile_rows, 112);
+  EXPECT_EQ(plan_gated_skinny(64, 3072, 132).tile_rows, 64);
+}
+
+TEST(LinearPlanTest, SeveralTilesOfABlockShareManyTokens) {
+  EXPECT_EQ(plan_gated_skinny(64, 14336, 132).tiles_at_once, 2);
+  EXPECT_EQ(plan_gated_skinny(33, 14336, 132).tiles_at_once, 2);
+  EXPECT_EQ(plan_gated_skinny(32, 14336, 132).tiles_at_once, 1);
+  EXPECT_EQ(plan_gated_skinny(64, 8192, 132).tiles_at_once, 1) << "a tile for each block";
+  EXPECT_EQ(skinny(128256, 4096, 33).tiles_at_once, 2);
+  EXPECT_EQ(skinny(128256, 4096, 32).tiles_at_once, 1);
+  EXPECT_EQ(skinny(8192, 4096).tiles_at_once, 1);
+}
+
+TEST(LinearPlanTest, ChoosesGatedPlansThatAreBuilt) {
+  for (int64_t out_features = 1; out_features < 100'000; out_features = out_features * 5 / 4 + 1) {
+    for (const int64_t num_tokens : {9, 64}) {
+      const SkinnyPlan plan = plan_gated_skinny(num_tokens, out_features, 132);
+      EXPECT_NE(std::ranges::find(kGatedSkinnyPlans, plan), std::ranges::end(kGatedSkinnyPlans));
+    }
+  }
 }
 
 TEST(LinearPlanTest, NormsPassWithoutTheirScaleBetweenSkinnyProducts) {
@@ -82,6 +103,10 @@ TEST(LinearPlanTest, ChoosesWhatIsBuilt) {
     for (const int64_t in_features : {8, 64, 248, 256, 264, 1024, 53248}) {
       const SkinnyPlan plan = skinny(out_features, in_features);
       EXPECT_NE(std::ranges::find(kSkinnyPlans, plan), std::ranges::end(kSkinnyPlans));
+      // With fewer tokens, nothing else that results could depend on.
+      SkinnyPlan of_few = skinny(out_features, in_features, 9);
+      of_few.tiles_at_once = plan.tiles_at_once;
+      EXPECT_EQ(of_few, plan);
       // Blocks that share a tile all run at once, and each has a step of 128 features.
       if (plan.split == 1) continue;
       const int64_t tiles = (out_features + plan.tile_rows - 1) / plan.tile_rows;

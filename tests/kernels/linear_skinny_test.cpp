@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/linear_skinny_sm90.h"
@@ -38,7 +40,8 @@ class LinearSkinnyTest : public BackendTest {
              const SkinnyPlan& plan) const {
     SCOPED_TRACE(testing::Message()
                  << num_tokens << " tokens, " << in_features << " -> " << out_features
-                 << ", tiles of " << plan.tile_rows << " rows shared by " << plan.split);
+                 << ", tiles of " << plan.tile_rows << " rows shared by " << plan.split << ", "
+                 << plan.tiles_at_once << " at once");
     RandomValues random(static_cast<uint64_t>(num_tokens));
     const auto x = rounded(random.normal(num_tokens * in_features), activation());
     const auto weight = rounded(random.normal(out_features * in_features, 0.05), activation());
@@ -66,7 +69,8 @@ class LinearSkinnyTest : public BackendTest {
   void check_gated(int64_t num_tokens, int64_t out_features, int64_t in_features,
                    const SkinnyPlan& plan) const {
     SCOPED_TRACE(testing::Message() << num_tokens << " tokens, " << in_features << " -> "
-                                    << out_features << ", gated, tiles of " << plan.tile_rows);
+                                    << out_features << ", gated, tiles of " << plan.tile_rows
+                                    << ", " << plan.tiles_at_once << " at once");
     RandomValues random(static_cast<uint64_t>(num_tokens));
     const auto x = rounded(random.normal(num_tokens * in_features), activation());
     const auto weight = rounded(random.normal(2 * out_features * in_features, 0.05), activation());
@@ -95,12 +99,109 @@ class LinearSkinnyTest : public BackendTest {
                   .relative = 16.0 * unit_roundoff(DType::kFloat32)});
   }
 
+  // The bytes of all that this product may make, one after the other: activations of inputs that
+  // lack the norm's scale, and where it is not gated, what is added to a residual, with the norm
+  // where rows fill the tiles.
+  std::vector<uint8_t> bits(const Tensor& x, const Tensor& x_squares, const Tensor& weight,
+                            const Tensor& norm_weight, bool is_gated,
+                            const SkinnyPlan& plan) const {
+    const int64_t out_features = is_gated ? weight.dim(0) / 2 : weight.dim(0);
+    const int64_t size = x.dim(0) * out_features;
+    const int64_t rounded_size = (size + 63) / 64 * 64;
+    const int64_t num_floats = is_gated ? rounded_size : 4 * rounded_size;
+    const Buffer memory = backend().allocate(static_cast<size_t>(num_floats) * 4, "results");
+    const Tensor all{memory.data(), DType::kFloat32, DeviceType::kCuda, {num_floats}};
+    const auto place = [&](int64_t index, DType dtype, int64_t row_elements) {
+      Tensor tensor = all.slice(index * rounded_size, num_floats);
+      tensor.dtype = dtype;
+      tensor.shape = {x.dim(0), row_elements};
+      return tensor;
+    };
+    // 0.19 of every type: a residual, and what shows where nothing is written.
+    CUDA_CHECK(cudaMemsetAsync(all.data, 0x3e, all.size_bytes(), stream_.get()));
+    launch_linear_skinny_sm90({.out = place(0, activation(), out_features),
+                               .x = x,
+                               .weight = weight,
+                               .is_gated = is_gated,
+                               .x_squares = x_squares,
+                               .epsilon = 1e-5f},
+                              plan, num_multiprocessors_, stream_.get());
+    if (!is_gated) {
+      SkinnyProduct product{.out = place(1, DType::kFloat32, out_features),
+                            .x = x,
+                            .weight = weight,
+                            .accumulate = true};
+      if (out_features % plan.tile_rows == 0) {
+        product.norm = {.values = place(2, activation(), out_features),
+                        .squares = place(3, DType::kFloat32, out_features / kSquaresFeatures),
+                        .weight = norm_weight};
+      }
+      launch_linear_skinny_sm90(product, plan, num_multiprocessors_, stream_.get());
+    }
+    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    return bytes_of(backend(), all);
+  }
+
+  // Values that repeat, but at no distance that is a multiple of a row.
+  Buffer many_weights(int64_t num_elements) const {
+    constexpr int64_t kPeriod = 100'003;  // prime
+    Buffer memory =
+        backend().allocate(static_cast<size_t>(num_elements) * size_of(activation()), "weights");
+    const Tensor all{memory.data(), activation(), DeviceType::kCuda, {num_elements}};
+    const DeviceTensor some = activations(RandomValues(5).normal(kPeriod, 0.05), {kPeriod});
+    backend().synchronize();
+    for (int64_t begin = 0; begin < num_elements; begin += kPeriod) {
+      const Tensor place = all.slice(begin, std::min(begin + kPeriod, num_elements));
+      CUDA_CHECK(cudaMemcpyAsync(place.data, some.view.data, place.size_bytes(),
+                                 cudaMemcpyDeviceToDevice, stream_.get()));
+    }
+    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    return memory;
+  }
+
+  // Compares tiles side by side with one after the other: of `half_tiles` / 2 tiles for a
+  // multiprocessor and `more` rows.
+  void check_side_by_side(const SkinnyPlan& plan, bool is_gated, int64_t half_tiles, int64_t more,
+                          int64_t in_features, const Tensor& weights) const {
+    const int64_t tile_features = is_gated ? plan.tile_rows / 2 : plan.tile_rows;
+    const int64_t out_features =
+        int64_t{num_multiprocessors_} * half_tiles / 2 * tile_features + more;
+    const int64_t rows = is_gated ? 2 * out_features : out_features;
+    const Tensor weight = weights.slice(0, rows * in_features).reshape({rows, in_features});
+    RandomValues random(9);
+    const DeviceTensor x = activations(random.normal(64 * in_features), {64, in_features});
+    std::vector<double> parts = random.normal(int64_t{64} * 8);
+    for (double& part : parts) part = 32.0 * part * part;
+    const DeviceTensor x_squares = floats(parts, {64, 8});
+    const DeviceTensor norm_weight = floats(random.normal(out_features), {out_features});
+    backend().synchronize();
+    SkinnyPlan alone = plan;
+    alone.tiles_at_once = 1;
+    const std::vector<int64_t> token_counts = in_features == 520
+                                                  ? std::vector<int64_t>{17, 32, 33, 63, 64}
+                                                  : std::vector<int64_t>{33, 64};
+    for (const int64_t num_tokens : token_counts) {
+      SCOPED_TRACE(testing::Message()
+                   << num_tokens << " tokens, " << in_features << " -> " << out_features
+                   << ", tiles of " << plan.tile_rows << (is_gated ? ", gated" : ""));
+      const auto run = [&](const SkinnyPlan& of_run) {
+        return bits(x.view.slice(0, num_tokens), x_squares.view.slice(0, num_tokens), weight,
+                    norm_weight, is_gated, of_run);
+      };
+      const std::vector<uint8_t> expected = run(alone);
+      ASSERT_TRUE(run(plan) == expected);
+      ASSERT_TRUE(run(plan) == expected) << "again";
+    }
+  }
+
   Stream stream_{nullptr, cudaStreamDestroy};
   int num_multiprocessors_ = 0;
 };
 
+// Plans of several tiles at once: below, and compared with these.
 TEST_P(LinearSkinnyTest, EveryPlanMatchesReference) {
   for (const SkinnyPlan& plan : kSkinnyPlans) {
+    if (plan.tiles_at_once > 1) continue;
     for (const int64_t num_tokens : {1, 9, 17, 64}) {
       for (const int64_t out_features : {1, 40, 129, 1000, 2056}) {
         for (const int64_t in_features : {264, 320}) {
@@ -130,6 +231,7 @@ TEST_P(LinearSkinnyTest, BlocksTakeSeveralTiles) {
 
 TEST_P(LinearSkinnyTest, EveryGatedPlanMatchesReference) {
   for (const SkinnyPlan& plan : kGatedSkinnyPlans) {
+    if (plan.tiles_at_once > 1) continue;
     for (const int64_t num_tokens : {1, 9, 17, 64}) {
       for (const int64_t out_features : {1, 40, 129, 1000, 2056}) {
         for (const int64_t in_features : {264, 320}) {
@@ -143,6 +245,11 @@ TEST_P(LinearSkinnyTest, EveryGatedPlanMatchesReference) {
         check_gated(num_tokens, 264, in_features, plan);
       }
     }
+  }
+}
+
+TEST_P(LinearSkinnyTest, BlocksTakeSeveralGatedTiles) {
+  for (const SkinnyPlan& plan : kGatedSkinnyPlans) {
     for (const int64_t more : {0, 4, 1}) {
       for (const int64_t in_features : {136, 192}) {
         check_gated(33, int64_t{num_multiprocessors_} * plan.tile_rows / 2 * 3 / 2 + more,
@@ -150,6 +257,26 @@ TEST_P(LinearSkinnyTest, EveryGatedPlanMatchesReference) {
       }
     }
   }
+}
+
+// Tiles for only some blocks; one or two for each; two or three, of which the last is alone; three
+// or four. Of one step and of several, more than the rings have places for.
+TEST_P(LinearSkinnyTest, TilesSideBySideHaveTheBitsOfOneAfterTheOther) {
+  constexpr int64_t kMostFeatures = 1088;
+  const int64_t most_rows = int64_t{num_multiprocessors_} * 7 / 2 * 128 + 128;
+  const Buffer memory = many_weights(most_rows * kMostFeatures);
+  const Tensor weights{memory.data(), activation(), DeviceType::kCuda, {most_rows * kMostFeatures}};
+  const auto check_all = [&](const SkinnyPlan& plan, bool is_gated) {
+    if (plan.tiles_at_once == 1) return;
+    for (const int64_t half_tiles : {1, 3, 5, 7}) {
+      check_side_by_side(plan, is_gated, half_tiles, 9, 72, weights);
+      check_side_by_side(plan, is_gated, half_tiles, 0, 520, weights);
+      check_side_by_side(plan, is_gated, half_tiles, 8, 640, weights);
+      check_side_by_side(plan, is_gated, half_tiles, 0, kMostFeatures, weights);
+    }
+  };
+  for (const SkinnyPlan& plan : kSkinnyPlans) check_all(plan, false);
+  for (const SkinnyPlan& plan : kGatedSkinnyPlans) check_all(plan, true);
 }
 
 FOR_EACH_BACKEND(LinearSkinnyTest);

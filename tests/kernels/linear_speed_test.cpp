@@ -78,7 +78,7 @@ class LinearSpeedTest : public BackendTest {
   void launch_skinny(const SkinnyProduct& product) const {
     const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm] = product;
     const SkinnyPlan plan =
-        is_gated ? plan_gated_skinny(out.dim(1), num_multiprocessors_)
+        is_gated ? plan_gated_skinny(x.dim(0), out.dim(1), num_multiprocessors_)
                  : plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, num_multiprocessors_);
     launch_linear_skinny_sm90(product, plan, num_multiprocessors_, stream_.get());
   }
@@ -239,6 +239,41 @@ TEST_P(LinearSpeedTest, DISABLED_LayersOfAnEightBillionModel) {
     time("gate and up", 1, 2);
     time("down", 2, 3);
     time("qkv", 3, 4);
+  }
+}
+
+// Products whose blocks have several tiles, one after the other and side by side.
+TEST_P(LinearSpeedTest, DISABLED_TilesSideBySide) {
+  const DeviceTensor some = activations(RandomValues(1).normal(kSomeElements), {kSomeElements});
+  const Buffer memory = pool_of(some);
+  const Tensor pool{memory.data(), activation(), DeviceType::kCuda, {kPoolElements}};
+  for (const int64_t num_tokens : {16, 24, 32, 40, 48, 64}) {
+    const Tensor x = some.view.slice(0, num_tokens * 4096).reshape({num_tokens, 4096});
+    for (const Product& product : {Product{"gate and up, gated", 28672, 4096, false, activation()},
+                                   Product{"head", 128256, 4096, false, DType::kFloat32}}) {
+      const bool is_gated = product.out == activation();
+      const int64_t out_features = is_gated ? product.out_features / 2 : product.out_features;
+      const DeviceTensor out = poisoned(backend(), product.out, {num_tokens, out_features});
+      backend().synchronize();
+      std::printf("%lld tokens, %s, microseconds:", static_cast<long long>(num_tokens),
+                  product.name.c_str());
+      for (const int tiles_at_once : {1, 2, 1, 2}) {
+        const Kernel kernel{
+            product.name, kSkinnyMaxTokens,
+            [&](const Tensor& target, const Tensor& inputs, const Tensor& weight, bool add) {
+              launch_linear_skinny_sm90(
+                  {.out = target,
+                   .x = inputs,
+                   .weight = weight,
+                   .accumulate = add,
+                   .is_gated = is_gated},
+                  {.tile_rows = is_gated ? 112 : 128, .split = 1, .tiles_at_once = tiles_at_once},
+                  num_multiprocessors_, stream_.get());
+            }};
+        std::printf(" %d at once %.1f", tiles_at_once, microseconds(kernel, product, pool, x, out));
+      }
+      std::printf("\n");
+    }
   }
 }
 
