@@ -4,6 +4,7 @@
 #include "kernels/cuda/fused_decode.h"
 #include "kernels/cuda/fused_decode_attention.cuh"
 #include "kernels/cuda/fused_decode_finish.cuh"
+#include "kernels/cuda/fused_decode_helper.cuh"
 #include "kernels/cuda/fused_decode_producer.cuh"
 #include "kernels/cuda/fused_decode_product.cuh"
 #include "kernels/cuda/register_budget.cuh"
@@ -11,10 +12,6 @@
 
 namespace tessera {
 namespace {
-
-__device__ inline void prefetch_to_l2(const void* address) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
-}
 
 // One of the warps that compute.
 template <int kTokens, int kHeadDim>
@@ -187,49 +184,6 @@ class FusedStep {
   FusedFinish<kTokens, kHeadDim> finish_;  // of token `warp`, if kFinishesOwnPasses
 };
 
-// Brings the next norms' weights to L2, where whoever finishes a product will not wait for them.
-__device__ inline void prefetch_norm_weights(const FusedLayerPointers& layer,
-                                             const float* next_norm, int hidden_size, int thread,
-                                             int num_threads) {
-  constexpr int kLineElements = 32;  // 128 bytes
-  for (int i = thread * kLineElements; i < hidden_size; i += num_threads * kLineElements) {
-    prefetch_to_l2(layer.post_attention_layernorm + i);
-    prefetch_to_l2(next_norm + i);
-  }
-}
-
-// The warp that does beside the others what would make them wait for memory: it clears the words of
-// the layer before (the fence takes as long as a product's inputs need to arrive) and fetches what
-// the next layer's norms and pages are.
-template <int kTokens, int kHeadDim>
-__device__ void help_consumers(const FusedDecodeArguments& arguments,
-                               FusedSignals<kTokens, kHeadDim>& signals) {
-  const int thread = static_cast<int>(blockIdx.x) * kWarpSize + lane_index();
-  const int num_threads = static_cast<int>(gridDim.x) * kWarpSize;
-  const auto clear = [&](uint32_t* copy, int words) {
-    clear_words(copy, words, thread, num_threads);
-    const int partial_words = 2 * fused_partial_words(arguments.attention.group, kHeadDim);
-    clear_words(copy + arguments.partials + static_cast<int>(blockIdx.x) * partial_words,
-                partial_words, lane_index(), kWarpSize);
-  };
-  for (uint32_t* const copy : arguments.used_copies) clear(copy, arguments.used_words);
-  clear_words(arguments.used_claims, fused_claim_words(arguments.num_layers), thread, num_threads);
-  for (int layer = 0; layer < arguments.num_layers; ++layer) {
-    const bool is_last = layer + 1 == arguments.num_layers;
-    const FusedLayerPointers next = arguments.layers[is_last ? layer : layer + 1];
-    prefetch_norm_weights(signals.layers[layer % 2],
-                          is_last ? arguments.norm : next.input_layernorm,
-                          arguments.products[kQkv].features, thread, num_threads);
-    mbarrier_wait(&signals.left, layer % 2);
-    if (lane_index() == 0) signals.layers[(layer + 1) % 2] = next;
-    if (layer > 0) clear(arguments.copies[(layer + 1) % 2], arguments.layout.size);
-    __threadfence();
-    __syncwarp();
-    if (lane_index() == 0) mbarrier_arrive(&signals.cleared);
-  }
-  launch_next_kernel();  // it finds room when the first blocks leave
-}
-
 template <int kTokens, int kHeadDim>
 __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   using Signals = FusedSignals<kTokens, kHeadDim>;
@@ -296,10 +250,10 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
 template <int kTokens, int kHeadDim>
 __global__ void __launch_bounds__(kFusedThreads, 1)
     fused_decode_kernel(const __grid_constant__ FusedDecodeArguments arguments) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  __trap();  // the plan declines
-#else
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
   fused_decode_block<kTokens, kHeadDim>(arguments);
+#else
+  __trap();  // the plan declines
 #endif
 }
 
