@@ -8,18 +8,27 @@
 
 namespace tessera {
 
+// Code for GPUs without clusters has the kernels of several blocks too; nobody launches them there.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr bool kHasClusters = false;
+#else
+inline constexpr bool kHasClusters = true;
+#endif
+
 template <int kBlocks>
 struct SamplingCluster {
+  static constexpr bool kIsCluster = kBlocks > 1 && kHasClusters;
+
   __device__ static int rank() { return kBlocks == 1 ? 0 : static_cast<int>(blockIdx.x) % kBlocks; }
 
   // A barrier over all threads, in two halves. What was written to shared memory before arriving
   // is seen after waiting.
   __device__ static void arrive() {
     __syncwarp();  // whole warps arrive
-    if constexpr (kBlocks > 1) asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    if constexpr (kIsCluster) asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
   }
   __device__ static void wait() {
-    if constexpr (kBlocks > 1) {
+    if constexpr (kIsCluster) {
       asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
     } else {
       __syncthreads();
@@ -33,7 +42,7 @@ struct SamplingCluster {
   // The same variable in shared memory of block `rank`.
   template <typename T>
   __device__ static T* in_block(T* shared, int rank) {
-    if constexpr (kBlocks > 1) {
+    if constexpr (kIsCluster) {
       asm("mapa.u64 %0, %1, %2;" : "=l"(shared) : "l"(shared), "r"(rank));
     }
     return shared;
