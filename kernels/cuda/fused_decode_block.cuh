@@ -11,8 +11,9 @@ namespace tessera {
 
 inline constexpr int kFusedConsumers = kFusedWarps * kWarpSize;
 // Besides the warps that compute, one fills their rings, one clears used words and fetches ahead,
-// and one does nothing but finish what the others have multiplied. Of several tokens each warp that
-// computes finishes one. The last one makes up a warpgroup, which hands over registers.
+// and one does nothing but finish what the others have multiplied; of several tokens each warp that
+// computes finishes one, and that warp is idle. The last one is: only whole warpgroups hand over
+// registers.
 enum FusedRole : uint8_t { kFillingWarp = kFusedWarps, kHelpingWarp, kFinishingWarp, kIdleWarp };
 inline constexpr int kFusedThreads = (kIdleWarp + 1) * kWarpSize;
 constexpr bool has_finishing_warp(int tokens) { return tokens == 1; }

@@ -116,7 +116,7 @@ class FusedFinish {
            token_ * hidden_size_ + output_.row;
   }
 
-  // For what the pass needs besides its sums.
+  // Waits for what the pass needs of other blocks besides its sums.
   __device__ void wait_for_others() {
     if (!position_.ends_in_residual()) {
       if (scale_ != 0.0f) return;
