@@ -55,7 +55,9 @@ class CudaFusedDecoder final : public FusedDecoder {
         plan_(plan),
         device_(device),
         head_dim_(model.layers.front().pages.head_dim()),
-        common_words_(fused_exchange_layout(plan, plan.max_tokens).size),
+        // Of a single token there are several replicas.
+        common_words_(std::max(fused_exchange_layout(plan, 1).size,
+                               fused_exchange_layout(plan, plan.max_tokens).size)),
         copy_words_(common_words_ +
                     num_decode_slots(plan.num_blocks) *
                         fused_partial_words(plan.group, static_cast<int>(head_dim_))),
@@ -147,7 +149,8 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .epsilon = model_.rms_norm_eps,
       .num_stages = memory.stages,
       .most_under_way = std::min(memory.stages, plan_.most_under_way),
-      .input_stride = memory.input_stride};
+      .input_stride = memory.input_stride,
+      .rehearses_attention = plan_.rehearses_attention && tokens == 1};
   std::memcpy(arguments.products, plan_.products.data(), sizeof(arguments.products));
   CUDA_CHECK(cudaSetDevice(device_.index));
   launch_fused_decode(arguments,

@@ -20,6 +20,7 @@ class FusedStep {
   using Element = __nv_bfloat16;
   using Signals = FusedSignals<kTokens, kHeadDim>;
   static constexpr bool kFinishesOwnPasses = !has_finishing_warp(kTokens);
+  static constexpr int kReplicas = exchange_replicas(kTokens);
 
   __device__ FusedStep(const FusedDecodeArguments& arguments, Signals& signals,
                        const UnitRing& ring, unsigned char* inputs)
@@ -91,16 +92,23 @@ class FusedStep {
       publish(words(layout().residual_in) + token * hidden_size_ + i * 4,
               make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
                          __float_as_uint(values[2]), __float_as_uint(values[3])));
-      publish(words(layout().weighted_in) + token * hidden_size_ / 2 + i * 2,
-              make_uint2(pack_pair<Element>(weighted[0], weighted[1]),
-                         pack_pair<Element>(weighted[2], weighted[3])));
+      const uint2 pairs = make_uint2(pack_pair<Element>(weighted[0], weighted[1]),
+                                     pack_pair<Element>(weighted[2], weighted[3]));
+      uint32_t* const first = words(layout().weighted_in) + token * hidden_size_ / 2 + i * 2;
+      for (int replica = 0; replica < kReplicas; ++replica) {
+        publish(first + replica * arguments_.num_tokens * hidden_size_ / 2, pairs);
+      }
     }
-    publish_squares(words(layout().squares_in), token, squares, own_squares());
+    publish_embedding_squares(token, squares, own_squares());
     const auto block = static_cast<int>(blockIdx.x);
     const FusedProduct& product = arguments_.products[kDown];
     if (block < product.num_claimed(num_blocks)) {  // nobody claims embeddings
-      publish_squares(words(layout().squares_in), token, 0.0f, claimed_squares_of(block));
+      publish_embedding_squares(token, 0.0f, claimed_squares_of(block));
     }
+  }
+  __device__ void publish_embedding_squares(int token, float squares, int share) const {
+    publish_squares<kTokens>(words(layout().squares_in), arguments_.num_tokens, token, squares,
+                             share, true);
   }
 
   // The block's share of attention, the same in all layers.
@@ -168,9 +176,13 @@ class FusedStep {
   }
 
   __device__ const uint32_t* input_words() const {
-    if (position_.product == kOutput) return words(layout().attention_out);
-    if (position_.product == kDown) return words(layout().hidden);
-    return words(position_.product == kGateUp ? layout().weighted_mid : layout().weighted_in);
+    const int features = arguments_.products[position_.product].features;
+    return words(input_offset()) + own_replica<kTokens>() * arguments_.num_tokens * (features / 2);
+  }
+  __device__ int input_offset() const {
+    if (position_.product == kOutput) return layout().attention_out;
+    if (position_.product == kDown) return layout().hidden;
+    return position_.product == kGateUp ? layout().weighted_mid : layout().weighted_in;
   }
 
   const FusedDecodeArguments& arguments_;

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/fused_decode_block.cuh"
 #include "kernels/cuda/fused_decode_exchange.cuh"
+#include "kernels/cuda/fused_decode_squares.cuh"
 #include "kernels/cuda/fused_decode_warp.cuh"
 
 namespace tessera {
@@ -28,14 +29,24 @@ class FusedAttention {
         staging_(staging, kFusedWarps, arguments.attention.group) {}
 
   // The pieces are planned.
+  //
+  // This code runs once a layer, and instructions that no cache near the warp holds any more come
+  // late. Where a layer's weights are few, the block has time before the queries come, and goes
+  // through its first piece once with numbers that do not matter, a unit a warp, leaving no results
+  // (1B on an H200: +0.7 %). In large layers they come too soon for that (8B: -1 %).
   __device__ void run(UnitRing& ring) const {
     const int num_pieces = signals_.num_pieces;
     if (num_pieces == 0) return;
 #pragma unroll 1
-    for (int i = 0; i < num_pieces; ++i) compute_piece(signals_.pieces[i], ring);
+    for (int turn = arguments_.rehearses_attention ? 0 : 1; turn < 2; ++turn) {
+      const bool rehearses = turn == 0;
+      const int end = rehearses ? 1 : num_pieces;
 #pragma unroll 1
-    for (int i = 0; i < num_pieces; ++i) {
-      if (signals_.pieces[i].pieces.count > 1) merge_piece(signals_.pieces[i]);
+      for (int i = 0; i < end; ++i) compute_piece(signals_.pieces[i], ring, rehearses);
+#pragma unroll 1
+      for (int i = 0; i < end; ++i) {
+        if (signals_.pieces[i].pieces.count > 1) merge_piece(signals_.pieces[i], rehearses);
+      }
     }
     sync_fused_consumers();  // the staging area is free for inputs
   }
@@ -53,6 +64,19 @@ class FusedAttention {
     return newest_key(piece) + attention_.num_kv_heads * kHeadDim;
   }
 
+  // What the words of qkv lack. All its shares are there before the last of these words.
+  __device__ float input_scale(const DecodePiece& piece) const {
+    if (!attention_applies_scale(kTokens)) return 1.0f;
+    return wait_for_scale<kTokens>(arguments_, copy_ + arguments_.layout.squares_in,
+                                   piece.first_token);
+  }
+  __device__ static uint4 scaled(const uint4& words, float scale) {
+    const auto times = [&](uint32_t word) {
+      return __float_as_uint(__uint_as_float(word) * scale);
+    };
+    return make_uint4(times(words.x), times(words.y), times(words.z), times(words.w));
+  }
+
   // Four elements of the newest token's key and value, of the first kHeadDim / 4 lanes.
   struct Newest {
     uint4 key;
@@ -62,6 +86,7 @@ class FusedAttention {
   // The newest token's row too, if the warp has its unit: one wait for all.
   __device__ void load_queries(Warp& warp, const DecodePiece& piece, bool has_newest,
                                Newest& newest) const {
+    const float scale = input_scale(piece);
     const int lane = reread_lane_index();
     const bool has_row = lane / 4 < piece.num_rows;
     const int row = has_row ? lane / 4 : 0;
@@ -100,10 +125,13 @@ class FusedAttention {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const uint2 pair = words[step][i];
-        warp.query[step][i] =
-            has_row ? pack_pair<Element>(__uint_as_float(pair.x), __uint_as_float(pair.y)) : 0;
+        warp.query[step][i] = has_row ? pack_pair<Element>(__uint_as_float(pair.x) * scale,
+                                                           __uint_as_float(pair.y) * scale)
+                                      : 0;
       }
     }
+    newest.key = scaled(newest.key, scale);
+    newest.value = scaled(newest.value, scale);
   }
 
   // The copy of a unit may have read the newest token's row before it was written: writes it again,
@@ -125,44 +153,47 @@ class FusedAttention {
     __syncwarp();
   }
 
-  __device__ void compute_piece(const DecodePiece& piece, UnitRing& ring) const {
+  __device__ void compute_piece(const DecodePiece& piece, UnitRing& ring, bool rehearses) const {
     const PieceUnits units = PieceUnits::of<kUnitTokens>(piece, reread_warp_index());
     const int context_length = piece.context_length;
     Warp warp;
     warp.reset();
     Newest newest{};
-    if (units.first < units.end) {
+    if (rehearses) {
+      warp.clear_queries();
+    } else if (units.first < units.end) {
       const int newest_unit = (context_length - 1) / kUnitTokens;
       const bool has_newest = newest_unit >= units.first && newest_unit < units.end &&
                               (newest_unit - units.first) % kFusedWarps == 0;
       load_queries(warp, piece, has_newest, newest);
     }
+    const int end_unit = rehearses ? min(units.end, units.first + 1) : units.end;
 #pragma unroll 1
-    for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
+    for (int unit = units.first; unit < end_unit; unit += kFusedWarps) {
       // Keys that the query sees, from the unit's first.
       const int end = context_length - unit * kUnitTokens;
       const int begin = end - attention_.window;
-      const bool has_newest = end <= kUnitTokens;
-      const uint32_t keys = ring.wait();
+      const bool has_newest = end <= kUnitTokens && !rehearses;
+      const uint32_t keys = rehearses ? ring.data : ring.wait();
       if (has_newest) write_newest(keys, end - 1, newest.key);
       warp.multiply_keys(Rows{keys, kUnitTokens});
-      ring.release();
+      if (!rehearses) ring.release();
       if (has_newest || begin > 0) warp.mask(begin, end);
       warp.update_softmax(attention_.scale_log2);
-      const uint32_t values = ring.wait();
+      const uint32_t values = rehearses ? ring.data : ring.wait();
       if (has_newest) write_newest(values, end - 1, newest.value);
       warp.multiply_values(Rows{values, kUnitTokens});
-      ring.release();
+      if (!rehearses) ring.release();
     }
     warp.finish_sums();
     sync_fused_consumers();  // inputs, or the piece before, have been read
     warp.store(staging_, reread_warp_index(), piece.num_rows);
     sync_fused_consumers();
-    merge_warps(piece);
+    merge_warps(piece, rehearses);
   }
 
   // Of the block: the piece's result, or its output when the piece is the whole item.
-  __device__ void merge_warps(const DecodePiece& piece) const {
+  __device__ void merge_warps(const DecodePiece& piece, bool rehearses) const {
     const bool is_whole = piece.pieces.count == 1;
     for (int index = reread_thread_index(); index < piece.num_rows * kRowVectors;
          index += kFusedConsumers) {
@@ -170,6 +201,7 @@ class FusedAttention {
       const int column = index % kRowVectors * 4;
       float log_sum;
       const float4 value = staging_.merged(row, column, attention_.scale_log2, log_sum);
+      if (rehearses) continue;
       if (is_whole) {
         publish_output(piece, row, column, value);
       } else {
@@ -191,14 +223,19 @@ class FusedAttention {
                                  float4 value) const {
     const int head = piece.kv_head * attention_.group + row;
     const int token_words = arguments_.products[kOutput].features / 2;
-    publish(copy_ + arguments_.layout.attention_out + piece.first_token * token_words +
-                (head * kHeadDim + column) / 2,
-            make_uint2(pack_pair<Element>(value.x, value.y), pack_pair<Element>(value.z, value.w)));
+    uint32_t* const first = copy_ + arguments_.layout.attention_out +
+                            piece.first_token * token_words + (head * kHeadDim + column) / 2;
+    const uint2 pairs =
+        make_uint2(pack_pair<Element>(value.x, value.y), pack_pair<Element>(value.z, value.w));
+#pragma unroll
+    for (int replica = 0; replica < exchange_replicas(kTokens); ++replica) {
+      publish(first + replica * arguments_.num_tokens * token_words, pairs);
+    }
   }
 
   // This block's share of the outputs of an item that it shares with others: the blocks take turns
   // at vectors of four columns. The formula is that of merge_pieces(), also in order of pieces.
-  __device__ void merge_piece(const DecodePiece& piece) const {
+  __device__ void merge_piece(const DecodePiece& piece, bool rehearses) const {
     constexpr int kAtOnce = 8;  // loads in flight
     const int count = piece.pieces.count;
     const int num_vectors = piece.num_rows * kRowVectors;
@@ -215,8 +252,9 @@ class FusedAttention {
         uint32_t log_sums[kAtOnce];
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          outputs[i] = first + i < count ? missing_words() : uint4{};
-          log_sums[i] = first + i < count ? kMissing : 0;
+          const bool is_needed = first + i < count && !rehearses;
+          outputs[i] = is_needed ? missing_words() : uint4{};
+          log_sums[i] = is_needed ? kMissing : 0;
         }
         poll([&] {
 #pragma unroll
@@ -250,6 +288,7 @@ class FusedAttention {
         }
       }
       const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;
+      if (rehearses) continue;
       publish_output(
           piece, row, column,
           make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse));

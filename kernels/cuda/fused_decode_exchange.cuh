@@ -25,6 +25,7 @@
 #include <cstdio>
 
 #include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/fused_decode_plan.h"
 
 namespace tessera {
 
@@ -106,6 +107,12 @@ __device__ inline void publish(uint32_t* words, uint4 values) {
   asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(words), "r"(values.x),
                "r"(values.y), "r"(values.z), "r"(values.w)
                : "memory");
+}
+
+// The replica that the block reads, of those that all blocks have left.
+template <int kTokens>
+__device__ int own_replica() {
+  return static_cast<int>(blockIdx.x) % exchange_replicas(kTokens);
 }
 
 // Threads `thread` of `num_threads` mark words as missing; `count` is a multiple of 4.

@@ -56,6 +56,7 @@ constexpr int max_fused_pieces(int tokens) { return tokens == 1 ? 8 : kMaxFusedP
 // whose time is exchanges, gain by asking for less at a time (1B: 1,386 to 1,448 tokens/s); large
 // ones lose, since memory serves rings unevenly (8B: 1 %).
 inline constexpr int kFewUnderWay = 2;
+// Layers of less weight than this are such.
 inline constexpr int64_t kManyLayerBytes = int64_t{256} << 20;
 // Of a single token, no piece of an item has fewer tiles (decode_partition.h): the warps of a block
 // have a few keys each side by side, and fewer pieces are merged.
@@ -96,18 +97,27 @@ struct FusedProduct {
 // on an H200 takes 0.5 % longer with three or five.
 inline constexpr int kClaimedItems = 1;
 
+// What every block reads is left this many times, and each block asks for one of these replicas: an
+// L2 slice answers one line at a time, and while blocks wait, all of them ask for the same ones.
+// 1B, one token, on an H200: 1,450 tokens/s with one replica, 1,470 / 1,484 / 1,479 with 4 / 8
+// / 16. Of several tokens there are more words, and replicas cost more than they bring (8B, 8 x
+// 1,024: 2,044, with 2 / 4 / 8 2,040 / 2,027 / 1,986).
+constexpr int exchange_replicas(int tokens) { return tokens == 1 ? 8 : 1; }
+
 // Where the blocks leave 32-bit words for each other; see fused_decode_exchange.cuh. Offsets in
-// words, from the start of a copy. "pairs" are two bfloat16 in a word.
+// words, from the start of a copy. "pairs" are two bfloat16 in a word; "replicated": this is one of
+// exchange_replicas(), one after the other.
 struct FusedExchangeLayout {
   int residual_in;    // float [num_tokens][hidden_size], before the layer
   int residual_mid;   // same, after attention
-  int weighted_in;    // pairs [num_tokens][hidden_size / 2], residual_in times the norm's weight
+  int weighted_in;    // replicated pairs [num_tokens][hidden_size / 2], residual_in times the
+                      // norm's weight
   int weighted_mid;   // same of residual_mid
-  int squares_in;     // float [num_tokens][kSquareShares], of residual_in
+  int squares_in;     // replicated float [num_tokens][kSquareShares], of residual_in
   int squares_mid;    // same of residual_mid
-  int qkv;            // float [num_tokens][qkv rows], rotated
-  int attention_out;  // pairs [num_tokens][num_heads * head_dim / 2]
-  int hidden;         // pairs [num_tokens][intermediate_size / 2]
+  int qkv;            // float [num_tokens][qkv rows], rotated, without the norm's scale
+  int attention_out;  // replicated pairs [num_tokens][num_heads * head_dim / 2]
+  int hidden;         // replicated pairs [num_tokens][intermediate_size / 2]
   int size;           // of all these
 };
 
@@ -131,13 +141,15 @@ struct FusedDecodePlan {
   int num_blocks = 0;
   int group = 0;  // query heads per KV head
   int max_tokens = 0;
-  int most_under_way = 0;  // units of a ring that are asked for and not there yet
+  int most_under_way = 0;            // units of a ring that are asked for and not there yet
+  bool rehearses_attention = false;  // of a single token
 
   bool runs() const { return problem.empty(); }
 };
 
 constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan, int num_tokens) {
   const auto& products = plan.products;
+  const int replicas = exchange_replicas(num_tokens);
   FusedExchangeLayout layout{};
   int end = 0;
   const auto take = [&](int words) {
@@ -147,13 +159,13 @@ constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan,
   };
   layout.residual_in = take(products[kQkv].features);
   layout.residual_mid = take(products[kQkv].features);
-  layout.weighted_in = take(products[kQkv].features / 2);
-  layout.weighted_mid = take(products[kQkv].features / 2);
-  layout.squares_in = take(kSquareShares);
-  layout.squares_mid = take(kSquareShares);
+  layout.weighted_in = take(replicas * products[kQkv].features / 2);
+  layout.weighted_mid = take(replicas * products[kQkv].features / 2);
+  layout.squares_in = take(replicas * kSquareShares);
+  layout.squares_mid = take(replicas * kSquareShares);
   layout.qkv = take(products[kQkv].rows);
-  layout.attention_out = take(products[kOutput].features / 2);
-  layout.hidden = take(products[kDown].features / 2);
+  layout.attention_out = take(replicas * products[kOutput].features / 2);
+  layout.hidden = take(replicas * products[kDown].features / 2);
   layout.size = end;
   return layout;
 }
@@ -283,7 +295,9 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
       2 *
       ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
        shape.hidden_size);
-  plan.most_under_way = layer_bytes < kManyLayerBytes ? kFewUnderWay : kMaxFusedStages;
+  const bool has_short_layers = layer_bytes < kManyLayerBytes;
+  plan.most_under_way = has_short_layers ? kFewUnderWay : kMaxFusedStages;
+  plan.rehearses_attention = has_short_layers;
   const auto fits = [&](int tokens) {
     return fused_shared_memory(plan, tokens, head_dim, shape.shared_bytes).stages >=
            kLeastFusedStages;

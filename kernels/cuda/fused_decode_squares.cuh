@@ -1,10 +1,10 @@
 // RMSNorm over blocks of the fused decode kernel: each leaves its shares of the residual stream's
-// sum of squares in the exchange, and whoever finishes a product of normalised features adds them
-// up. Inputs have the norm's weight already; the scale multiplies the product's sums.
+// sum of squares in the exchange, and whoever needs a product of normalised features adds them up.
+// Inputs have the norm's weight already; the scale multiplies the product's sums.
 #pragma once
 
+#include "kernels/cuda/fused_decode_arguments.h"
 #include "kernels/cuda/fused_decode_exchange.cuh"
-#include "kernels/cuda/fused_decode_plan.h"
 
 namespace tessera {
 
@@ -12,46 +12,61 @@ namespace tessera {
 __device__ inline int own_squares() { return static_cast<int>(blockIdx.x); }
 __device__ inline int claimed_squares_of(int item) { return kMaxFusedBlocks + item; }
 
-// Adds up the squares that a warp's lanes have and leaves them as a share of the token's sum.
-__device__ inline void publish_squares(uint32_t* words, int token, float squares, int share) {
+// Adds up the squares that a warp's lanes have and leaves them as a share of the token's sum, if
+// is_valid.
+template <int kTokens>
+__device__ void publish_squares(uint32_t* words, int num_tokens, int token, float squares,
+                                int share, bool is_valid) {
   squares = warp_reduce(squares, [](float a, float b) { return a + b; });
-  if (reread_lane_index() == 0) publish(words + token * kSquareShares + share, squares);
+  const int replica = reread_lane_index();
+  if (replica < exchange_replicas(kTokens) && is_valid) {
+    publish(words + (replica * num_tokens + token) * kSquareShares + share, squares);
+  }
 }
 
-// The lane's words of the shares of a sum of squares.
-struct SquareWords {
-  static constexpr int kCount = kSquareShares / kWarpSize;
-  uint32_t words[kCount];
+// Whether queries, keys and values go to attention without the scale, which attention applies. The
+// shares of squares arrive after the inputs that they are of; while the rings fill again, up to
+// 1.8 us after the sums of a 1B model's layer (H200). Of several tokens, as many warps as attention
+// has would ask for them: 8 x 1,024 tokens of an 8B model lose 1.6 %.
+constexpr bool attention_applies_scale(int tokens) { return tokens == 1; }
 
-  __device__ void begin(int num_claimed_items) {
+// The scale of a token's features, when all shares are there. words: squares_in or squares_mid of
+// the exchange. Called by all lanes of a warp.
+template <int kTokens>
+__device__ float wait_for_scale(const FusedDecodeArguments& arguments, const uint32_t* words,
+                                int token) {
+  // Shares that a lane asks for at a time. The warp that finishes a single token's products has no
+  // registers for more.
+  constexpr int kAtOnce = kTokens == 1 ? 5 : 10;
+  static_assert(kSquareShares % (kAtOnce * kWarpSize) == 0);
+  const auto num_blocks = static_cast<int>(gridDim.x);
+  const int num_claimed = arguments.products[kDown].num_claimed(num_blocks);
+  words += (own_replica<kTokens>() * arguments.num_tokens + token) * kSquareShares;
+  float sum = 0.0f;
+#pragma unroll 1
+  for (int first = 0; first < kSquareShares; first += kAtOnce * kWarpSize) {
+    const auto share = [&](int i) { return first + i * kWarpSize + reread_lane_index(); };
+    uint32_t shares[kAtOnce];
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const bool is_used = share(i) < kMaxFusedBlocks
-                               ? share(i) < static_cast<int>(gridDim.x)
-                               : share(i) - kMaxFusedBlocks < num_claimed_items;
-      words[i] = is_used ? kMissing : 0;
+    for (int i = 0; i < kAtOnce; ++i) {
+      const bool is_used = share(i) < kMaxFusedBlocks ? share(i) < num_blocks
+                                                      : share(i) - kMaxFusedBlocks < num_claimed;
+      shares[i] = is_used ? kMissing : 0;
     }
-  }
-  __device__ static int share(int i) { return i * kWarpSize + reread_lane_index(); }
-  __device__ bool ask(const uint32_t* source) {
-    bool missing = false;
+    poll([&] {
+      bool missing = false;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) load_if_missing(words[i], source + share(i));
+      for (int i = 0; i < kAtOnce; ++i) load_if_missing(shares[i], words + share(i));
 #pragma unroll
-    for (const uint32_t word : words) missing |= is_missing(word);
-    return missing;
-  }
-  __device__ float sum(const uint32_t* source) {
-    poll([&] { return ask(source); });
-    float sum = 0.0f;
+      for (const uint32_t word : shares) missing |= is_missing(word);
+      return missing;
+    });
 #pragma unroll
-    for (const uint32_t word : words) sum += __uint_as_float(word);
-    return warp_reduce(sum, [](float a, float b) { return a + b; });
+    for (const uint32_t word : shares) sum += __uint_as_float(word);
   }
-};
-
-__device__ inline float root_mean_square_scale(float squares, int hidden_size, float epsilon) {
-  return rsqrtf(__fdividef(squares, static_cast<float>(hidden_size)) + epsilon);
+  sum = warp_reduce(sum, [](float a, float b) { return a + b; });
+  const auto hidden_size = static_cast<float>(arguments.products[kQkv].features);
+  return rsqrtf(__fdividef(sum, hidden_size) + arguments.epsilon);
 }
 
 }  // namespace tessera

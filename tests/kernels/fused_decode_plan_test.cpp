@@ -105,6 +105,29 @@ TEST(FusedDecodePlanTest, LayoutsDoNotOverlap) {
   EXPECT_EQ(fused_partial_words(4, 128), 4 * 128 + 4);
 }
 
+TEST(FusedDecodePlanTest, ReplicasOfASingleTokenDoNotOverlap) {
+  const FusedDecodePlan plan = plan_fused_decode(kLlama8B);
+  const FusedExchangeLayout layout = fused_exchange_layout(plan, 1);
+  const int replicas = exchange_replicas(1);
+  EXPECT_GT(replicas, 1);
+  EXPECT_EQ(layout.weighted_mid - layout.weighted_in, replicas * 2048);
+  EXPECT_EQ(layout.squares_in - layout.weighted_mid, replicas * 2048);
+  EXPECT_EQ(layout.squares_mid - layout.squares_in, replicas * kSquareShares);
+  EXPECT_EQ(layout.qkv - layout.squares_mid, replicas * kSquareShares);
+  EXPECT_EQ(layout.attention_out - layout.qkv, 6144);
+  EXPECT_EQ(layout.hidden - layout.attention_out, replicas * 2048);
+  EXPECT_EQ(layout.size - layout.hidden, replicas * 7168);
+}
+
+TEST(FusedDecodePlanTest, ShortLayersAskForLessAtATimeAndRehearse) {
+  const FusedDecodePlan small = plan_fused_decode(llama_1b());
+  EXPECT_EQ(small.most_under_way, kFewUnderWay);
+  EXPECT_TRUE(small.rehearses_attention);
+  const FusedDecodePlan large = plan_fused_decode(kLlama8B);
+  EXPECT_EQ(large.most_under_way, kMaxFusedStages);
+  EXPECT_FALSE(large.rehearses_attention);
+}
+
 TEST(FusedDecodePlanTest, SharedMemoryHoldsTheRings) {
   const FusedDecodePlan plan = plan_fused_decode(kLlama8B);
   const FusedSharedMemory one = fused_shared_memory(plan, 1, 128, 232448);
