@@ -31,9 +31,10 @@ class FusedAttention {
   // The pieces are planned.
   //
   // This code runs once a layer, and instructions that no cache near the warp holds any more come
-  // late. Where a layer's weights are few, the block has time before the queries come, and goes
-  // through its first piece once with numbers that do not matter, a unit a warp, leaving no results
-  // (1B on an H200: +0.7 %). In large layers they come too soon for that (8B: -1 %).
+  // late. Where a layer's weights are few, the block has time before the queries come, and
+  // rehearses: it goes through its first piece once with whatever lies in the rings, a unit a warp,
+  // and leaves no results (1B on an H200: +0.7 %). In large layers they come too soon for that
+  // (8B: -1 %).
   __device__ void run(UnitRing& ring) const {
     const int num_pieces = signals_.num_pieces;
     if (num_pieces == 0) return;
@@ -64,7 +65,7 @@ class FusedAttention {
     return newest_key(piece) + attention_.num_kv_heads * kHeadDim;
   }
 
-  // What the words of qkv lack. All its shares are there before the last of these words.
+  // What the words of qkv lack. Most often its shares are there before the last of these words.
   __device__ float input_scale(const DecodePiece& piece) const {
     if (!attention_applies_scale(kTokens)) return 1.0f;
     return wait_for_scale<kTokens>(arguments_, copy_ + arguments_.layout.squares_in,

@@ -56,7 +56,7 @@ constexpr int max_fused_pieces(int tokens) { return tokens == 1 ? 8 : kMaxFusedP
 // whose time is exchanges, gain by asking for less at a time (1B: 1,386 to 1,448 tokens/s); large
 // ones lose, since memory serves rings unevenly (8B: 1 %).
 inline constexpr int kFewUnderWay = 2;
-// Layers of less weight than this are such.
+// Layers of little weight have less than this.
 inline constexpr int64_t kManyLayerBytes = int64_t{256} << 20;
 // Of a single token, no piece of an item has fewer tiles (decode_partition.h): the warps of a block
 // have a few keys each side by side, and fewer pieces are merged.
@@ -99,9 +99,10 @@ inline constexpr int kClaimedItems = 1;
 
 // What every block reads is left this many times, and each block asks for one of these replicas: an
 // L2 slice answers one line at a time, and while blocks wait, all of them ask for the same ones.
-// 1B, one token, on an H200: 1,450 tokens/s with one replica, 1,470 / 1,484 / 1,479 with 4 / 8
-// / 16. Of several tokens there are more words, and replicas cost more than they bring (8B, 8 x
-// 1,024: 2,044, with 2 / 4 / 8 2,040 / 2,027 / 1,986).
+// 1B, one token, on an H200: 1,432 tokens/s with one replica, 1,449 / 1,456 / 1,461 with 2 / 4 / 8;
+// on another card, with 16 bytes a store, 1,470 / 1,484 / 1,479 / 1,470 with 4 / 8 / 16 / 32. Of
+// several tokens there are more words, and replicas cost more than they bring (8B, 8 x 1,024:
+// 2,044, with 2 / 4 / 8 2,040 / 2,027 / 1,986).
 constexpr int exchange_replicas(int tokens) { return tokens == 1 ? 8 : 1; }
 
 // Where the blocks leave 32-bit words for each other; see fused_decode_exchange.cuh. Offsets in
@@ -115,7 +116,8 @@ struct FusedExchangeLayout {
   int weighted_mid;   // same of residual_mid
   int squares_in;     // replicated float [num_tokens][kSquareShares], of residual_in
   int squares_mid;    // same of residual_mid
-  int qkv;            // float [num_tokens][qkv rows], rotated, without the norm's scale
+  int qkv;            // float [num_tokens][qkv rows], rotated; without the norm's scale where
+                      // attention_applies_scale()
   int attention_out;  // replicated pairs [num_tokens][num_heads * head_dim / 2]
   int hidden;         // replicated pairs [num_tokens][intermediate_size / 2]
   int size;           // of all these
@@ -142,7 +144,7 @@ struct FusedDecodePlan {
   int group = 0;  // query heads per KV head
   int max_tokens = 0;
   int most_under_way = 0;            // units of a ring that are asked for and not there yet
-  bool rehearses_attention = false;  // of a single token
+  bool rehearses_attention = false;  // of a single token, see FusedAttention::run()
 
   bool runs() const { return problem.empty(); }
 };
@@ -295,9 +297,9 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
       2 *
       ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
        shape.hidden_size);
-  const bool has_short_layers = layer_bytes < kManyLayerBytes;
-  plan.most_under_way = has_short_layers ? kFewUnderWay : kMaxFusedStages;
-  plan.rehearses_attention = has_short_layers;
+  const bool has_light_layers = layer_bytes < kManyLayerBytes;
+  plan.most_under_way = has_light_layers ? kFewUnderWay : kMaxFusedStages;
+  plan.rehearses_attention = has_light_layers;
   const auto fits = [&](int tokens) {
     return fused_shared_memory(plan, tokens, head_dim, shape.shared_bytes).stages >=
            kLeastFusedStages;

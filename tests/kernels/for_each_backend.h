@@ -66,11 +66,9 @@ class BackendTest : public testing::TestWithParam<std::string> {
   }
   std::vector<double> host(const Tensor& tensor) const { return to_host(backend(), tensor); }
 
-  // Whether products of 9 to 64 tokens have a kernel of ours, for Hopper. Elsewhere it is a
-  // library's, whose bits may depend on the number of tokens.
-  bool has_own_skinny_products() const {
-    return backend_->description().find("sm_90") != std::string::npos;
-  }
+  // Whether kernels that only Hopper has may run: products of 9 to 64 tokens, which elsewhere are a
+  // library's, whose bits may depend on the number of tokens, and the fused decode step.
+  bool is_hopper() const { return backend_->description().find("sm_90") != std::string::npos; }
 
   // Weight dtypes that backend() keeps as they are stored.
   std::vector<DType> weight_dtypes() const;

@@ -119,7 +119,7 @@ TEST(FusedDecodePlanTest, ReplicasOfASingleTokenDoNotOverlap) {
   EXPECT_EQ(layout.size - layout.hidden, replicas * 7168);
 }
 
-TEST(FusedDecodePlanTest, ShortLayersAskForLessAtATimeAndRehearse) {
+TEST(FusedDecodePlanTest, LightLayersAskForLessAtATimeAndRehearse) {
   const FusedDecodePlan small = plan_fused_decode(llama_1b());
   EXPECT_EQ(small.most_under_way, kFewUnderWay);
   EXPECT_TRUE(small.rehearses_attention);
