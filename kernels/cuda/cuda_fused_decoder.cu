@@ -149,8 +149,7 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .epsilon = model_.rms_norm_eps,
       .num_stages = memory.stages,
       .most_under_way = std::min(memory.stages, plan_.most_under_way),
-      .input_stride = memory.input_stride,
-      .rehearses_attention = plan_.rehearses_attention && tokens == 1};
+      .input_stride = memory.input_stride};
   std::memcpy(arguments.products, plan_.products.data(), sizeof(arguments.products));
   CUDA_CHECK(cudaSetDevice(device_.index));
   launch_fused_decode(arguments,

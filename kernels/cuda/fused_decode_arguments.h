@@ -52,10 +52,9 @@ struct FusedDecodeArguments {
   int num_tokens;
   int num_layers;
   float epsilon;
-  int num_stages;            // units per ring
-  int most_under_way;        // of these, most that are asked for and not there yet
-  int input_stride;          // bytes
-  bool rehearses_attention;  // see FusedAttention::run()
+  int num_stages;      // units per ring
+  int most_under_way;  // of these, most that are asked for and not there yet
+  int input_stride;    // bytes
 };
 
 }  // namespace tessera

@@ -29,25 +29,14 @@ class FusedAttention {
         staging_(staging, kFusedWarps, arguments.attention.group) {}
 
   // The pieces are planned.
-  //
-  // This code runs once a layer, and instructions that no cache near the warp holds any more come
-  // late. Where a layer's weights are few, the block has time before the queries come, and
-  // rehearses: it goes through its first piece once with whatever lies in the rings, a unit a warp,
-  // and leaves no results (1B on an H200: +0.7 %). In large layers they come too soon for that
-  // (8B: -1 %).
   __device__ void run(UnitRing& ring) const {
     const int num_pieces = signals_.num_pieces;
     if (num_pieces == 0) return;
 #pragma unroll 1
-    for (int turn = arguments_.rehearses_attention ? 0 : 1; turn < 2; ++turn) {
-      const bool rehearses = turn == 0;
-      const int end = rehearses ? 1 : num_pieces;
+    for (int i = 0; i < num_pieces; ++i) compute_piece(signals_.pieces[i], ring);
 #pragma unroll 1
-      for (int i = 0; i < end; ++i) compute_piece(signals_.pieces[i], ring, rehearses);
-#pragma unroll 1
-      for (int i = 0; i < end; ++i) {
-        if (signals_.pieces[i].pieces.count > 1) merge_piece(signals_.pieces[i], rehearses);
-      }
+    for (int i = 0; i < num_pieces; ++i) {
+      if (signals_.pieces[i].pieces.count > 1) merge_piece(signals_.pieces[i]);
     }
     sync_fused_consumers();  // the staging area is free for inputs
   }
@@ -154,47 +143,44 @@ class FusedAttention {
     __syncwarp();
   }
 
-  __device__ void compute_piece(const DecodePiece& piece, UnitRing& ring, bool rehearses) const {
+  __device__ void compute_piece(const DecodePiece& piece, UnitRing& ring) const {
     const PieceUnits units = PieceUnits::of<kUnitTokens>(piece, reread_warp_index());
     const int context_length = piece.context_length;
     Warp warp;
     warp.reset();
     Newest newest{};
-    if (rehearses) {
-      warp.clear_queries();
-    } else if (units.first < units.end) {
+    if (units.first < units.end) {
       const int newest_unit = (context_length - 1) / kUnitTokens;
       const bool has_newest = newest_unit >= units.first && newest_unit < units.end &&
                               (newest_unit - units.first) % kFusedWarps == 0;
       load_queries(warp, piece, has_newest, newest);
     }
-    const int end_unit = rehearses ? min(units.end, units.first + 1) : units.end;
 #pragma unroll 1
-    for (int unit = units.first; unit < end_unit; unit += kFusedWarps) {
+    for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
       // Keys that the query sees, from the unit's first.
       const int end = context_length - unit * kUnitTokens;
       const int begin = end - attention_.window;
-      const bool has_newest = end <= kUnitTokens && !rehearses;
-      const uint32_t keys = rehearses ? ring.data : ring.wait();
+      const bool has_newest = end <= kUnitTokens;
+      const uint32_t keys = ring.wait();
       if (has_newest) write_newest(keys, end - 1, newest.key);
       warp.multiply_keys(Rows{keys, kUnitTokens});
-      if (!rehearses) ring.release();
+      ring.release();
       if (has_newest || begin > 0) warp.mask(begin, end);
       warp.update_softmax(attention_.scale_log2);
-      const uint32_t values = rehearses ? ring.data : ring.wait();
+      const uint32_t values = ring.wait();
       if (has_newest) write_newest(values, end - 1, newest.value);
       warp.multiply_values(Rows{values, kUnitTokens});
-      if (!rehearses) ring.release();
+      ring.release();
     }
     warp.finish_sums();
     sync_fused_consumers();  // inputs, or the piece before, have been read
     warp.store(staging_, reread_warp_index(), piece.num_rows);
     sync_fused_consumers();
-    merge_warps(piece, rehearses);
+    merge_warps(piece);
   }
 
   // Of the block: the piece's result, or its output when the piece is the whole item.
-  __device__ void merge_warps(const DecodePiece& piece, bool rehearses) const {
+  __device__ void merge_warps(const DecodePiece& piece) const {
     const bool is_whole = piece.pieces.count == 1;
     for (int index = reread_thread_index(); index < piece.num_rows * kRowVectors;
          index += kFusedConsumers) {
@@ -202,7 +188,6 @@ class FusedAttention {
       const int column = index % kRowVectors * 4;
       float log_sum;
       const float4 value = staging_.merged(row, column, attention_.scale_log2, log_sum);
-      if (rehearses) continue;
       if (is_whole) {
         publish_output(piece, row, column, value);
       } else {
@@ -236,7 +221,7 @@ class FusedAttention {
 
   // This block's share of the outputs of an item that it shares with others: the blocks take turns
   // at vectors of four columns. The formula is that of merge_pieces(), also in order of pieces.
-  __device__ void merge_piece(const DecodePiece& piece, bool rehearses) const {
+  __device__ void merge_piece(const DecodePiece& piece) const {
     constexpr int kAtOnce = 8;  // loads in flight
     const int count = piece.pieces.count;
     const int num_vectors = piece.num_rows * kRowVectors;
@@ -253,7 +238,7 @@ class FusedAttention {
         uint32_t log_sums[kAtOnce];
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          const bool is_needed = first + i < count && !rehearses;
+          const bool is_needed = first + i < count;
           outputs[i] = is_needed ? missing_words() : uint4{};
           log_sums[i] = is_needed ? kMissing : 0;
         }
@@ -289,7 +274,6 @@ class FusedAttention {
         }
       }
       const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;
-      if (rehearses) continue;
       publish_output(
           piece, row, column,
           make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse));

@@ -143,8 +143,7 @@ struct FusedDecodePlan {
   int num_blocks = 0;
   int group = 0;  // query heads per KV head
   int max_tokens = 0;
-  int most_under_way = 0;            // units of a ring that are asked for and not there yet
-  bool rehearses_attention = false;  // of a single token, see FusedAttention::run()
+  int most_under_way = 0;  // units of a ring that are asked for and not there yet
 
   bool runs() const { return problem.empty(); }
 };
@@ -297,9 +296,7 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
       2 *
       ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
        shape.hidden_size);
-  const bool has_light_layers = layer_bytes < kManyLayerBytes;
-  plan.most_under_way = has_light_layers ? kFewUnderWay : kMaxFusedStages;
-  plan.rehearses_attention = has_light_layers;
+  plan.most_under_way = layer_bytes < kManyLayerBytes ? kFewUnderWay : kMaxFusedStages;
   const auto fits = [&](int tokens) {
     return fused_shared_memory(plan, tokens, head_dim, shape.shared_bytes).stages >=
            kLeastFusedStages;

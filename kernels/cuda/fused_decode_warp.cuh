@@ -48,10 +48,6 @@ struct FusedAttentionWarp {
   float query_max[2];
   float query_sum[2];  // of this lane's keys until finish_sums()
 
-  __device__ void clear_queries() {
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) query[step][0] = query[step][1] = 0;
-  }
   __device__ void reset() {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {

@@ -119,13 +119,11 @@ TEST(FusedDecodePlanTest, ReplicasOfASingleTokenDoNotOverlap) {
   EXPECT_EQ(layout.size - layout.hidden, replicas * 7168);
 }
 
-TEST(FusedDecodePlanTest, LightLayersAskForLessAtATimeAndRehearse) {
+TEST(FusedDecodePlanTest, LightLayersAskForLessAtATime) {
   const FusedDecodePlan small = plan_fused_decode(llama_1b());
   EXPECT_EQ(small.most_under_way, kFewUnderWay);
-  EXPECT_TRUE(small.rehearses_attention);
   const FusedDecodePlan large = plan_fused_decode(kLlama8B);
   EXPECT_EQ(large.most_under_way, kMaxFusedStages);
-  EXPECT_FALSE(large.rehearses_attention);
 }
 
 TEST(FusedDecodePlanTest, SharedMemoryHoldsTheRings) {
