@@ -63,13 +63,12 @@ void Transformer::attention_block(const LayerWeights& layer, const KvPages& page
   const auto cut = [&](const Tensor& tensor) { return tensor.slice(0, num_tokens); };
   const Tensor residual = cut(activations_.residual);
   const NormedRows normed = normed_rows(num_tokens);
-  const Tensor qkv = cut(activations_.qkv);
   const Tensor query = cut(activations_.query);
   const Tensor out = cut(activations_.attention_out);
 
-  backend_.normed_linear(qkv, normed, layer.qkv_proj);
-  backend_.rope_store_kv(query, pages, qkv, batch.positions, batch.kv_slots,
-                         weights_.inverse_frequencies);
+  backend_.normed_linear_rope_store_kv(query, pages, normed, layer.qkv_proj, batch.positions,
+                                       batch.kv_slots, weights_.inverse_frequencies,
+                                       cut(activations_.qkv));
   backend_.attention(out, {.query = query,
                            .pages = pages,
                            .batch = batch.attention,

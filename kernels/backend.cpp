@@ -31,6 +31,8 @@ class ArgumentCheck {
           ", expected ", expected, " dimensions");
   }
 
+  std::string_view operation() const { return operation_; }
+
  private:
   std::string_view operation_;
   DeviceType device_;
@@ -243,25 +245,61 @@ void Backend::normed_linear_silu_mul_impl(const Tensor& out, const NormedRows& x
   silu_mul_impl(out, gate_up);
 }
 
-void Backend::rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
-                            const Tensor& positions, const Tensor& kv_slots,
-                            const Tensor& inverse_frequencies) {
-  const ArgumentCheck check("rope_store_kv", device());
-  check_pages(check, pages, activation_dtype());
+namespace {
+
+void check_rope(const ArgumentCheck& check, const Tensor& query, const KvPages& pages,
+                const Tensor& qkv, const Tensor& positions, const Tensor& kv_slots,
+                const Tensor& inverse_frequencies, DType activation_dtype) {
+  check_pages(check, pages, activation_dtype);
   check.rank("query", query, 3);
   const int64_t num_tokens = query.dim(0);
   const int64_t num_heads = query.dim(1);
   const int64_t head_dim = pages.head_dim();
-  check("query", query, activation_dtype(), {num_tokens, num_heads, head_dim});
-  check("qkv", qkv, activation_dtype(),
+  check("query", query, activation_dtype, {num_tokens, num_heads, head_dim});
+  check("qkv", qkv, activation_dtype,
         {num_tokens, (num_heads + 2 * pages.num_kv_heads()) * head_dim});
   check("positions", positions, DType::kInt32, {num_tokens});
   check("kv_slots", kv_slots, DType::kInt32, {num_tokens});
   check("inverse_frequencies", inverse_frequencies, DType::kFloat32, {head_dim / 2});
-  CHECK(head_dim % 2 == 0, "rope_store_kv: head_dim is ", head_dim, ", expected an even number");
-  if (num_tokens > 0) {
+  CHECK(head_dim % 2 == 0, check.operation(), ": head_dim is ", head_dim,
+        ", expected an even number");
+}
+
+}  // namespace
+
+void Backend::rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
+                            const Tensor& positions, const Tensor& kv_slots,
+                            const Tensor& inverse_frequencies) {
+  const ArgumentCheck check("rope_store_kv", device());
+  check_rope(check, query, pages, qkv, positions, kv_slots, inverse_frequencies,
+             activation_dtype());
+  if (query.dim(0) > 0) {
     rope_store_kv_impl(query, pages, qkv, positions, kv_slots, inverse_frequencies);
   }
+}
+
+void Backend::normed_linear_rope_store_kv(const Tensor& query, const KvPages& pages,
+                                          const NormedRows& x, const Tensor& weight,
+                                          const Tensor& positions, const Tensor& kv_slots,
+                                          const Tensor& inverse_frequencies, const Tensor& qkv) {
+  const ArgumentCheck check("normed_linear_rope_store_kv", device());
+  check_normed(check, x, activation_dtype());
+  check_linear(check, "qkv", qkv, x.values, weight, activation_dtype());
+  check_rope(check, query, pages, qkv, positions, kv_slots, inverse_frequencies,
+             activation_dtype());
+  if (query.dim(0) > 0) {
+    normed_linear_rope_store_kv_impl(query, pages, x, weight, positions, kv_slots,
+                                     inverse_frequencies, qkv);
+  }
+}
+
+void Backend::normed_linear_rope_store_kv_impl(const Tensor& query, const KvPages& pages,
+                                               const NormedRows& x, const Tensor& weight,
+                                               const Tensor& positions, const Tensor& kv_slots,
+                                               const Tensor& inverse_frequencies,
+                                               const Tensor& qkv) {
+  normed_linear_impl(qkv, x, weight);
+  rope_store_kv_impl(query, pages, qkv, positions, kv_slots, inverse_frequencies);
 }
 
 void Backend::attention(const Tensor& out, const AttentionParams& params) {

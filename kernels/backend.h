@@ -139,7 +139,7 @@ class Backend {
   //   out activation [num_tokens, hidden_size], x float32 same shape, weight float32 [hidden_size]
   void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon);
 
-  // out = rms_norm(x, weight, out.epsilon), for normed_linear() and normed_linear_silu_mul() only
+  // out = rms_norm(x, weight, out.epsilon), for the products normed_linear...() only
   void normalize(const NormedRows& out, const Tensor& x, const Tensor& weight);
 
   // out = x . weight^T
@@ -174,6 +174,16 @@ class Backend {
   void rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
                      const Tensor& positions, const Tensor& kv_slots,
                      const Tensor& inverse_frequencies);
+
+  // rope_store_kv(query, pages, x . weight^T, ...)
+  //   weight [(num_heads + 2 * num_kv_heads) * head_dim, hidden_size]
+  //   qkv activation [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim], scratch
+  // Positions and slots are complete before the operation that makes x begins, as they are with
+  // embed() in between.
+  void normed_linear_rope_store_kv(const Tensor& query, const KvPages& pages, const NormedRows& x,
+                                   const Tensor& weight, const Tensor& positions,
+                                   const Tensor& kv_slots, const Tensor& inverse_frequencies,
+                                   const Tensor& qkv);
 
   // Attention of every query token over its sequence's pages; never an N x N matrix.
   //   out activation [num_tokens, num_heads, head_dim]
@@ -229,6 +239,11 @@ class Backend {
   virtual void normed_linear_impl(const Tensor& out, const NormedRows& x, const Tensor& weight);
   virtual void normed_linear_silu_mul_impl(const Tensor& out, const NormedRows& x,
                                            const Tensor& weight, const Tensor& gate_up);
+  virtual void normed_linear_rope_store_kv_impl(const Tensor& query, const KvPages& pages,
+                                                const NormedRows& x, const Tensor& weight,
+                                                const Tensor& positions, const Tensor& kv_slots,
+                                                const Tensor& inverse_frequencies,
+                                                const Tensor& qkv);
 
  private:
   virtual void upload_impl(const Tensor& destination, const Tensor& source) = 0;

@@ -178,6 +178,11 @@ class CudaBackend final : public Backend {
   void normed_linear_impl(const Tensor& out, const NormedRows& x, const Tensor& weight) override;
   void normed_linear_silu_mul_impl(const Tensor& out, const NormedRows& x, const Tensor& weight,
                                    const Tensor& gate_up) override;
+  void normed_linear_rope_store_kv_impl(const Tensor& query, const KvPages& pages,
+                                        const NormedRows& x, const Tensor& weight,
+                                        const Tensor& positions, const Tensor& kv_slots,
+                                        const Tensor& inverse_frequencies,
+                                        const Tensor& qkv) override;
   void attention_impl(const Tensor& out, const AttentionParams& params) override;
   LinearDevice linear_device() const {
     return {.has_hopper_kernels = has_hopper_kernels(),
@@ -385,6 +390,28 @@ void CudaBackend::normed_linear_silu_mul_impl(const Tensor& out, const NormedRow
                  .x_squares = defers_scale(x) ? x.squares : Tensor{},
                  .epsilon = x.epsilon},
                 plan_gated_skinny(out.dim(0), out.dim(1), properties_.multiProcessorCount));
+}
+
+void CudaBackend::normed_linear_rope_store_kv_impl(const Tensor& query, const KvPages& pages,
+                                                   const NormedRows& x, const Tensor& weight,
+                                                   const Tensor& positions, const Tensor& kv_slots,
+                                                   const Tensor& inverse_frequencies,
+                                                   const Tensor& qkv) {
+  const LinearPlan linear = plan(x.values, weight);
+  if (!fuses_rope(linear, pages.head_dim())) {
+    return Backend::normed_linear_rope_store_kv_impl(query, pages, x, weight, positions, kv_slots,
+                                                     inverse_frequencies, qkv);
+  }
+  launch_skinny({.out = query,
+                 .x = x.values,
+                 .weight = weight,
+                 .x_squares = defers_scale(x) ? x.squares : Tensor{},
+                 .epsilon = x.epsilon,
+                 .rope = {.pages = pages,
+                          .positions = positions,
+                          .kv_slots = kv_slots,
+                          .inverse_frequencies = inverse_frequencies}},
+                linear.skinny);
 }
 
 void CudaBackend::attention_impl(const Tensor& out, const AttentionParams& params) {

@@ -59,6 +59,8 @@ inline constexpr SkinnyPlan kSkinnyPlans[] = {{64, 1}, {64, 2}, {96, 2}, {128, 1
 // With the rows of gate and up together.
 inline constexpr SkinnyPlan kGatedSkinnyPlans[] = {{128, 1},    {112, 1},    {64, 1},
                                                    {128, 1, 2}, {112, 1, 2}, {64, 1, 2}};
+// With rotary positions and the append to KV pages, for heads of 64 or 128.
+inline constexpr SkinnyPlan kRopeSkinnyPlans[] = {{64, 2}, {96, 2}};
 inline constexpr int64_t kSkinnySplitFeatures = 256;  // least in_features to divide
 
 struct LinearPlan {
@@ -121,6 +123,15 @@ constexpr LinearPlan plan_linear(const LinearShape& shape, const LinearDevice& d
             .skinny = plan_skinny(shape, device.num_multiprocessors)};
   }
   return {.kernel = LinearKernel::kCublas};
+}
+
+// Whether the product of queries, keys and values rotates and stores them itself.
+constexpr bool fuses_rope(const LinearPlan& plan, int64_t head_dim) {
+  if (plan.kernel != LinearKernel::kSkinny || (head_dim != 64 && head_dim != 128)) return false;
+  for (const SkinnyPlan& rope_plan : kRopeSkinnyPlans) {
+    if (plan.skinny == rope_plan) return true;
+  }
+  return false;
 }
 
 // Whether RMSNorm's rows go from product to product without their scale: where products of so many

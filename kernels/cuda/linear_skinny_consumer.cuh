@@ -3,29 +3,14 @@
 
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/linear_cluster.cuh"
+#include "kernels/cuda/linear_skinny_quads.cuh"
+#include "kernels/cuda/linear_skinny_rope.cuh"
 #include "kernels/cuda/linear_skinny_tiles.cuh"
 #include "kernels/cuda/linear_wgmma.cuh"
 #include "kernels/cuda/ring_position.cuh"
 #include "kernels/cuda/silu.cuh"
 
 namespace tessera {
-
-// Transposes the 4 x 4 words that the four lanes 4 n ... 4 n + 3 hold, a row each.
-__device__ inline void transpose_in_quad(uint32_t (&words)[4]) {
-  const int lane = lane_index();
-#pragma unroll
-  for (int distance = 1; distance <= 2; distance *= 2) {
-    const bool is_upper = (lane & distance) != 0;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if ((i & distance) != 0) continue;
-      uint32_t& low = words[i];
-      uint32_t& high = words[i + distance];
-      const uint32_t received = __shfl_xor_sync(kFullWarp, is_upper ? low : high, distance);
-      (is_upper ? low : high) = received;
-    }
-  }
-}
 
 template <typename Config, typename Out>
 struct SkinnyConsumer {
@@ -38,6 +23,7 @@ struct SkinnyConsumer {
   float2 scales = {1.0f, 1.0f};  // of the lane's two tokens
   using Sums = float[Config::kSums];
   Sums sums[Config::kTilesAtOnce];
+  SkinnyRotation<Config> rotation;
 
   __device__ void release(int weight_stage, int token_stage, bool releases_tokens) const {
     if (lane_index() != 0) return;
@@ -172,19 +158,9 @@ struct SkinnyConsumer {
   // four. Rows of `out` are aligned to 16 bytes.
   template <int kCount>
   __device__ void store_quads(Element* out, int tile, int index, const float4* values) const {
-    const auto packed = [](float a, float b) {
-      const Vector<Element, 2> pair{from_float<Element>(a), from_float<Element>(b)};
-      return __builtin_bit_cast(uint32_t, pair);
-    };
     uint32_t first[4] = {};
     uint32_t second[4] = {};
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      first[i] = packed(values[i].x, values[i].y);
-      second[i] = packed(values[i].z, values[i].w);
-    }
-    transpose_in_quad(first);
-    transpose_in_quad(second);
+    round_to_quads<Element, kCount>(values, first, second);
     const int vector = lane_index() % 4;
     const int64_t row = int64_t{tile} * Config::kOutRows + (index + vector) * 8;
     if (vector >= kCount || row >= arguments.out_features) return;
@@ -293,7 +269,7 @@ struct SkinnyConsumer {
     float4 results[kHalf] = {};
     [[maybe_unused]] float2 factors[4];
     if (has_tokens()) {
-      if (arguments.accumulate) {
+      if (!Config::kRotates && arguments.accumulate) {
 #pragma unroll
         for (int i = 0; i < kHalf; ++i) load(tile, begin + i, results[i]);
       }
@@ -318,12 +294,23 @@ struct SkinnyConsumer {
       const float4 own = is_first ? vector(own_sums, i) : vector(own_sums, kHalf + i);
       results[i] = plus(results[i], plus(own, received[i * kWarpgroupSize]));
     }
+    if constexpr (Config::kRotates) {
+      rotation.store(arguments, first_token(), results);
+      return;
+    }
     constexpr int kRest = kHalf % 4;
 #pragma unroll
     for (int i = 0; i + 4 <= kHalf; i += 4) store<4>(tile, begin + i, &results[i]);
     if constexpr (kRest > 0) store<kRest>(tile, begin + kHalf - kRest, &results[kHalf - kRest]);
     if constexpr (kNormalizes) {
       if (normalizes()) normalize(tile, begin, results, factors);
+    }
+  }
+
+  // What needs nothing of the kernel before, which may still run.
+  __device__ void prepare() {
+    if constexpr (Config::kRotates) {
+      if (has_tokens()) rotation.prepare(arguments, share, first_token());
     }
   }
 

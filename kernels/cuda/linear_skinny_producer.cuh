@@ -61,13 +61,14 @@ __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& ma
           const int row = tile * Config::kOutRows + part * static_cast<int>(arguments.out_features);
 #pragma unroll(kWholePanels ? Config::kOutRows / kBoxRows : 1)
           for (int box = 0; box < Config::kOutRows; box += kBoxRows) {
+            const int box_row = Config::kRotates ? arguments.rope.row(row + box) : row + box;
             if constexpr (kWholePanels) {
-              copy_weight_box_async(place, &map, full, row + box, step * kStepPanels, policy);
+              copy_weight_box_async(place, &map, full, box_row, step * kStepPanels, policy);
             } else {
 #pragma unroll
               for (int panel = 0; panel < kStepPanels; ++panel) {
                 copy_matrix_box_async(place + panel * kBoxRows * kPanelColumns, &map, full,
-                                      (step * kStepPanels + panel) * kPanelColumns, row + box,
+                                      (step * kStepPanels + panel) * kPanelColumns, box_row,
                                       policy);
               }
             }

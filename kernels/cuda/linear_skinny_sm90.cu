@@ -59,8 +59,10 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
   const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
   if (warp < kConsumerWarps) {
     wait_for_barriers<Config>();
+    SkinnyConsumer<Config, Out> consumer{shared, arguments, share};
+    consumer.prepare();
     wait_for_previous_results();
-    SkinnyConsumer<Config, Out>{shared, arguments, share}.run();
+    consumer.run();
   } else if (warp == kConsumerWarps) {
     // Nobody writes weights while a model runs, so they need not wait for the kernel before. The
     // kernel after this one may come when all is on its way: earlier, its copies would only delay
@@ -102,10 +104,25 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
 #endif
 }
 
+SkinnyRope rope_arguments(const SkinnyRopeTarget& rope, int64_t out_features) {
+  const int64_t head_dim = rope.pages.head_dim();
+  const int64_t kv_rows = rope.pages.num_kv_heads() * head_dim;
+  CHECK(head_dim == 64 || head_dim == 128, "linear_skinny: no rotation of heads of ", head_dim);
+  return {.keys = rope.pages.keys.data,
+          .values = rope.pages.values.data,
+          .positions = rope.positions.as<int32_t>(),
+          .kv_slots = rope.kv_slots.as<int32_t>(),
+          .inverse_frequencies = rope.inverse_frequencies.as<float>(),
+          .query_rows = static_cast<int>(out_features - 2 * kv_rows),
+          .kv_rows = static_cast<int>(kv_rows),
+          .head_dim = static_cast<int>(head_dim),
+          .page_size = static_cast<int>(rope.pages.page_size())};
+}
+
 template <typename Config>
 void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t stream) {
-  const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm] = product;
-  const int64_t out_features = out.dim(1);
+  const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm, rope] = product;
+  const int64_t out_features = weight.dim(0) / Config::kParts;
   const auto num_tiles = static_cast<int>(ceil_divide<int64_t>(out_features, Config::kOutRows));
   const auto num_steps = static_cast<int>(ceil_divide<int64_t>(weight.dim(1), kStepFeatures));
   const int num_clusters = std::min(num_tiles, num_multiprocessors / Config::kSplit);
@@ -118,7 +135,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
   const int token_panel_rows = checked_round_up(num_tokens, 8, "token rows");
   const int token_stage_bytes =
       token_panel_rows * kStepFeatures * static_cast<int>(sizeof(typename Config::Element));
-  const SkinnyArguments arguments{
+  SkinnyArguments arguments{
       .out = out.data,
       .out_features = out_features,
       .num_tokens = num_tokens,
@@ -133,7 +150,9 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
       .epsilon = epsilon,
       .norm = {.values = norm.values.data,
                .squares = norm.values.empty() ? nullptr : norm.squares.as<float>(),
-               .weight = norm.values.empty() ? nullptr : norm.weight.as<float>()}};
+               .weight = norm.values.empty() ? nullptr : norm.weight.as<float>()},
+      .rope = {}};
+  if constexpr (Config::kRotates) arguments.rope = rope_arguments(rope, out_features);
   // No more rows of x than there are: the copy engine takes longer to write zeros than to fetch.
   const SkinnyMaps maps{.weight = has_whole_panels(weight.dim(1))
                                       ? make_weight_tensor_map(weight, kBoxRows, kStepFeatures)
@@ -151,7 +170,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
                       .shared_bytes = kSharedBytes},
                      stream, arguments, maps);
   };
-  if constexpr (!Config::kGated) {
+  if constexpr (!Config::kGated && !Config::kRotates) {
     if (out.dtype == DType::kFloat32) return launch_for.template operator()<float>();
   }
   launch_for.template operator()<typename Config::Element>();
@@ -164,11 +183,15 @@ void launch_linear_skinny_sm90(const SkinnyProduct& product, const SkinnyPlan& p
   CHECK(product.x.dim(0) <= kSkinnyMaxTokens, "linear_skinny: ", product.x.dim(0),
         " tokens, at most ", kSkinnyMaxTokens);
   dispatch_element(product.x.dtype, [&]<typename Element>() {
-    const auto run = [&]<int kRows, int kSplit, bool kGated, int kTilesAtOnce = 1>() {
-      launch<SkinnyConfig<Element, kRows, kSplit, kGated, kTilesAtOnce>>(
+    const auto run = [&]<int kRows, int kSplit, bool kGated, int kTilesAtOnce = 1,
+                         bool kRotates = false>() {
+      launch<SkinnyConfig<Element, kRows, kSplit, kGated, kTilesAtOnce, kRotates>>(
           product, num_multiprocessors, stream);
     };
-    if (product.is_gated) {
+    if (!product.rope.positions.empty()) {
+      if (plan == SkinnyPlan{64, 2}) return run.template operator()<64, 2, false, 1, true>();
+      if (plan == SkinnyPlan{96, 2}) return run.template operator()<96, 2, false, 1, true>();
+    } else if (product.is_gated) {
       if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1, true>();
       if (plan == SkinnyPlan{64, 1, 2}) return run.template operator()<64, 1, true, 2>();
       if (plan == SkinnyPlan{112, 1}) return run.template operator()<112, 1, true>();

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/attention_params.h"
 #include "kernels/cuda/linear_plan.h"
 #include "kernels/tensor/tensor.h"
 
@@ -15,6 +16,16 @@ struct SkinnyNormTarget {
   Tensor values;   // activation [num_tokens, size], weight * x
   Tensor squares;  // float32 [num_tokens, size / 32], sums of x^2 over 32 features each
   Tensor weight;   // float32 [size]
+};
+
+// The product is queries, keys and values, which go where Backend::rope_store_kv puts them. Each is
+// rounded once, after its rotation. Positions and slots are read before the kernel just before has
+// ended.
+struct SkinnyRopeTarget {
+  KvPages pages;               // head_dim 64 or 128
+  Tensor positions;            // int32 [num_tokens]
+  Tensor kv_slots;             // int32 [num_tokens]
+  Tensor inverse_frequencies;  // float32 [head_dim / 2]
 };
 
 // out = x . weight^T, or out += x . weight^T when `accumulate`, summed in float32
@@ -31,10 +42,13 @@ struct SkinnyProduct {
   // What else to make of `out`, which is float32, if anything; size is out_features, a multiple of
   // tiles, which are shares of 32 features.
   SkinnyNormTarget norm = {};
+  // If not empty, `out` is of the queries alone, [num_tokens, num_heads, head_dim]. No other option
+  // but x_squares then.
+  SkinnyRopeTarget rope = {};
 };
 
 //   num_tokens <= kSkinnyMaxTokens; in_features a multiple of 8, for 16-byte aligned rows
-//   plan one of kSkinnyPlans, of kGatedSkinnyPlans when gated
+//   plan one of kSkinnyPlans, of kGatedSkinnyPlans when gated, of kRopeSkinnyPlans with rope
 //   weights not written by the kernel just before, which may still run
 //
 // A block per multiprocessor takes tiles of plan.tile_rows rows of the weights. A warp copies them

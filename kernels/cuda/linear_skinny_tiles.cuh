@@ -41,15 +41,18 @@ inline constexpr int kPairBlocks = 2;  // that may share a tile
 // kRows_: weight rows of a tile. kSplit_: blocks that share a tile's in_features, 1 or kPairBlocks.
 // kGated_: half of the rows are of the gate, the other half the same of `up`. kTilesAtOnce_: of a
 // block's tiles, 1 or 2, for which the tokens of a step come once; of an odd number the last is
-// alone.
-template <typename Element_, int kRows_, int kSplit_, bool kGated_, int kTilesAtOnce_>
+// alone. kRotates_: results are queries, keys and values, see SkinnyRope.
+template <typename Element_, int kRows_, int kSplit_, bool kGated_, int kTilesAtOnce_,
+          bool kRotates_>
 struct SkinnyConfig {
   using Element = Element_;
   static constexpr int kRows = kRows_;
   static constexpr int kSplit = kSplit_;
   static constexpr bool kGated = kGated_;
   static constexpr int kTilesAtOnce = kTilesAtOnce_;
+  static constexpr bool kRotates = kRotates_;
   static_assert(kTilesAtOnce == 1 || (kTilesAtOnce == 2 && kSplit == 1));
+  static_assert(!kRotates || (kSplit > 1 && !kGated));
   static constexpr int kParts = kGated ? 2 : 1;    // of neighbouring rows
   static constexpr int kOutRows = kRows / kParts;  // features of the result
   static constexpr int kSums = kRows / 2;          // a lane's, of a tile
@@ -96,6 +99,29 @@ struct SkinnyNorm {
   const float* weight;  // [size]
 };
 
+// Where keys and values go; `out` has the queries. Rotation pairs the elements of a head that are
+// head_dim / 2 apart. For a lane to have both, tiles take the weights of a head in another order:
+// eight rows of its first half, the eight head_dim / 2 further, the next eight of the first half.
+struct SkinnyRope {
+  void* keys;                        // Element [num_pages, num_kv_heads, page_size, head_dim]
+  void* values;                      // same shape
+  const int32_t* positions;          // [num_tokens]
+  const int32_t* kv_slots;           // [num_tokens]
+  const float* inverse_frequencies;  // [head_dim / 2]
+  int query_rows;                    // of weights: num_heads * head_dim
+  int kv_rows;                       // of keys, and as many of values: num_kv_heads * head_dim
+  int head_dim;                      // a power of two
+  int page_size;
+
+  // The first of the eight rows of weights that tiles have as rows from `place` on, counted over
+  // all tiles. Beyond the last row if and only if the place is.
+  __device__ int row(int place) const {
+    const int in_head = place & (head_dim - 1);
+    const int half = in_head & kBoxRows ? head_dim / 2 : 0;
+    return place - in_head + in_head / (2 * kBoxRows) * kBoxRows + half;
+  }
+};
+
 struct SkinnyArguments {
   void* out;
   int64_t out_features;
@@ -110,6 +136,7 @@ struct SkinnyArguments {
   int in_features;
   float epsilon;
   SkinnyNorm norm;  // what to make of `out`; values nullptr: nothing
+  SkinnyRope rope;  // with Config::kRotates
 };
 
 // What a block computes: these steps of every `stride`-th tile.

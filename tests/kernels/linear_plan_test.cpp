@@ -98,6 +98,23 @@ TEST(LinearPlanTest, NormsPassWithoutTheirScaleBetweenSkinnyProducts) {
   EXPECT_FALSE(defers_norm_scale(64, 4064, kH200)) << "no multiple of 128";
 }
 
+TEST(LinearPlanTest, RotatesHeadsThatTilesHold) {
+  const auto fuses = [](int64_t num_tokens, int64_t out_features, int64_t head_dim,
+                        const LinearDevice& device) {
+    return fuses_rope(
+        plan_linear({.num_tokens = num_tokens, .out_features = out_features, .in_features = 4096},
+                    device),
+        head_dim);
+  };
+  EXPECT_TRUE(fuses(9, 6144, 128, kH200));
+  EXPECT_TRUE(fuses(64, 3072, 64, kH200));
+  EXPECT_FALSE(fuses(kGemvMaxTokens, 6144, 128, kH200));
+  EXPECT_FALSE(fuses(kSkinnyMaxTokens + 1, 6144, 128, kH200));
+  EXPECT_FALSE(fuses(64, 6144, 128, kAmpere));
+  EXPECT_FALSE(fuses(64, 10240, 128, kH200)) << "tiles of a block each";
+  EXPECT_FALSE(fuses(64, 3840, 80, kH200));
+}
+
 TEST(LinearPlanTest, ChoosesWhatIsBuilt) {
   for (int64_t out_features = 1; out_features < 200'000; out_features = out_features * 5 / 4 + 1) {
     for (const int64_t in_features : {8, 64, 248, 256, 264, 1024, 53248}) {

@@ -76,7 +76,7 @@ class LinearSpeedTest : public BackendTest {
   }
 
   void launch_skinny(const SkinnyProduct& product) const {
-    const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm] = product;
+    const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm, rope] = product;
     const SkinnyPlan plan =
         is_gated ? plan_gated_skinny(x.dim(0), out.dim(1), num_multiprocessors_)
                  : plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, num_multiprocessors_);

@@ -6,15 +6,14 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "kernels/tensor/checked_math.h"
 #include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/normed_rows.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
 
 namespace tessera {
 namespace {
 
-constexpr float kEpsilon = 1e-5f;
 // Up to 64 tokens have kernels of their own on CUDA.
 constexpr int64_t kTokenCounts[] = {8, 9, 17, 40, 64, 65};
 
@@ -48,26 +47,6 @@ class NormedLinearTest : public BackendTest {
   }
 };
 
-// The device tensors behind NormedRows, poisoned.
-struct Rows {
-  DeviceTensor values;
-  DeviceTensor squares;
-
-  Rows(Backend& backend, int64_t num_tokens, int64_t hidden)
-      : values(poisoned(backend, backend.activation_dtype(), {num_tokens, hidden})),
-        squares(
-            poisoned(backend, DType::kFloat32,
-                     {num_tokens, ceil_divide(hidden, int64_t{NormedRows::kSquaresFeatures})})) {}
-  NormedRows view() const { return {.values = values, .squares = squares, .epsilon = kEpsilon}; }
-};
-
-// How far products of a norm may lie from those of its exact values: the norm is rounded to the
-// activation type, whose errors add up like those of a sum.
-double norm_error(DType activation, int64_t hidden) {
-  return 4.0 * unit_roundoff(activation) / std::sqrt(static_cast<double>(hidden)) +
-         64.0 * unit_roundoff(DType::kFloat32);
-}
-
 TEST_P(NormedLinearTest, MatchesReference) {
   for (const Sizes& sizes : kSizes) {
     for (const int64_t num_tokens : kTokenCounts) {
@@ -92,13 +71,13 @@ TEST_P(NormedLinearTest, MatchesReference) {
       const DeviceTensor device_weight = matrix(weight, sizes.out_features, sizes.hidden);
       const DeviceTensor device_gate_up = matrix(gate_up, 2 * sizes.intermediate, sizes.hidden);
       const DeviceTensor sum = floats(residual, {num_tokens, sizes.hidden});
-      const Rows rows(backend(), num_tokens, sizes.hidden);
+      const PoisonedRows rows(backend(), num_tokens, sizes.hidden);
 
       const auto check = [&](const std::vector<double>& stream) {
         const Shape shape{num_tokens, sizes.out_features};
         const DeviceTensor out = poisoned(backend(), activation(), shape);
         backend().normed_linear(out, rows.view(), device_weight);
-        const auto normed = reference_rms_norm(stream, norm_weight, kEpsilon).values;
+        const auto normed = reference_rms_norm(stream, norm_weight, kNormEpsilon).values;
         const double relative = norm_error(activation(), sizes.hidden);
         expect_close(host(out), reference_linear(normed, weight, sizes.hidden), shape,
                      {.out = activation(), .length = sizes.hidden, .relative = relative});
@@ -135,7 +114,7 @@ TEST_P(NormedLinearTest, MatchesReference) {
       }
       {
         SCOPED_TRACE("linear_add_normalize");
-        const Rows poison(backend(), num_tokens, sizes.hidden);
+        const PoisonedRows poison(backend(), num_tokens, sizes.hidden);
         backend().linear_add_normalize(
             sum, rows.view(), activations(x, {num_tokens, sizes.in_features}),
             matrix(added, sizes.hidden, sizes.in_features), device_norm_weight);
@@ -170,7 +149,7 @@ TEST_P(NormedLinearTest, IgnoresOtherTokens) {
       const DeviceTensor sum =
           floats({residual.begin(), residual.begin() + num_tokens * sizes.hidden},
                  {num_tokens, sizes.hidden});
-      const Rows rows(backend(), num_tokens, sizes.hidden);
+      const PoisonedRows rows(backend(), num_tokens, sizes.hidden);
       const DeviceTensor out = poisoned(backend(), activation(), {num_tokens, sizes.out_features});
       const DeviceTensor hidden =
           poisoned(backend(), activation(), {num_tokens, sizes.intermediate});
@@ -204,7 +183,7 @@ TEST_P(NormedLinearTest, IsBitwiseRepeatable) {
     const DeviceTensor down =
         matrix(random.normal(kHidden * kIntermediate, 0.05), kHidden, kIntermediate);
     const std::vector<double> start = random.normal(num_tokens * kHidden);
-    const Rows rows(backend(), num_tokens, kHidden);
+    const PoisonedRows rows(backend(), num_tokens, kHidden);
     const DeviceTensor hidden = poisoned(backend(), activation(), {num_tokens, kIntermediate});
     const DeviceTensor scratch = poisoned(backend(), activation(), {num_tokens, 2 * kIntermediate});
     std::vector<uint8_t> first;

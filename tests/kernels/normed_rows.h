@@ -1,0 +1,36 @@
+// NormedRows in tests.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/tensor/checked_math.h"
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/tolerance.h"
+
+namespace tessera {
+
+inline constexpr float kNormEpsilon = 1e-5f;
+
+// The device tensors behind NormedRows, poisoned.
+struct PoisonedRows {
+  DeviceTensor values;
+  DeviceTensor squares;
+
+  PoisonedRows(Backend& backend, int64_t num_tokens, int64_t hidden)
+      : values(poisoned(backend, backend.activation_dtype(), {num_tokens, hidden})),
+        squares(
+            poisoned(backend, DType::kFloat32,
+                     {num_tokens, ceil_divide(hidden, int64_t{NormedRows::kSquaresFeatures})})) {}
+  NormedRows view() const {
+    return {.values = values, .squares = squares, .epsilon = kNormEpsilon};
+  }
+};
+
+// How far products of a norm may lie from those of its exact values: the norm is rounded to the
+// activation type, whose errors add up like those of a sum.
+inline double norm_error(DType activation, int64_t hidden) {
+  return 4.0 * unit_roundoff(activation) / std::sqrt(static_cast<double>(hidden)) +
+         64.0 * unit_roundoff(DType::kFloat32);
+}
+
+}  // namespace tessera
