@@ -5,6 +5,7 @@
 #include "kernels/cuda/linear_cluster.cuh"
 #include "kernels/cuda/linear_skinny_quads.cuh"
 #include "kernels/cuda/linear_skinny_rope.cuh"
+#include "kernels/cuda/linear_skinny_scales.cuh"
 #include "kernels/cuda/linear_skinny_tiles.cuh"
 #include "kernels/cuda/linear_wgmma.cuh"
 #include "kernels/cuda/ring_position.cuh"
@@ -74,21 +75,12 @@ struct SkinnyConsumer {
   __device__ int first_token() const { return warp_index() * 16 + lane_index() / 4; }
   __device__ bool has_tokens() const { return warp_index() * 16 < arguments.num_tokens; }
 
-  // RMSNorm's scale of a token, the sums of whose squares the four lanes add up.
-  __device__ float scale_of(int token) const {
-    const float* const squares =
-        arguments.squares +
-        static_cast<int64_t>(min(token, arguments.num_tokens - 1)) * arguments.num_squares;
-    float sum = 0.0f;
-#pragma unroll 8
-    for (int i = lane_index() % 4; i < arguments.num_squares / 4; i += 4) {
-      const auto four = load_vector<4>(squares, i);
-      sum += (four.values[0] + four.values[1]) + (four.values[2] + four.values[3]);
-    }
-    sum += __shfl_xor_sync(kFullWarp, sum, 1);
-    sum += __shfl_xor_sync(kFullWarp, sum, 2);
-    const float mean = sum / static_cast<float>(arguments.in_features);
-    return 1.0f / sqrtf(mean + arguments.epsilon);
+  // Once, when the block's first sums are complete. All warps that multiply.
+  __device__ void take_scales() {
+    if (arguments.squares == nullptr) return;
+    wait_for_scales();
+    const int last = arguments.num_tokens - 1;
+    scales = {shared.scales[min(first_token(), last)], shared.scales[min(first_token() + 8, last)]};
   }
 
   // The lane's sums of weight rows 8 * index + 2 * (lane % 4) and the next: of the first token, and
@@ -278,6 +270,7 @@ struct SkinnyConsumer {
       }
     }
     multiply<1>();
+    take_scales();
     if (!has_tokens()) return;
 
     const Sums& own_sums = sums[0];
@@ -315,9 +308,6 @@ struct SkinnyConsumer {
   }
 
   __device__ void run() {
-    if (arguments.squares != nullptr && has_tokens()) {
-      scales = {scale_of(first_token()), scale_of(first_token() + 8)};
-    }
     for (int tile = share.first_tile; tile < arguments.num_tiles;
          tile += Config::kTilesAtOnce * share.stride) {
       if constexpr (Config::kSplit == kPairBlocks) {
@@ -329,6 +319,7 @@ struct SkinnyConsumer {
         } else {
           multiply<1>();
         }
+        if (tile == share.first_tile) take_scales();
 #pragma unroll
         for (int i = 0; i < Config::kTilesAtOnce; ++i) {
           if (i < num_at_once) finish(tile + i * share.stride, sums[i]);

@@ -6,6 +6,7 @@
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/linear_skinny_consumer.cuh"
 #include "kernels/cuda/linear_skinny_producer.cuh"
+#include "kernels/cuda/linear_skinny_scales.cuh"
 #include "kernels/cuda/linear_skinny_sm90.h"
 #include "kernels/cuda/tensor_map.h"
 #include "kernels/tensor/checked_math.h"
@@ -13,7 +14,8 @@
 namespace tessera {
 namespace {
 
-constexpr int kThreads = kWarpgroupSize + 2 * kWarpSize;
+// Those that multiply, a warp each that copies weights, copies tokens, and computes scales.
+constexpr int kThreads = kWarpgroupSize + 3 * kWarpSize;
 
 struct SkinnyMaps {
   CUtensorMap weight;
@@ -81,7 +83,7 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
       }
       launch_next_kernel();
     }
-  } else {
+  } else if (warp == kConsumerWarps + 1) {
     if (lane_index() == 0) {
       prefetch_tensor_map(&maps.x);
       shared.token_barriers.init();
@@ -98,6 +100,11 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
     announce_barriers<Config>();
     wait_for_previous_results();
     if (lane_index() == 0) copy_tokens<Config>(shared, maps.x, arguments, share);
+  } else {
+    announce_barriers<Config>();
+    if (arguments.squares == nullptr) return;
+    wait_for_previous_results();
+    compute_scales(shared.scales, arguments);
   }
 #else
   __trap();  // plan_linear() chooses this kernel only where it was built

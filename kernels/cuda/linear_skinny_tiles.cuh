@@ -89,6 +89,7 @@ struct SkinnyShared {
   alignas(16) float4
       received[Config::kSplit == kPairBlocks ? Config::kVectors / kPairBlocks * kWarpgroupSize : 1];
   uint64_t all_received;
+  float scales[kSkinnyTokens];  // RMSNorm's, of inputs that lack it
 };
 
 // RMSNorm (Zhang & Sennrich 2019) without its scale, which the product that reads it applies to its
