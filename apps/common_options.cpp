@@ -104,7 +104,7 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
       ->option_text("N")
       ->group(kModelGroup);
   app.add_option("--prefill-chunk", options.prefill_chunk,
-                 "prompt tokens computed in one step (2048)")
+                 "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)")
       ->option_text("N")
       ->group(kModelGroup);
   app.add_option("--chat-template", options.chat_template,

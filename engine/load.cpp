@@ -115,7 +115,7 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
   plan = plan_memory(folder.config, options, *backend,
                      ModelWeights::size_bytes(folder.config, checkpoint, *backend));
   spdlog::info("memory\n{}", plan.table());
-  limits = step_limits(folder.config, options, plan.context_size);
+  limits = step_limits(folder.config, options, backend->device(), plan.context_size);
   spdlog::info("attention: {}", backend->attention_description(limits));
   weights.emplace(folder.config, checkpoint, *backend);
   cache.emplace(folder.config, plan.num_pages, plan.page_size, *backend);

@@ -29,8 +29,9 @@ MemoryPlan plan_for(const ModelConfig& config, const EngineOptions& options, con
   const auto num_slots =
       static_cast<size_t>(checked_multiply(plan.num_pages, options.page_size, "KV slots"));
   plan.kv_bytes = checked_multiply(num_slots, plan.kv_bytes_per_token, "KV cache");
-  plan.activation_bytes = Activations::size_bytes(
-      config, step_limits(config, options, context_size), options.page_size, backend);
+  plan.activation_bytes =
+      Activations::size_bytes(config, step_limits(config, options, backend.device(), context_size),
+                              options.page_size, backend);
   plan.free_bytes = backend.memory().free_bytes;
   return plan;
 }
@@ -52,16 +53,17 @@ int64_t largest_context(int64_t limit, int64_t page_size, Predicate fits_at) {
 }  // namespace
 
 BackendLimits step_limits(const ModelConfig& config, const EngineOptions& options,
-                          int64_t context_size) {
+                          DeviceType device, int64_t context_size) {
+  const int64_t own_chunk = device == DeviceType::kCuda ? kCudaPrefillChunk : kCpuPrefillChunk;
+  const int64_t chunk = options.prefill_chunk > 0 ? options.prefill_chunk : own_chunk;
   const int64_t most_tokens =
       checked_multiply(context_size, options.max_sequences, "tokens of all sequences");
-  return {
-      .max_tokens = std::min(std::max(options.prefill_chunk, options.max_sequences), most_tokens),
-      .max_sequences = options.max_sequences,
-      .max_context_length = context_size,
-      .num_heads = config.num_heads,
-      .num_kv_heads = config.num_kv_heads,
-      .head_dim = config.head_dim};
+  return {.max_tokens = std::min(std::max(chunk, options.max_sequences), most_tokens),
+          .max_sequences = options.max_sequences,
+          .max_context_length = context_size,
+          .num_heads = config.num_heads,
+          .num_kv_heads = config.num_kv_heads,
+          .head_dim = config.head_dim};
 }
 
 MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options,

@@ -29,7 +29,7 @@ struct MemoryPlan {
 
 // The sizes that bound every step under these options and context size (tokens).
 BackendLimits step_limits(const ModelConfig& config, const EngineOptions& options,
-                          int64_t context_size);
+                          DeviceType device, int64_t context_size);
 
 // Chooses the context: options.context_size, which must fit and not exceed the model's maximum, or
 // when 0 the largest up to the model's maximum that fits. Throws Error with the table and the

@@ -24,8 +24,8 @@ void validate(const EngineOptions& options) {
   CHECK(options.page_size >= 16 && options.page_size <= 256 &&
             (options.page_size & (options.page_size - 1)) == 0,
         "page size must be 16, 32, 64, 128 or 256, got ", options.page_size);
-  CHECK(options.prefill_chunk >= 1 && options.prefill_chunk <= 65536,
-        "prefill chunk must be in 1..65536, got ", options.prefill_chunk);
+  CHECK(options.prefill_chunk >= 0 && options.prefill_chunk <= 65536,
+        "prefill chunk must be in 0..65536, got ", options.prefill_chunk);
   CHECK(options.num_threads >= 0 && options.num_threads <= 1024, "threads must be in 0..1024, got ",
         options.num_threads);
   CHECK(options.cuda_index >= 0, "CUDA device index must not be negative, got ",

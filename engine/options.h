@@ -22,6 +22,12 @@ enum class RunAhead : uint8_t {
   kNever,
 };
 
+// A GPU computes more tokens at a time faster (8B and 32k on an H200: 0.8 % from 2,048 to 4,096)
+// and holds 0.2 GiB more for them. On a CPU a step of 2,048 takes seconds, between which progress
+// is told and Ctrl-C is heard.
+inline constexpr int64_t kCudaPrefillChunk = 4096;
+inline constexpr int64_t kCpuPrefillChunk = 2048;
+
 struct EngineOptions {
   std::string model;         // folder, or org/name[@revision] in the Hugging Face cache
   std::string cache_folder;  // the Hugging Face cache, for names; "" when there is none
@@ -34,7 +40,8 @@ struct EngineOptions {
                                       // less when memory is short
   int64_t max_sequences = 1;          // sequences that run at the same time
   int64_t page_size = 64;             // tokens per KV page: 16, 32, 64, 128 or 256
-  int64_t prefill_chunk = 2048;       // prompt tokens of one step
+  int64_t prefill_chunk = 0;          // prompt tokens of one step; 0: kCudaPrefillChunk or
+                                      // kCpuPrefillChunk
   std::string chat_template;          // "": the folder's own
   bool allow_unknown_config = false;  // config.json keys that are not understood: warn only
   bool check_weights = false;         // look for NaN and infinity while loading

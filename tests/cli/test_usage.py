@@ -84,7 +84,7 @@ class OutOfRange(Case):
                 self.assert_one_error(result, name)
 
     def test_engine(self):
-        for flag, value in [("--page-size", "17"), ("--prefill-chunk", "0"), ("--threads", "-1")]:
+        for flag, value in [("--page-size", "17"), ("--prefill-chunk", "-1"), ("--threads", "-1")]:
             with self.subTest(flag=flag):
                 result = self.check("generate", *self.model, "-p", "x", flag, value, code=1)
                 self.assert_one_error(result, value)

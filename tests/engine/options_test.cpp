@@ -63,7 +63,7 @@ TEST(EngineOptions, EveryFieldIsChecked) {
       [](auto& o) { o.page_size = 0; },
       [](auto& o) { o.page_size = 48; },
       [](auto& o) { o.page_size = 512; },
-      [](auto& o) { o.prefill_chunk = 0; },
+      [](auto& o) { o.prefill_chunk = -1; },
       [](auto& o) { o.num_threads = -1; },
       [](auto& o) { o.cuda_index = -1; },
       [](auto& o) { o.compute_dtype = DType::kFloat32; },
