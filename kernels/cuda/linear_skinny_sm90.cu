@@ -22,8 +22,9 @@ struct SkinnyMaps {
   CUtensorMap x;
 };
 
-// The barriers are there, says each copying warp, and goes on; the others wait until all have said
-// so, of both blocks when they share tiles.
+// The barriers are there, say the warps that set them up, and with them the one that computes
+// scales, and go on; those that multiply wait until all have said so, of both blocks when they
+// share tiles.
 template <typename Config>
 __device__ void announce_barriers() {
   if constexpr (Config::kSplit > 1) {

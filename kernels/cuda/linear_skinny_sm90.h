@@ -53,8 +53,9 @@ struct SkinnyProduct {
 //
 // A block per multiprocessor takes tiles of plan.tile_rows rows of the weights. A warp copies them
 // into a deep ring in shared memory, from before the preceding kernel's end; another warp copies
-// the same features of all tokens; a warpgroup multiplies, tokens being the 64 rows of a
-// tensor-core tile and weights its columns. Where tiles are few, plan.split blocks share one: a
+// the same features of all tokens; a third computes RMSNorm's scales where x lacks them; a
+// warpgroup multiplies, tokens being the 64 rows of a tensor-core tile and weights its columns, and
+// applies the scales to its sums. Where tiles are few, plan.split blocks share one: a
 // cluster, each with a part of in_features, that adds up its sums through shared memory, in order.
 // Where a block has several tiles and the plan says so, it computes two side by side, for which the
 // tokens come once: the ring has a step of the one, the same of the other, the next of the one.
