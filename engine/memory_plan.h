@@ -27,7 +27,7 @@ struct MemoryPlan {
   std::string table() const;
 };
 
-// The sizes that bound every step under these options and context size (tokens).
+// The sizes that bound every step on the device under these options and context size (tokens).
 BackendLimits step_limits(const ModelConfig& config, const EngineOptions& options,
                           DeviceType device, int64_t context_size);
 

@@ -109,7 +109,7 @@ requires(Config::kRotates) class SkinnyRotation<Config> {
            int64_t{kv_row - element} * rope.page_size + element;
   }
 
-  int first_place_;
+  int first_place_;              // of the block's vectors, see SkinnyRope::row()
   int64_t page_rows_[2];         // where each token's row of the first KV head begins
   float2 angles_[kPairs][2][2];  // (cos, sin) of each token, of each element
 };

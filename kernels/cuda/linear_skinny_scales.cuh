@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-inline constexpr int kScaleThreads = kWarpgroupSize + kWarpSize;  // that multiply, and the warp
-
+// Those that multiply, and the warp: they meet once, at the block's barrier 3.
+inline constexpr int kScaleThreads = kWarpgroupSize + kWarpSize;
 __device__ inline void announce_scales() {
   asm volatile("bar.arrive 3, %0;" ::"n"(kScaleThreads) : "memory");
 }
@@ -19,7 +19,8 @@ __device__ inline void wait_for_scales() {
   asm volatile("bar.sync 3, %0;" ::"n"(kScaleThreads) : "memory");
 }
 
-// Each four lanes add up a token's squares. Called by a warp, when the squares are complete.
+// scales[token] = 1 / sqrt(mean of squares + epsilon), float [num_tokens] in shared memory. Each
+// four lanes add up a token's squares. Called by a warp, when the squares are complete.
 __device__ inline void compute_scales(float* scales, const SkinnyArguments& arguments) {
   const int lane = lane_index();
 #pragma unroll 2

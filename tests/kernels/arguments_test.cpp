@@ -104,39 +104,23 @@ TEST_F(ArgumentsTest, WrongDevice) {
 
 TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
   const KvPages pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})};
-  const auto run = [&](const Shape& query, const Shape& weight, const Shape& qkv,
-                       const Shape& slots, int64_t frequencies) {
+  const auto expect = [&](const Shape& query, const Shape& weight, const Shape& qkv,
+                          const Shape& slots, int64_t frequencies, const std::string& problem) {
     const DeviceTensor values = tensor({2, 8});
     const DeviceTensor squares = tensor({2, 1});
-    backend_->normed_linear_rope_store_kv(
-        tensor(query), pages, {.values = values, .squares = squares, .epsilon = 1e-5f},
-        tensor(weight), integers({2}), integers(slots), tensor({frequencies}), tensor(qkv));
+    expect_error(
+        [&] {
+          backend_->normed_linear_rope_store_kv(
+              tensor(query), pages, {.values = values, .squares = squares, .epsilon = 1e-5f},
+              tensor(weight), integers({2}), integers(slots), tensor({frequencies}), tensor(qkv));
+        },
+        "normed_linear_rope_store_kv: " + problem);
   };
-  expect_error(
-      [&] {
-        run({2, 2, 4}, {16, 9}, {2, 16}, {2}, 2);
-      },
-      "normed_linear_rope_store_kv: weight has shape [16, 9], expected [16, 8]");
-  expect_error(
-      [&] {
-        run({2, 2, 4}, {16, 8}, {2, 12}, {2}, 2);
-      },
-      "normed_linear_rope_store_kv: qkv has shape [2, 12], expected [2, 16]");
-  expect_error(
-      [&] {
-        run({2, 3, 4}, {16, 8}, {2, 16}, {2}, 2);
-      },
-      "normed_linear_rope_store_kv: qkv has shape [2, 16], expected [2, 20]");
-  expect_error(
-      [&] {
-        run({2, 2, 4}, {16, 8}, {2, 16}, {3}, 2);
-      },
-      "normed_linear_rope_store_kv: kv_slots has shape [3], expected [2]");
-  expect_error(
-      [&] {
-        run({2, 2, 4}, {16, 8}, {2, 16}, {2}, 4);
-      },
-      "normed_linear_rope_store_kv: inverse_frequencies has shape [4], expected [2]");
+  expect({2, 2, 4}, {16, 9}, {2, 16}, {2}, 2, "weight has shape [16, 9], expected [16, 8]");
+  expect({2, 2, 4}, {16, 8}, {2, 12}, {2}, 2, "qkv has shape [2, 12], expected [2, 16]");
+  expect({2, 3, 4}, {16, 8}, {2, 16}, {2}, 2, "qkv has shape [2, 16], expected [2, 20]");
+  expect({2, 2, 4}, {16, 8}, {2, 16}, {3}, 2, "kv_slots has shape [3], expected [2]");
+  expect({2, 2, 4}, {16, 8}, {2, 16}, {2}, 4, "inverse_frequencies has shape [4], expected [2]");
 }
 
 TEST_F(ArgumentsTest, Attention) {
