@@ -6,8 +6,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "kernels/cuda/attention_decode.h"
-#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/attention/decode/kernel.h"
+#include "kernels/cuda/device/cuda_check.h"
 #include "tests/kernels/attention_problem.h"
 
 namespace tessera {

@@ -1,6 +1,6 @@
-#include "kernels/cuda/device_problems.h"
-
 #include <gtest/gtest.h>
+
+#include "kernels/cuda/device/problems.h"
 
 namespace tessera {
 namespace {

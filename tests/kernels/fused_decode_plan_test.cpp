@@ -1,9 +1,9 @@
-#include "kernels/cuda/fused_decode_plan.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "kernels/cuda/decode_step/plan.h"
 
 namespace tessera {
 namespace {

@@ -23,7 +23,7 @@ struct MatrixSize {
   int64_t in_features;
 };
 
-// Rows and features that no tile divides, for every way to divide the work (see linear_plan.h): of
+// Rows and features that no tile divides, for every way to divide the work (see linear/plan.h): of
 // whole panels of 64 features and not.
 constexpr MatrixSize kSizes[] = {{40, 136},   {257, 8},    {300, 8200},  {1000, 1032}, {6152, 520},
                                  {7001, 264}, {40008, 72}, {65, 33000},  {131, 1000},  {264, 200},

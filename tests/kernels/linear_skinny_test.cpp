@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/cuda/cuda_check.h"
-#include "kernels/cuda/linear_skinny_sm90.h"
+#include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/linear/skinny/kernel.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"

@@ -12,11 +12,11 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/cuda/cuda_check.h"
-#include "kernels/cuda/graph_timing.h"
-#include "kernels/cuda/linear_cublas.h"
-#include "kernels/cuda/linear_gemv.h"
-#include "kernels/cuda/linear_skinny_sm90.h"
+#include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/graph_timing.h"
+#include "kernels/cuda/linear/cublas.h"
+#include "kernels/cuda/linear/gemv.h"
+#include "kernels/cuda/linear/skinny/kernel.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
 

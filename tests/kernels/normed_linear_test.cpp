@@ -28,7 +28,7 @@ struct Sizes {
   int64_t out_features;  // of the product that reads the norm
   int64_t intermediate;
 };
-// Hidden sizes that pass without the norm's scale, divided in every way (see linear_plan.h), and
+// Hidden sizes that pass without the norm's scale, divided in every way (see linear/plan.h), and
 // some that do not. Results that no tile divides. Inputs of every product that are whole panels of
 // 64 features, and inputs that are not.
 constexpr Sizes kSizes[] = {{256, 8, 40, 24},       {512, 520, 129, 57}, {1152, 136, 96, 1000},

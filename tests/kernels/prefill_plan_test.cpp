@@ -1,6 +1,6 @@
-#include "kernels/cuda/prefill_plan.h"
-
 #include <gtest/gtest.h>
+
+#include "kernels/cuda/attention/prefill/plan.h"
 
 namespace tessera {
 namespace {

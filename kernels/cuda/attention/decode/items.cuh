@@ -1,0 +1,276 @@
+// The items of decode attention that fall to a thread block, computed from the lengths in device
+// memory at the start of the kernel.
+#pragma once
+
+#include "kernels/cuda/attention/arguments.cuh"
+#include "kernels/cuda/attention/decode/partition.h"
+#include "kernels/cuda/primitives/block_reduce.cuh"
+#include "kernels/cuda/primitives/fast_divisor.cuh"
+
+namespace tessera {
+
+// The part of an item that one block reads.
+struct DecodePiece {
+  int sequence;
+  int first_token;     // of the sequence in the step's token dimension
+  int query_length;    // tokens
+  int context_length;  // tokens
+  int kv_head;
+  int first_row;  // of the KV head's query rows; row r is query r / group, head r % group
+  int num_rows;
+  int tile_begin;  // tiles of the context; none when no row sees a key
+  int tile_end;
+  int index;  // among the item's pieces
+  DecodePieces pieces;
+  bool is_guess;  // from lengths that another kernel may have been about to change
+};
+
+// What the host knows of the division.
+struct DecodeDivision {
+  int item_rows;            // most query rows of an item
+  bool is_even;             // one sequence, and several blocks for each of its KV heads
+  FastDivisor item_blocks;  // then: that many
+  int max_whole_tiles;      // and an item of up to so many tiles is not split
+  int least_tiles;          // of the pieces of others
+};
+
+// What a lane knows of a sequence. No query: there is no sequence.
+struct DecodeLengths {
+  int first_token;
+  int query_length;
+  int context_length;
+
+  __device__ bool operator==(const DecodeLengths& other) const {
+    return first_token == other.first_token && query_length == other.query_length &&
+           context_length == other.context_length;
+  }
+};
+
+// Walks the pieces of this block in order. Every producer warp walks on its own, all lanes
+// together. Lane l takes sequences 32 k + l and keeps the lengths of the first kKnown of them, so
+// that those of the usual batch are read once.
+template <int kKnown>
+class DecodeItems {
+ public:
+  // Starts reading the lengths.
+  __device__ DecodeItems(const AttentionArguments& arguments, const DecodeDivision& division)
+      : arguments_(arguments), division_(division) {
+    load_known();
+    load(0);
+  }
+
+  // Divides the work by lengths that another kernel may be about to change, so that the arithmetic
+  // overlaps that kernel's end. next() then gives guesses. Sequences beyond those that lanes keep
+  // would be read twice, and might have changed in between.
+  __device__ void divide_early() {
+    if (arguments_.num_decodes <= kKnownSequences) divide();
+  }
+
+  // Reads the lengths again: have they been final?
+  __device__ bool confirm() {
+    DecodeLengths before[kKnown];
+#pragma unroll
+    for (int k = 0; k < kKnown; ++k) before[k] = known_[k];
+    load_known();
+    load(base_);
+    bool same = true;
+#pragma unroll
+    for (int k = 0; k < kKnown; ++k) same = same && before[k] == known_[k];
+    return arguments_.num_decodes <= kKnownSequences && __all_sync(kFullWarp, same);
+  }
+
+  // Divides the work by the lengths read last; next() begins with the first piece.
+  __device__ void divide() {
+    item_begin_ = end_ = lane_ = 0;
+    if (base_ != 0) load(0);
+    has_only_ =
+        division_.is_even && from_lane(own_.query_length) * arguments_.group <= division_.item_rows;
+    if (!has_only_) divide_unevenly();
+  }
+
+  // False when there is no further piece.
+  __device__ bool next(DecodePiece& piece) {
+    if (has_only_) {
+      has_only_ = false;
+      return only(piece);
+    }
+    while (item_begin_ < end_) {
+      piece.query_length = from_lane(own_.query_length);
+      piece.context_length = from_lane(own_.context_length);
+      const DecodeSequence sequence = items_of(piece.query_length, piece.context_length);
+      if (item_ == sequence.num_items) {
+        item_ = 0;
+        if (++lane_ == kWarpSize) {
+          lane_ = 0;
+          load(base_ + kWarpSize);
+        }
+        if (base_ + lane_ >= arguments_.num_decodes) end_ = item_begin_;
+        continue;
+      }
+      const int num_tiles = sequence.num_tiles;
+      const int item_begin = item_begin_;
+      const int item = item_++;
+      item_begin_ += share_.payload(num_tiles);
+      const int block = static_cast<int>(blockIdx.x);
+      const DecodeTiles tiles = decode_tiles(share_, item_begin, num_tiles, block);
+      // An item without tiles belongs to the block in whose share it begins.
+      if (tiles.begin == tiles.end && (num_tiles > 0 || item_begin < begin_)) continue;
+
+      piece.sequence = base_ + lane_;
+      piece.first_token = from_lane(own_.first_token);
+      piece.kv_head = sequence.row_blocks == 1 ? item : item / sequence.row_blocks;
+      piece.first_row = (item - piece.kv_head * sequence.row_blocks) * division_.item_rows;
+      piece.num_rows =
+          min(division_.item_rows, piece.query_length * arguments_.group - piece.first_row);
+      piece.tile_begin = sequence.first_tile + tiles.begin;
+      piece.tile_end = sequence.first_tile + tiles.end;
+      piece.pieces =
+          num_tiles > 0 ? decode_pieces(share_, item_begin, num_tiles) : DecodePieces{block, 1};
+      piece.index = block - piece.pieces.first_block;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr int kKnownSequences = kKnown * kWarpSize;
+
+  __device__ DecodeLengths read(int base) const {
+    const int sequence = base + lane_index();
+    DecodeLengths lengths{};
+    if (sequence < arguments_.num_decodes) {
+      // Not from the L1 cache, where an early read would hide a later change.
+      lengths.first_token = __ldcg(arguments_.query_starts + sequence);
+      lengths.query_length = __ldcg(arguments_.query_starts + sequence + 1) - lengths.first_token;
+      lengths.context_length = __ldcg(arguments_.context_lengths + sequence);
+    }
+    return lengths;
+  }
+
+  __device__ void load_known() {
+#pragma unroll
+    for (int k = 0; k < kKnown; ++k) known_[k] = read(k * kWarpSize);
+  }
+
+  // Turns to sequences [base, base + 32); past the last one there are no items.
+  __device__ void load(int base) {
+    base_ = base;
+#pragma unroll
+    for (int k = 0; k < kKnown; ++k) {
+      if (base == k * kWarpSize) own_ = known_[k];
+    }
+    if (base >= kKnownSequences) own_ = read(base);
+  }
+
+  __device__ DecodeSequence items_of(int query_length, int context_length) const {
+    return decode_sequence({.group = arguments_.group,
+                            .num_kv_heads = arguments_.num_kv_heads,
+                            .item_rows = division_.item_rows,
+                            .window = arguments_.window},
+                           query_length, context_length);
+  }
+
+  // The block's piece when the division is even.
+  __device__ bool only(DecodePiece& piece) const {
+    const FastDivisor& item_blocks = division_.item_blocks;
+    const int block = static_cast<int>(blockIdx.x);
+    const int num_blocks = static_cast<int>(item_blocks.divisor());
+    piece.sequence = 0;
+    piece.first_token = from_lane(own_.first_token);
+    piece.query_length = from_lane(own_.query_length);
+    piece.context_length = from_lane(own_.context_length);
+    piece.kv_head = static_cast<int>(item_blocks.divide(block));
+    piece.first_row = 0;
+    piece.num_rows = piece.query_length * arguments_.group;
+    piece.index = block - piece.kv_head * num_blocks;
+    const DecodeSequence sequence = items_of(piece.query_length, piece.context_length);
+    const int num_tiles = sequence.num_tiles;
+    const int share = even_decode_share(
+        num_tiles, num_blocks, division_.max_whole_tiles, division_.least_tiles,
+        [&](int n) { return static_cast<int>(item_blocks.divide(static_cast<uint32_t>(n))); });
+    const int begin = piece.index * share;
+    piece.tile_begin = sequence.first_tile + begin;
+    piece.tile_end = sequence.first_tile + min(begin + share, num_tiles);
+    piece.pieces = {.first_block = block - piece.index,
+                    .count = max(1, (num_tiles + share - 1) / share)};
+    return piece.kv_head < arguments_.num_kv_heads && piece.num_rows > 0 &&
+           (begin < num_tiles || piece.index == 0);
+  }
+
+  __device__ void divide_unevenly() {
+    DecodeTotals totals{};
+    for (int base = 0; base < arguments_.num_decodes; base += kWarpSize) {
+      if (base != base_) load(base);
+      totals.add(items_of(own_.query_length, own_.context_length));
+    }
+    totals.num_items = __reduce_add_sync(kFullWarp, totals.num_items);
+    totals.payload = __reduce_add_sync(kFullWarp, totals.payload);
+    totals.longest_tiles = __reduce_max_sync(kFullWarp, totals.longest_tiles);
+    const int num_blocks = static_cast<int>(gridDim.x);
+    share_ = packed_decode_share(totals, num_blocks);
+    if (arguments_.num_decodes <= kMaxAlignedSequences && totals.num_items <= num_blocks) {
+      align(num_blocks);
+    }
+    begin_ = static_cast<int>(blockIdx.x) * share_.tiles;
+    end_ = begin_ + share_.tiles;
+    seek();
+  }
+
+  // Every lane tries one candidate.
+  __device__ void align(int num_blocks) {
+    static_assert(kDecodeCandidates == kWarpSize && kMaxAlignedSequences <= kWarpSize);
+    const DecodeSequence own = items_of(own_.query_length, own_.context_length);
+    const DecodeShare candidate = aligned_decode_share(share_, lane_index());
+    int payload = 0;
+    for (int lane = 0; lane < arguments_.num_decodes; ++lane) {
+      payload += __shfl_sync(kFullWarp, own.num_items, lane) *
+                 candidate.payload(__shfl_sync(kFullWarp, own.num_tiles, lane));
+    }
+    const uint32_t fits = __ballot_sync(kFullWarp, payload <= num_blocks * candidate.tiles);
+    if (fits == 0) return;
+    share_.is_aligned = true;
+    share_.tiles = __shfl_sync(kFullWarp, candidate.tiles, __ffs(static_cast<int>(fits)) - 1);
+  }
+
+  // Finds the item in which the block's share begins; there may be none.
+  __device__ void seek() {
+    item_begin_ = end_;
+    int before = 0;  // payload of the sequences before these 32
+    for (int base = 0; base < arguments_.num_decodes; base += kWarpSize) {
+      if (base != base_) load(base);
+      const DecodeSequence own = items_of(own_.query_length, own_.context_length);
+      const int item_payload = share_.payload(own.num_tiles);
+      const int payload = own.num_items * item_payload;
+      int inclusive = before + payload;
+#pragma unroll
+      for (int distance = 1; distance < kWarpSize; distance *= 2) {
+        const int lower = __shfl_up_sync(kFullWarp, inclusive - before, distance);
+        if (lane_index() >= distance) inclusive += lower;
+      }
+      const uint32_t reached = __ballot_sync(kFullWarp, inclusive > begin_);
+      if (reached != 0) {
+        lane_ = __ffs(static_cast<int>(reached)) - 1;
+        const int own_item = (begin_ - (inclusive - payload)) / item_payload;
+        item_ = from_lane(own_item);
+        item_begin_ = from_lane(inclusive - payload + own_item * item_payload);
+        return;
+      }
+      before = __shfl_sync(kFullWarp, inclusive, kWarpSize - 1);
+    }
+  }
+
+  __device__ int from_lane(int value) const { return __shfl_sync(kFullWarp, value, lane_); }
+
+  const AttentionArguments& arguments_;
+  DecodeDivision division_;
+  bool has_only_ = false;  // next() is to give the only piece of an even division
+  DecodeShare share_;
+  int begin_, end_ = 0;          // this block's share of the list
+  int item_begin_ = 0;           // where the next item begins
+  int item_ = 0;                 // of the current sequence
+  int base_ = -1, lane_ = 0;     // the current sequence
+  DecodeLengths known_[kKnown];  // of sequences 32 k + lane
+  DecodeLengths own_;            // of sequence base + lane
+};
+
+}  // namespace tessera

@@ -1,0 +1,173 @@
+// The end of an item of decode attention: its warps' results become one, and the results of the
+// blocks that shared it become rows of the output.
+#pragma once
+
+#include "kernels/cuda/attention/decode/items.cuh"
+#include "kernels/cuda/attention/decode/plan.h"
+#include "kernels/cuda/attention/decode/warp.cuh"
+#include "kernels/cuda/primitives/element.cuh"
+
+namespace tessera {
+
+// Partial results of the items that several blocks share, by row and slot (decode_slot). Outputs
+// are normalised; log_sums are log2 of the sum of 2^(scale_log2 * score), -inf without a key.
+struct DecodePartials {
+  float* outputs;      // [item_rows][num_slots][head_dim]
+  float* log_sums;     // [item_rows][num_slots]
+  uint32_t* arrivals;  // [num_blocks], by the item's first block: pieces that are there; then 0
+  int num_slots;
+};
+
+// What the warps of a block leave for each other, float32.
+template <int kHeadDim>
+struct DecodeStaging {
+  static constexpr int kStride = static_cast<int>(decode_staging_stride(kHeadDim));
+  float* outputs;   // [num_slices][item_rows][kStride]
+  float* row_maxs;  // [num_slices][item_rows]
+  float* row_sums;  // [num_slices][item_rows]
+  int num_slices;   // warps that share a row tile and divide its keys
+  int item_rows;
+
+  __device__ DecodeStaging(void* memory, int num_slices, int item_rows)
+      : outputs(static_cast<float*>(memory)),
+        row_maxs(outputs + num_slices * item_rows * kStride),
+        row_sums(row_maxs + num_slices * item_rows),
+        num_slices(num_slices),
+        item_rows(item_rows) {}
+
+  // Rows [row, row + 16) of this warp's item, as far as they are below num_rows.
+  template <typename Element>
+  __device__ void store(const DecodeWarp<Element, kHeadDim>& warp, int slice, int row,
+                        int num_rows) const {
+    const int lane = lane_index();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int my_row = row + half * 8 + lane / 4;
+      if (my_row >= num_rows) continue;
+      const int index = slice * item_rows + my_row;
+#pragma unroll
+      for (int n = 0; n < kHeadDim / 8; ++n) {
+        const auto& values = warp.output[0][n];
+        reinterpret_cast<float2*>(outputs + index * kStride + n * 8)[lane % 4] =
+            make_float2(values[2 * half], values[2 * half + 1]);
+      }
+      if (lane % 4 == 0) {
+        row_maxs[index] = warp.row_max[0][half];
+        row_sums[index] = warp.row_sum[0][half];
+      }
+    }
+  }
+
+  // Four columns of a row over all slices, normalised, zeros when the row saw no key; and its
+  // log-sum.
+  __device__ float4 merged(int row, int column, float scale_log2, float& log_sum) const {
+    constexpr int kMaxSlices = decode_warps(kHeadDim);
+    float maxs[kMaxSlices];
+    float sums[kMaxSlices];
+    float4 parts[kMaxSlices];
+    float row_max = -INFINITY;
+#pragma unroll
+    for (int slice = 0; slice < kMaxSlices; ++slice) {
+      maxs[slice] = -INFINITY;
+      sums[slice] = 0.0f;
+      parts[slice] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      if (slice < num_slices) {
+        const int index = slice * item_rows + row;
+        maxs[slice] = row_maxs[index];
+        sums[slice] = row_sums[index];
+        parts[slice] = *reinterpret_cast<const float4*>(outputs + index * kStride + column);
+      }
+      row_max = fmaxf(row_max, maxs[slice]);
+    }
+    const float base = row_max == -INFINITY ? 0.0f : row_max * scale_log2;
+    float sum = 0.0f;
+    float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll
+    for (int slice = 0; slice < kMaxSlices; ++slice) {
+      const float weight = fast_exp2(maxs[slice] * scale_log2 - base);
+      sum += weight * sums[slice];
+      value.x += weight * parts[slice].x;
+      value.y += weight * parts[slice].y;
+      value.z += weight * parts[slice].z;
+      value.w += weight * parts[slice].w;
+    }
+    // The approximations err by 2^-22: a row that saw a key has a sum of at least 1.
+    const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;
+    log_sum = sum > 0.0f ? base + __log2f(sum) : -INFINITY;
+    return make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse);
+  }
+};
+
+// Four columns of the output row of the item's row `row`.
+template <typename Element, int kHeadDim>
+__device__ void store_output(const AttentionArguments& arguments, const DecodePiece& piece, int row,
+                             int column, float4 value) {
+  const int packed_row = piece.first_row + row;
+  const int index = packed_row / arguments.group;
+  const int head = piece.kv_head * arguments.group + packed_row - index * arguments.group;
+  const int64_t out_row =
+      static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head;
+  store_vector(static_cast<Element*>(arguments.out) + out_row * kHeadDim, column / 4,
+               Vector<Element, 4>{{from_float<Element>(value.x), from_float<Element>(value.y),
+                                   from_float<Element>(value.z), from_float<Element>(value.w)}});
+}
+
+// out = sum_p 2^(log_sum_p - m) * output_p / sum_p 2^(log_sum_p - m),  m = max_p log_sum_p
+// over the item's pieces p, in order: the result is the same bit by bit whichever came last.
+template <typename Element, int kHeadDim, int kThreads>
+__device__ void merge_pieces(const AttentionArguments& arguments, const DecodePiece& piece,
+                             const DecodePartials& partials, int thread) {
+  constexpr int kAtOnce = 16;  // loads in flight
+  constexpr int kRowVectors = kHeadDim / 4;
+  for (int index = thread; index < piece.num_rows * kRowVectors; index += kThreads) {
+    const int row = index / kRowVectors;
+    const int column = index % kRowVectors * 4;
+    float max_log_sum = -INFINITY;
+    float sum = 0.0f;
+    float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    const int count = piece.pieces.count;
+    const int64_t partial = static_cast<int64_t>(row) * partials.num_slots +
+                            decode_slot(piece.pieces.first_block, true);
+    const float* const row_log_sums = partials.log_sums + partial;
+    const float* const row_outputs = partials.outputs + partial * kHeadDim + column;
+    for (int first = 0; first < count; first += kAtOnce) {
+      float log_sums[kAtOnce];
+      float4 outputs[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        log_sums[i] = -INFINITY;
+        outputs[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (first + i < count) {
+          const int slot = decode_slot(first + i, first + i == 0) - decode_slot(0, true);
+          // Written by other multiprocessors: not from this one's L1 cache.
+          log_sums[i] = __ldcg(row_log_sums + slot);
+          outputs[i] = __ldcg(reinterpret_cast<const float4*>(row_outputs + slot * kHeadDim));
+        }
+      }
+      float new_max = max_log_sum;
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) new_max = fmaxf(new_max, log_sums[i]);
+      const float base = new_max == -INFINITY ? 0.0f : new_max;
+      const float correction = fast_exp2(max_log_sum - base);
+      max_log_sum = new_max;
+      sum *= correction;
+      value = make_float4(value.x * correction, value.y * correction, value.z * correction,
+                          value.w * correction);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const float weight = fast_exp2(log_sums[i] - base);
+        sum += weight;
+        value.x += weight * outputs[i].x;
+        value.y += weight * outputs[i].y;
+        value.z += weight * outputs[i].z;
+        value.w += weight * outputs[i].w;
+      }
+    }
+    const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
+    store_output<Element, kHeadDim>(
+        arguments, piece, row, column,
+        make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse));
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,137 @@
+// Which decode attention kernel runs, and with what. Plain arithmetic, no CUDA.
+//
+// Context lengths are not needed: they change from step to step while a captured CUDA graph does
+// not, so the kernel divides the work itself (attention/decode/partition.h).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "kernels/attention_params.h"
+#include "kernels/cuda/attention/decode/partition.h"
+#include "kernels/tensor/check.h"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+
+// Of the ring in shared memory; more would not shorten anything.
+inline constexpr int kMaxDecodeStages = 8;
+
+struct DecodeAttentionShape {
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t page_size = 0;         // tokens
+  int64_t max_query_length = 1;  // tokens per sequence
+  int64_t num_multiprocessors = 0;
+  int64_t shared_bytes = 0;  // that a block may have
+  // sm_90, with code for it in this binary, and not switched off.
+  bool has_copy_engine = false;
+};
+
+struct DecodeAttentionPlan {
+  static constexpr int64_t kTileRows = 16;  // rows of a tensor-core tile
+
+  bool uses_copy_engine = false;
+  int64_t num_blocks = 0;
+  int64_t page_size = 0;   // tokens
+  int64_t num_stages = 0;  // tiles of keys and values that a block's ring holds
+  int64_t box_tokens = 0;  // rows of a copy, within a page
+  int64_t item_rows = 0;   // query rows that a block computes at a time
+  int64_t row_tiles = 0;   // tensor-core tiles of these rows, a power of two
+  int64_t shared_bytes = 0;
+  std::string_view reason;
+};
+
+// Warps that compute. Each holds 16 output rows in registers, so wide heads leave room for fewer.
+constexpr int decode_warps(int64_t head_dim) { return head_dim > 128 ? 4 : 8; }
+
+// Keys that a warp takes at a time: as many as its registers allow.
+constexpr int decode_step_keys(int64_t head_dim) { return head_dim > 64 ? 16 : 32; }
+
+// Warps that take the same 16 rows divide the steps of a tile; when they are more than that, sets
+// of warps take turns at the tiles.
+constexpr int decode_tile_sets(int64_t head_dim, int64_t row_tiles) {
+  const auto warps = decode_warps(head_dim) / static_cast<int>(row_tiles);
+  return std::max(1, warps / (kDecodeTileTokens / decode_step_keys(head_dim)));
+}
+
+// Floats between rows where warps leave their results for each other: 8 more than a row has, so
+// that four neighbouring rows lie in different banks.
+constexpr int64_t decode_staging_stride(int64_t head_dim) { return head_dim + 8; }
+
+// Bytes of a tile of keys and one of values.
+constexpr int64_t decode_stage_bytes(int64_t head_dim) {
+  return 2 * kDecodeTileTokens * head_dim * 2;
+}
+
+// Each warp's rows and their maxima and sums, behind the ring.
+constexpr int64_t decode_staging_bytes(int64_t head_dim, int64_t row_tiles, int64_t item_rows) {
+  return decode_warps(head_dim) / row_tiles * item_rows * (decode_staging_stride(head_dim) + 2) *
+         int64_t{sizeof(float)};
+}
+
+// Shared memory that a plan leaves to the kernel's own variables.
+inline constexpr int64_t kDecodeStaticBytes = 1024;
+
+// The most query rows of one KV head that a block computes at a time.
+inline int64_t max_decode_item_rows(const DecodeAttentionShape& shape) {
+  const int64_t rows = shape.num_heads / shape.num_kv_heads *
+                       std::clamp<int64_t>(shape.max_query_length, 1, kMaxDecodeQueryLength);
+  return std::min(rows, DecodeAttentionPlan::kTileRows * decode_warps(shape.head_dim));
+}
+
+inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& shape) {
+  constexpr int64_t kAlignmentBytes = 1024;  // of the ring
+  DecodeAttentionPlan plan;
+  plan.num_blocks = shape.num_multiprocessors;
+  plan.page_size = shape.page_size;
+  // The largest power of two that divides pages and tiles.
+  plan.box_tokens = std::min<int64_t>(shape.page_size & -shape.page_size, kDecodeTileTokens);
+  if (!shape.has_copy_engine) {
+    plan.reason = "there is no copy engine to use";
+  } else if (shape.head_dim % 64 != 0) {
+    plan.reason = "the copy engine takes multiples of 64 columns";
+  } else {
+    plan.uses_copy_engine = true;
+    plan.reason = "it reads faster than loads do";
+  }
+
+  const int64_t stage_bytes = decode_stage_bytes(shape.head_dim);
+  plan.item_rows = max_decode_item_rows(shape);
+  while (true) {
+    const int64_t row_tiles = ceil_divide(plan.item_rows, DecodeAttentionPlan::kTileRows);
+    plan.row_tiles = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(row_tiles)));
+    const int64_t other_bytes =
+        kDecodeStaticBytes + kAlignmentBytes +
+        decode_staging_bytes(shape.head_dim, plan.row_tiles, plan.item_rows);
+    // A stage is always read by the same set of warps: a warp that skipped a phase of a barrier
+    // could take it for the next one.
+    const int64_t sets = decode_tile_sets(shape.head_dim, plan.row_tiles);
+    const int64_t stages =
+        std::clamp<int64_t>((shape.shared_bytes - other_bytes) / stage_bytes, 0, kMaxDecodeStages);
+    plan.num_stages = stages - stages % sets;
+    plan.shared_bytes = other_bytes - kDecodeStaticBytes + plan.num_stages * stage_bytes;
+    // Fewer rows at a time read keys and values more often, but leave room for them.
+    if (plan.num_stages > 0 || plan.item_rows == 1) return plan;
+    plan.item_rows = ceil_divide(plan.item_rows, int64_t{2});
+  }
+}
+
+// For people: "the copy engine, 6 tiles of 64 tokens per block, because ...".
+inline std::string describe(const DecodeAttentionPlan& plan) {
+  return concat(plan.uses_copy_engine ? "the copy engine" : "loads", ", ", plan.num_stages,
+                " tiles of ", kDecodeTileTokens, " tokens per block: ", plan.reason);
+}
+
+// Float32 elements of the partial results, per slot and row an output row and its log2-sum-exp, for
+// any lengths and for any plan whose queries are no longer.
+inline int64_t decode_partial_elements(const DecodeAttentionShape& shape) {
+  return num_decode_slots(static_cast<int>(shape.num_multiprocessors)) *
+         max_decode_item_rows(shape) * (shape.head_dim + 1);
+}
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+// What the fused decode kernel is told at launch.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_bf16.h>
+
+#include "kernels/cuda/attention/arguments.cuh"
+#include "kernels/cuda/attention/decode/items.cuh"
+#include "kernels/cuda/decode_step/plan.h"
+
+namespace tessera {
+
+// The tensor maps of a model, in this order for each layer, then that of the output head.
+enum FusedMap : uint8_t {
+  kQkvMap,
+  kKeysMap,
+  kValuesMap,
+  kOutputMap,
+  kGateUpMap,
+  kDownMap,
+  kNumLayerMaps
+};
+
+// Device memory of a layer that is not read through tensor maps.
+struct FusedLayerPointers {
+  const float* input_layernorm;           // [hidden_size]
+  const float* post_attention_layernorm;  // [hidden_size]
+  __nv_bfloat16* keys;                    // pages of AttentionArguments
+  __nv_bfloat16* values;
+};
+
+struct FusedDecodeArguments {
+  FusedProduct products[kNumFusedProducts];
+  FusedExchangeLayout layout;
+  uint32_t* copies[2];       // of this launch's set, each `layout`, then the partial results
+  int partials;              // offset of the partial results in a copy, words
+  uint32_t* used_copies[2];  // of the set that the launch before has used
+  int used_words;            // of each, without the partial results; 0: none
+  uint32_t* claims;          // of this launch, [fused_claim_words()], missing
+  uint32_t* used_claims;     // of the launch before
+  const CUtensorMap* maps;   // [num_layers * kNumLayerMaps + 1]
+  const FusedLayerPointers* layers;
+  const float* norm;                  // [hidden_size]
+  const __nv_bfloat16* embed_tokens;  // [vocab_size, hidden_size]
+  const float* inverse_frequencies;   // [head_dim / 2]
+  const int32_t* token_ids;           // [num_tokens]
+  const int32_t* positions;           // [num_tokens]
+  const int32_t* kv_slots;            // [num_tokens]
+  float* logits;                      // [num_tokens, vocab_size]
+  AttentionArguments attention;       // its pointers to activations are null
+  DecodeDivision division;
+  int num_tokens;
+  int num_layers;
+  float epsilon;
+  int num_stages;      // units per ring
+  int most_under_way;  // of these, most that are asked for and not there yet
+  int input_stride;    // bytes
+};
+
+}  // namespace tessera

@@ -1,0 +1,291 @@
+// Attention of the fused decode kernel: the block's pieces of the step's items
+// (attention/decode/items.cuh), each warp on units of its own, then the merge of what the warps and
+// the blocks have.
+#pragma once
+
+#include "kernels/cuda/decode_step/block.cuh"
+#include "kernels/cuda/decode_step/exchange.cuh"
+#include "kernels/cuda/decode_step/squares.cuh"
+#include "kernels/cuda/decode_step/warp.cuh"
+
+namespace tessera {
+
+template <int kTokens, int kHeadDim>
+class FusedAttention {
+ public:
+  using Element = __nv_bfloat16;
+  using Warp = FusedAttentionWarp<kHeadDim>;
+  using Rows = typename Warp::Rows;
+  using Signals = FusedSignals<kTokens, kHeadDim>;
+  static constexpr int kUnitTokens = unit_tokens(kHeadDim);
+  static constexpr int kRowVectors = kHeadDim / 4;
+
+  // staging: DecodeStaging of kFusedWarps slices.
+  __device__ FusedAttention(const FusedDecodeArguments& arguments, const Signals& signals,
+                            uint32_t* copy, void* staging)
+      : arguments_(arguments),
+        attention_(arguments.attention),
+        signals_(signals),
+        copy_(copy),
+        staging_(staging, kFusedWarps, arguments.attention.group) {}
+
+  // The pieces are planned.
+  __device__ void run(UnitRing& ring) const {
+    const int num_pieces = signals_.num_pieces;
+    if (num_pieces == 0) return;
+#pragma unroll 1
+    for (int i = 0; i < num_pieces; ++i) compute_piece(signals_.pieces[i], ring);
+#pragma unroll 1
+    for (int i = 0; i < num_pieces; ++i) {
+      if (signals_.pieces[i].pieces.count > 1) merge_piece(signals_.pieces[i]);
+    }
+    sync_fused_consumers();  // the staging area is free for inputs
+  }
+
+ private:
+  // Float words of a head of the piece's token: queries, then keys, then values.
+  __device__ const uint32_t* head_words(const DecodePiece& piece, int head) const {
+    return copy_ + arguments_.layout.qkv + piece.first_token * arguments_.products[kQkv].rows +
+           head * kHeadDim;
+  }
+  __device__ const uint32_t* newest_key(const DecodePiece& piece) const {
+    return head_words(piece, attention_.num_heads + piece.kv_head);
+  }
+  __device__ const uint32_t* newest_value(const DecodePiece& piece) const {
+    return newest_key(piece) + attention_.num_kv_heads * kHeadDim;
+  }
+
+  // What the words of qkv lack. Most often its shares are there before the last of these words.
+  __device__ float input_scale(const DecodePiece& piece) const {
+    if (!attention_applies_scale(kTokens)) return 1.0f;
+    return wait_for_scale<kTokens>(arguments_, copy_ + arguments_.layout.squares_in,
+                                   piece.first_token);
+  }
+  __device__ static uint4 scaled(const uint4& words, float scale) {
+    const auto times = [&](uint32_t word) {
+      return __float_as_uint(__uint_as_float(word) * scale);
+    };
+    return make_uint4(times(words.x), times(words.y), times(words.z), times(words.w));
+  }
+
+  // Four elements of the newest token's key and value, of the first kHeadDim / 4 lanes.
+  struct Newest {
+    uint4 key;
+    uint4 value;
+  };
+
+  // The newest token's row too, if the warp has its unit: one wait for all.
+  __device__ void load_queries(Warp& warp, const DecodePiece& piece, bool has_newest,
+                               Newest& newest) const {
+    const float scale = input_scale(piece);
+    const int lane = reread_lane_index();
+    const bool has_row = lane / 4 < piece.num_rows;
+    const int row = has_row ? lane / 4 : 0;
+    const uint32_t* const source =
+        head_words(piece, piece.kv_head * attention_.group + row) + lane % 4 * 2;
+    uint2 words[Warp::kSteps][2];
+#pragma unroll
+    for (int step = 0; step < Warp::kSteps; ++step) {
+      words[step][0] = words[step][1] = missing_pair();
+    }
+    const bool has_column = lane * 4 < kHeadDim;
+    newest.key = newest.value = has_newest && has_column ? missing_words() : uint4{};
+    poll([&] {
+      load_if_missing(newest.key, newest_key(piece) + lane * 4);
+      load_if_missing(newest.value, newest_value(piece) + lane * 4);
+#pragma unroll
+      for (int step = 0; step < Warp::kSteps; ++step) {
+        load_if_missing(words[step][0], source + step * 16);
+        load_if_missing(words[step][1], source + step * 16 + 8);
+      }
+      // Wait for one word, not for all of them again and again, which would keep the memory system
+      // from those who still compute.
+      poll([&] {
+        load_if_missing(words[0][0], source);
+        return is_missing(words[0][0]);
+      });
+      bool missing = is_missing(newest.key) || is_missing(newest.value);
+#pragma unroll
+      for (int step = 0; step < Warp::kSteps; ++step) {
+        missing |= is_missing(words[step][0]) || is_missing(words[step][1]);
+      }
+      return missing;
+    });
+#pragma unroll
+    for (int step = 0; step < Warp::kSteps; ++step) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const uint2 pair = words[step][i];
+        warp.query[step][i] = has_row ? pack_pair<Element>(__uint_as_float(pair.x) * scale,
+                                                           __uint_as_float(pair.y) * scale)
+                                      : 0;
+      }
+    }
+    newest.key = scaled(newest.key, scale);
+    newest.value = scaled(newest.value, scale);
+  }
+
+  // The copy of a unit may have read the newest token's row before it was written: writes it again,
+  // and zeros for the rows behind it, where there may be NaN.
+  __device__ static void write_newest(uint32_t unit, int newest_row, uint4 words) {
+    const int column = reread_lane_index() * 4;
+    if (column < kHeadDim) {
+      uint32_t low = pack_pair<Element>(__uint_as_float(words.x), __uint_as_float(words.y));
+      uint32_t high = pack_pair<Element>(__uint_as_float(words.z), __uint_as_float(words.w));
+      const uint32_t panel = unit + column / 64 * (kUnitTokens * 128) + column % 8 * 2;
+#pragma unroll 1
+      for (int row = newest_row; row < kUnitTokens; ++row) {
+        const uint32_t address = panel + row * 128 + (column % 64 / 8 ^ row % 8) * 16;
+        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(low), "r"(high)
+                     : "memory");
+        low = high = 0;
+      }
+    }
+    __syncwarp();
+  }
+
+  __device__ void compute_piece(const DecodePiece& piece, UnitRing& ring) const {
+    const PieceUnits units = PieceUnits::of<kUnitTokens>(piece, reread_warp_index());
+    const int context_length = piece.context_length;
+    Warp warp;
+    warp.reset();
+    Newest newest{};
+    if (units.first < units.end) {
+      const int newest_unit = (context_length - 1) / kUnitTokens;
+      const bool has_newest = newest_unit >= units.first && newest_unit < units.end &&
+                              (newest_unit - units.first) % kFusedWarps == 0;
+      load_queries(warp, piece, has_newest, newest);
+    }
+#pragma unroll 1
+    for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
+      // Keys that the query sees, from the unit's first.
+      const int end = context_length - unit * kUnitTokens;
+      const int begin = end - attention_.window;
+      const bool has_newest = end <= kUnitTokens;
+      const uint32_t keys = ring.wait();
+      if (has_newest) write_newest(keys, end - 1, newest.key);
+      warp.multiply_keys(Rows{keys, kUnitTokens});
+      ring.release();
+      if (has_newest || begin > 0) warp.mask(begin, end);
+      warp.update_softmax(attention_.scale_log2);
+      const uint32_t values = ring.wait();
+      if (has_newest) write_newest(values, end - 1, newest.value);
+      warp.multiply_values(Rows{values, kUnitTokens});
+      ring.release();
+    }
+    warp.finish_sums();
+    sync_fused_consumers();  // inputs, or the piece before, have been read
+    warp.store(staging_, reread_warp_index(), piece.num_rows);
+    sync_fused_consumers();
+    merge_warps(piece);
+  }
+
+  // Of the block: the piece's result, or its output when the piece is the whole item.
+  __device__ void merge_warps(const DecodePiece& piece) const {
+    const bool is_whole = piece.pieces.count == 1;
+    for (int index = reread_thread_index(); index < piece.num_rows * kRowVectors;
+         index += kFusedConsumers) {
+      const int row = index / kRowVectors;
+      const int column = index % kRowVectors * 4;
+      float log_sum;
+      const float4 value = staging_.merged(row, column, attention_.scale_log2, log_sum);
+      if (is_whole) {
+        publish_output(piece, row, column, value);
+      } else {
+        uint32_t* const slot = partial_slot(static_cast<int>(blockIdx.x), piece.index == 0);
+        publish(slot + row * kHeadDim + column,
+                make_uint4(__float_as_uint(value.x), __float_as_uint(value.y),
+                           __float_as_uint(value.z), __float_as_uint(value.w)));
+        if (column == 0) publish(slot + attention_.group * kHeadDim + row, log_sum);
+      }
+    }
+  }
+
+  __device__ uint32_t* partial_slot(int block, bool is_first_piece) const {
+    return copy_ + arguments_.partials +
+           decode_slot(block, is_first_piece) * fused_partial_words(attention_.group, kHeadDim);
+  }
+
+  __device__ void publish_output(const DecodePiece& piece, int row, int column,
+                                 float4 value) const {
+    const int head = piece.kv_head * attention_.group + row;
+    const int token_words = arguments_.products[kOutput].features / 2;
+    uint32_t* const first = copy_ + arguments_.layout.attention_out +
+                            piece.first_token * token_words + (head * kHeadDim + column) / 2;
+    const uint2 pairs =
+        make_uint2(pack_pair<Element>(value.x, value.y), pack_pair<Element>(value.z, value.w));
+#pragma unroll
+    for (int replica = 0; replica < exchange_replicas(kTokens); ++replica) {
+      publish(first + replica * arguments_.num_tokens * token_words, pairs);
+    }
+  }
+
+  // This block's share of the outputs of an item that it shares with others: the blocks take turns
+  // at vectors of four columns. The formula is that of merge_pieces(), also in order of pieces.
+  __device__ void merge_piece(const DecodePiece& piece) const {
+    constexpr int kAtOnce = 8;  // loads in flight
+    const int count = piece.pieces.count;
+    const int num_vectors = piece.num_rows * kRowVectors;
+    for (int index = piece.index + reread_thread_index() * count; index < num_vectors;
+         index += kFusedConsumers * count) {
+      const int row = index / kRowVectors;
+      const int column = index % kRowVectors * 4;
+      float max_log_sum = -INFINITY;
+      float sum = 0.0f;
+      float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll 1
+      for (int first = 0; first < count; first += kAtOnce) {
+        uint4 outputs[kAtOnce];
+        uint32_t log_sums[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          const bool is_needed = first + i < count;
+          outputs[i] = is_needed ? missing_words() : uint4{};
+          log_sums[i] = is_needed ? kMissing : 0;
+        }
+        poll([&] {
+#pragma unroll
+          for (int i = 0; i < kAtOnce; ++i) {
+            const uint32_t* const slot =
+                partial_slot(piece.pieces.first_block + first + i, first + i == 0);
+            load_if_missing(outputs[i], slot + row * kHeadDim + column);
+            load_if_missing(log_sums[i], slot + attention_.group * kHeadDim + row);
+          }
+          bool missing = false;
+#pragma unroll
+          for (int i = 0; i < kAtOnce; ++i) {
+            missing |= is_missing(outputs[i]) || is_missing(log_sums[i]);
+          }
+          return missing;
+        });
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (first + i >= count) continue;
+          const float log_sum = __uint_as_float(log_sums[i]);
+          const float new_max = fmaxf(max_log_sum, log_sum);
+          const float base = new_max == -INFINITY ? 0.0f : new_max;
+          const float correction = fast_exp2(max_log_sum - base);
+          const float weight = fast_exp2(log_sum - base);
+          max_log_sum = new_max;
+          sum = sum * correction + weight;
+          value.x = value.x * correction + weight * __uint_as_float(outputs[i].x);
+          value.y = value.y * correction + weight * __uint_as_float(outputs[i].y);
+          value.z = value.z * correction + weight * __uint_as_float(outputs[i].z);
+          value.w = value.w * correction + weight * __uint_as_float(outputs[i].w);
+        }
+      }
+      const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;
+      publish_output(
+          piece, row, column,
+          make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse));
+    }
+  }
+
+  const FusedDecodeArguments& arguments_;
+  const AttentionArguments& attention_;
+  const Signals& signals_;
+  uint32_t* copy_;
+  DecodeStaging<kHeadDim> staging_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,159 @@
+// The shared memory of a block of the fused decode kernel, and the ring of one of its warps.
+#pragma once
+
+#include "kernels/cuda/attention/decode/items.cuh"
+#include "kernels/cuda/decode_step/arguments.h"
+#include "kernels/cuda/primitives/bulk_copy.cuh"
+#include "kernels/cuda/primitives/mbarrier.cuh"
+#include "kernels/cuda/primitives/ring_position.cuh"
+
+namespace tessera {
+
+inline constexpr int kFusedConsumers = kFusedWarps * kWarpSize;
+// Besides the warps that compute, one fills their rings, one clears used words and fetches ahead,
+// and one does nothing but finish what the others have multiplied; of several tokens each warp that
+// computes finishes one, and that warp is idle. The last one is: only whole warpgroups hand over
+// registers.
+enum FusedRole : uint8_t { kFillingWarp = kFusedWarps, kHelpingWarp, kFinishingWarp, kIdleWarp };
+inline constexpr int kFusedThreads = (kIdleWarp + 1) * kWarpSize;
+constexpr bool has_finishing_warp(int tokens) { return tokens == 1; }
+
+// Registers of a thread. What is taken must have been given up: of 65,536, a thread starts with
+// 168.
+constexpr int compute_registers(int tokens) { return tokens == 1 ? 224 : 208; }
+constexpr int other_registers(int tokens) { return tokens == 1 ? 56 : 88; }
+constexpr bool hands_over_registers(int tokens) {
+  return kFusedWarps * compute_registers(tokens) +
+             (kFusedThreads / kWarpSize - kFusedWarps) * other_registers(tokens) <=
+         kFusedThreads / kWarpSize * (65536 / kFusedThreads / 8 * 8);
+}
+static_assert(hands_over_registers(1) && hands_over_registers(2));
+
+// Floats between two tokens' sums: four more than there are rows, so that the eight tokens of a
+// tensor-core tile lie in different banks.
+inline constexpr int kSumStride = kPassGroups * kUnitRows + 4;
+
+// Passes whose sums may wait to be finished.
+inline constexpr int kSumBuffers = 2;
+
+// Passes of which the warp that fills the rings has told the others, at most.
+inline constexpr int kPassSlots = 4;
+
+struct FusedPass {
+  int rows[kPassGroups];  // the first row of each group
+  int num_groups;         // may be 0
+  int is_last;            // of the product
+};
+
+template <int kTokens, int kHeadDim>
+struct FusedSignals {
+  uint64_t full[kFusedWarps][kMaxFusedStages];
+  uint64_t empty[kFusedWarps][kMaxFusedStages];
+  uint64_t pass_told[kPassSlots];
+  uint64_t pass_known[kPassSlots];  // by all warps
+  uint64_t planned;                 // pieces and pages are there
+  uint64_t left;     // the block has left the layer before, whose words may be cleared
+  uint64_t cleared;  // and that is done
+  FusedPass passes[kPassSlots];
+  FusedLayerPointers layers[2];  // of layer l in place l % 2, from when layer l - 1 is cleared
+  int num_pieces;
+  DecodePiece pieces[max_fused_pieces(kTokens)];
+  // Where a piece's pages begin in `pages`; kMaxFusedPages: they are not there.
+  int first_pages[max_fused_pieces(kTokens)];
+  int pages[kMaxFusedPages];
+  float2 rotations[kTokens][kHeadDim / 2];  // cos, sin
+  int64_t page_rows[kTokens];               // of the new token: in KV head 0 of its page
+  // Of a pass, from the warps that compute to who finishes it.
+  uint64_t sums_full[kSumBuffers];
+  uint64_t sums_free[kSumBuffers];
+  float sums[kSumBuffers][kFusedWarps][kTokens][kSumStride];
+};
+
+// The product that a warp is at.
+struct FusedPosition {
+  int product = kQkv;
+  int layer = 0;  // num_layers at the output head
+
+  __device__ bool is_end() const { return product == kNumFusedProducts; }
+  __device__ bool ends_in_residual() const { return product == kOutput || product == kDown; }
+  __device__ void advance(int num_layers) {
+    if (++product != kHead) return;
+    if (++layer < num_layers) product = kQkv;
+  }
+};
+
+// A warp's ring of units, as the warp that computes sees it.
+struct UnitRing {
+  uint64_t* full;
+  uint64_t* empty;
+  uint32_t data;  // address
+  int num_stages;
+  RingPosition position;
+
+  // Waits for the next unit and returns its address.
+  __device__ uint32_t wait() const {
+    mbarrier_wait(&full[position.stage], position.parity);
+    __syncwarp();  // lanes may leave the wait one by one; tensor-core instructions want all
+    return data + position.stage * kUnitBytes;
+  }
+  // All lanes are done with the unit.
+  __device__ void release() {
+    fence_before_copies();
+    __syncwarp();
+    if (reread_lane_index() == 0) mbarrier_arrive(&empty[position.stage]);
+    position.advance(1, num_stages);
+  }
+};
+
+// What the lane needs to know of a pass.
+struct LanePass {
+  int row;  // of group lane / kUnitRows, the lane's among the kUnitRows of the group
+  int num_groups;
+  bool is_last;
+};
+
+// The passes as a warp that computes walks them.
+struct PassWalk {
+  RingPosition position;
+
+  template <typename Signals>
+  __device__ LanePass next(Signals& signals) {
+    mbarrier_wait(&signals.pass_told[position.stage], position.parity);
+    const FusedPass& pass = signals.passes[position.stage];
+    const int lane = reread_lane_index();
+    const LanePass result{.row = pass.rows[lane / kUnitRows] + lane % kUnitRows,
+                          .num_groups = pass.num_groups,
+                          .is_last = pass.is_last != 0};
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(&signals.pass_known[position.stage]);
+    position.advance(1, kPassSlots);
+    return result;
+  }
+};
+
+// A barrier among the warps that compute.
+__device__ inline void sync_fused_consumers() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kFusedConsumers) : "memory");
+}
+
+// Keys of a piece that fall to a warp: units first, first + kFusedWarps, ... below end, counted
+// from the context's beginning.
+struct PieceUnits {
+  int first;
+  int end;
+
+  template <int kUnitTokens>
+  __device__ static PieceUnits of(const DecodePiece& piece, int warp) {
+    constexpr int kTileUnits = kDecodeTileTokens / kUnitTokens;
+    const int context_units = (piece.context_length + kUnitTokens - 1) / kUnitTokens;
+    return {.first = piece.tile_begin * kTileUnits + warp,
+            .end = min(piece.tile_end * kTileUnits, context_units)};
+  }
+};
+
+// The page of a sequence, counted from its first, in which a piece begins.
+__device__ inline int first_page(const AttentionArguments& attention, const DecodePiece& piece) {
+  return static_cast<int>(attention.page_size.divide(piece.tile_begin * kDecodeTileTokens));
+}
+
+}  // namespace tessera

@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/cuda/attention/decode/partition.h"
+#include "kernels/cuda/decode_step/decoder.h"
+#include "kernels/cuda/decode_step/kernel.h"
+#include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/memory.h"
+#include "kernels/cuda/device/tensor_map.h"
+
+namespace tessera {
+namespace {
+
+Buffer upload_array(const void* host, size_t bytes, std::string_view purpose) {
+  Buffer buffer = allocate_device_memory(bytes, purpose);
+  CUDA_CHECK(cudaMemcpy(buffer.data(), host, bytes, cudaMemcpyHostToDevice));
+  return buffer;
+}
+
+Buffer upload_maps(const FusedDecoderModel& model) {
+  std::vector<CUtensorMap> maps;
+  const auto add_weight = [&](const Tensor& weight) {
+    maps.push_back(make_weight_tensor_map(weight, kUnitRows, kUnitFeatures));
+  };
+  for (const FusedDecoderLayer& layer : model.layers) {
+    const int box_tokens = unit_tokens(static_cast<int>(layer.pages.head_dim()));
+    add_weight(layer.qkv_proj);  // the order of FusedMap
+    maps.push_back(make_page_rows_tensor_map(layer.pages.keys, box_tokens));
+    maps.push_back(make_page_rows_tensor_map(layer.pages.values, box_tokens));
+    add_weight(layer.o_proj);
+    add_weight(layer.gate_up_proj);
+    add_weight(layer.down_proj);
+  }
+  add_weight(model.lm_head);
+  return upload_array(maps.data(), maps.size() * sizeof(CUtensorMap), "tensor maps");
+}
+
+Buffer upload_layers(const FusedDecoderModel& model) {
+  std::vector<FusedLayerPointers> layers;
+  for (const FusedDecoderLayer& layer : model.layers) {
+    layers.push_back({.input_layernorm = layer.input_layernorm.as<float>(),
+                      .post_attention_layernorm = layer.post_attention_layernorm.as<float>(),
+                      .keys = static_cast<__nv_bfloat16*>(layer.pages.keys.data),
+                      .values = static_cast<__nv_bfloat16*>(layer.pages.values.data)});
+  }
+  return upload_array(layers.data(), layers.size() * sizeof(FusedLayerPointers), "layer table");
+}
+
+class CudaFusedDecoder final : public FusedDecoder {
+ public:
+  CudaFusedDecoder(const FusedDecoderModel& model, const FusedDecodePlan& plan,
+                   const FusedDecodeDevice& device)
+      : model_(model),
+        plan_(plan),
+        device_(device),
+        head_dim_(model.layers.front().pages.head_dim()),
+        // Of a single token there are several replicas.
+        common_words_(std::max(fused_exchange_layout(plan, 1).size,
+                               fused_exchange_layout(plan, plan.max_tokens).size)),
+        copy_words_(common_words_ +
+                    num_decode_slots(plan.num_blocks) *
+                        fused_partial_words(plan.group, static_cast<int>(head_dim_))),
+        maps_(upload_maps(model)),
+        layers_(upload_layers(model)),
+        claim_words_(fused_claim_words(static_cast<int>(model.layers.size()))),
+        exchange_(
+            allocate_device_memory(kSets * set_words() * sizeof(uint32_t), "exchanging results")) {
+    // All words are missing.
+    CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0xff, exchange_.size_bytes(), device.stream));
+  }
+
+  int64_t max_sequences() const override { return plan_.max_tokens; }
+
+  void step(const Tensor& logits, const FusedDecodeBatch& batch) override;
+
+ private:
+  static constexpr int kSets = 2;
+  static constexpr int kCopies = 2;
+
+  size_t set_words() const { return static_cast<size_t>(kCopies * copy_words_ + claim_words_); }
+  uint32_t* copy(int set, int copy) const {
+    return static_cast<uint32_t*>(exchange_.data()) + static_cast<size_t>(set) * set_words() +
+           static_cast<size_t>(copy * copy_words_);
+  }
+  uint32_t* claims(int set) const { return copy(set, kCopies); }
+
+  FusedDecoderModel model_;
+  FusedDecodePlan plan_;
+  FusedDecodeDevice device_;
+  int64_t head_dim_;
+  int common_words_;
+  int copy_words_;
+  int claim_words_;
+  Buffer maps_;
+  Buffer layers_;
+  Buffer exchange_;
+  int set_ = 0;         // that the next step uses
+  int used_words_ = 0;  // of the other set
+};
+
+void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch) {
+  const int64_t num_tokens = batch.token_ids.dim(0);
+  CHECK(num_tokens >= 1 && num_tokens <= plan_.max_tokens, "fused decode: ", num_tokens,
+        " tokens, at most ", plan_.max_tokens);
+  CHECK(logits.shape == Shape({num_tokens, model_.lm_head.dim(0)}), "fused decode: logits ",
+        logits.shape);
+  const FusedDecoderLayer& layer = model_.layers.front();
+  Tensor query;  // attention takes its sizes from it, the kernel has no such tensor
+  query.dtype = DType::kBFloat16;
+  query.shape = {num_tokens, model_.num_heads, head_dim_};
+  const int tokens = static_cast<int>(num_tokens);
+  const FusedSharedMemory memory = fused_shared_memory(plan_, tokens == 1 ? 1 : kFusedMaxTokens,
+                                                       head_dim_, device_.shared_bytes);
+
+  const auto item_blocks = plan_.num_blocks / static_cast<int>(layer.pages.num_kv_heads());
+
+  FusedDecodeArguments arguments{
+      .products = {},
+      .layout = fused_exchange_layout(plan_, tokens),
+      .copies = {copy(set_, 0), copy(set_, 1)},
+      .partials = common_words_,
+      .used_copies = {copy(1 - set_, 0), copy(1 - set_, 1)},
+      .used_words = used_words_,
+      .claims = claims(set_),
+      .used_claims = claims(1 - set_),
+      .maps = static_cast<const CUtensorMap*>(maps_.data()),
+      .layers = static_cast<const FusedLayerPointers*>(layers_.data()),
+      .norm = model_.norm.as<float>(),
+      .embed_tokens = static_cast<const __nv_bfloat16*>(model_.embed_tokens.data),
+      .inverse_frequencies = model_.inverse_frequencies.as<float>(),
+      .token_ids = batch.token_ids.as<int32_t>(),
+      .positions = batch.positions.as<int32_t>(),
+      .kv_slots = batch.kv_slots.as<int32_t>(),
+      .logits = logits.as<float>(),
+      .attention = make_attention_arguments(query, {.query = query,
+                                                    .pages = layer.pages,
+                                                    .batch = batch.attention,
+                                                    .scale = model_.attention_scale,
+                                                    .sliding_window = model_.sliding_window}),
+      .division = {.item_rows = plan_.group,
+                   .is_even = tokens == 1 && item_blocks > 1,
+                   .item_blocks = FastDivisor(static_cast<uint32_t>(std::max(item_blocks, 2))),
+                   // Polling makes a merge cheaper than it is between kernels.
+                   .max_whole_tiles = kLeastFusedTiles,
+                   .least_tiles = kLeastFusedTiles},
+      .num_tokens = tokens,
+      .num_layers = static_cast<int>(model_.layers.size()),
+      .epsilon = model_.rms_norm_eps,
+      .num_stages = memory.stages,
+      .most_under_way = std::min(memory.stages, plan_.most_under_way),
+      .input_stride = memory.input_stride};
+  std::memcpy(arguments.products, plan_.products.data(), sizeof(arguments.products));
+  CUDA_CHECK(cudaSetDevice(device_.index));
+  launch_fused_decode(arguments,
+                      {.head_dim = static_cast<int>(head_dim_),
+                       .num_blocks = plan_.num_blocks,
+                       .shared_bytes = memory.total_bytes},
+                      device_.stream);
+  used_words_ = arguments.layout.size;
+  set_ = 1 - set_;
+}
+
+}  // namespace
+
+std::unique_ptr<FusedDecoder> make_cuda_fused_decoder(const FusedDecoderModel& model,
+                                                      const FusedDecodePlan& plan,
+                                                      const FusedDecodeDevice& device) {
+  return std::make_unique<CudaFusedDecoder>(model, plan, device);
+}
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+// The FusedDecoder of CUDA: what the kernel of a step (decode_step/kernel.h) needs from one step to
+// the next.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "kernels/cuda/decode_step/plan.h"
+#include "kernels/fused_decoder.h"
+
+namespace tessera {
+
+// Where the steps run.
+struct FusedDecodeDevice {
+  int index = 0;
+  int64_t shared_bytes = 0;  // that a block may have
+  cudaStream_t stream = nullptr;
+};
+
+// The plan must run. Throws Error when memory for what the blocks exchange is short.
+std::unique_ptr<FusedDecoder> make_cuda_fused_decoder(const FusedDecoderModel& model,
+                                                      const FusedDecodePlan& plan,
+                                                      const FusedDecodeDevice& device);
+
+}  // namespace tessera

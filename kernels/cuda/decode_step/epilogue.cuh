@@ -1,0 +1,285 @@
+// What becomes of the sums of the fused decode kernel's products: rotated queries, keys and values,
+// the residual stream, the feed-forward network's hidden features, logits.
+#pragma once
+
+#include "kernels/cuda/decode_step/block.cuh"
+#include "kernels/cuda/decode_step/exchange.cuh"
+#include "kernels/cuda/decode_step/squares.cuh"
+#include "kernels/cuda/primitives/element.cuh"
+#include "kernels/cuda/primitives/silu.cuh"
+
+namespace tessera {
+
+// One warp's part: a token. It walks the products as the warps that compute do, and is called by
+// all lanes together.
+template <int kTokens, int kHeadDim>
+class FusedFinish {
+ public:
+  using Element = __nv_bfloat16;
+  using Signals = FusedSignals<kTokens, kHeadDim>;
+
+  // token: num_tokens or more for none.
+  __device__ FusedFinish(const FusedDecodeArguments& arguments, Signals& signals, int token)
+      : arguments_(arguments), signals_(signals), token_(token) {}
+
+  __device__ void begin_product(const FusedPosition& position) {
+    position_ = position;
+    squares_ = scale_ = 0.0f;
+    output_.is_valid = false;
+  }
+
+  // Asks for what the pass will need besides its sums. Most often it is there; finishing asks again
+  // for what was missing.
+  __device__ void begin_pass(const LanePass& pass) {
+    const int group = reread_lane_index() / kUnitRows;
+    const FusedProduct& product = arguments_.products[position_.product];
+    output_ = {.row = pass.row,
+               .is_valid = finishes() && group < pass.num_groups && pass.row < product.rows};
+    if (position_.ends_in_residual()) {
+      addend_ = {.residual = 0, .norm_weight = 0.0f};
+      if (output_.is_valid) load_addend();
+    }
+  }
+
+  // Waits for the sums of all warps and leaves the pass's outputs. A rehearsal, of a pass without
+  // groups, takes any numbers for sums and waits for nothing.
+  __device__ void finish_pass(const RingPosition& place, bool rehearses = false) {
+    if (finishes()) {
+      if (!rehearses) {
+        if (position_.ends_in_residual()) {
+          wait_for_addend();
+        } else if (!attention_applies_scale(kTokens)) {
+          wait_for_input_scale();
+        }
+        mbarrier_wait(&signals_.sums_full[place.stage], place.parity);
+      }
+      float sum = 0.0f;
+#pragma unroll
+      for (int from = 0; from < kFusedWarps; ++from) {
+        sum += signals_.sums[place.stage][from][token_][reread_lane_index()];
+      }
+      if (position_.ends_in_residual()) {
+        finish_residual(sum, rehearses);
+      } else {
+        finish_normed(sum, rehearses);
+      }
+    }
+    __syncwarp();
+    if (reread_lane_index() == 0 && !rehearses) mbarrier_arrive(&signals_.sums_free[place.stage]);
+  }
+
+  __device__ void end_product(bool rehearses = false) {
+    if (finishes() && position_.ends_in_residual()) {
+      publish_share(squares_, own_squares(), !rehearses);
+    }
+  }
+
+ private:
+  // Whose sum a lane finishes, in group lane / 8 of a pass.
+  struct Output {
+    int row;  // of the product
+    bool is_valid;
+  };
+  // What a product that ends in the residual stream needs besides its sums.
+  struct Addend {
+    uint32_t residual;  // word
+    float norm_weight;  // of the next product's input
+  };
+
+  // One is known to the compiler.
+  __device__ int num_tokens() const { return kTokens == 1 ? 1 : arguments_.num_tokens; }
+  __device__ int hidden_size() const { return arguments_.products[kQkv].features; }
+  __device__ bool finishes() const { return token_ < num_tokens(); }
+  __device__ const FusedExchangeLayout& layout() const { return arguments_.layout; }
+  __device__ uint32_t* copy(int layer) const { return arguments_.copies[layer % 2]; }
+  __device__ uint32_t* words(int offset) const { return copy(position_.layer) + offset; }
+  __device__ const FusedLayerPointers& layer(int layer) const { return signals_.layers[layer % 2]; }
+
+  // Of the products that end in the residual stream, whether it is the one in the middle of a
+  // layer.
+  __device__ bool is_mid() const { return position_.product == kOutput; }
+  // Which of an item's two groups the lane finishes.
+  __device__ int half_of_item() const {
+    return reread_lane_index() / kUnitRows & arguments_.products[position_.product].is_paired;
+  }
+
+  __device__ void load_addend() {
+    const int layer_index = position_.layer;
+    const float* norm_weight = arguments_.norm;
+    if (is_mid()) {
+      norm_weight = layer(layer_index).post_attention_layernorm;
+    } else if (layer_index + 1 < arguments_.num_layers) {
+      // Then the next layer's pointers are there.
+      mbarrier_wait(&signals_.cleared, layer_index % 2);
+      norm_weight = layer(layer_index + 1).input_layernorm;
+    }
+    addend_ = {.residual = load_word(residual_before()), .norm_weight = norm_weight[output_.row]};
+  }
+  __device__ const uint32_t* residual_before() const {
+    return words(is_mid() ? layout().residual_in : layout().residual_mid) + token_ * hidden_size() +
+           output_.row;
+  }
+
+  __device__ void wait_for_addend() {
+    poll([&] {
+      load_if_missing(addend_.residual, residual_before());
+      return is_missing(addend_.residual);
+    });
+    // What the others ask for after these words must have been cleared before.
+    if (is_mid()) mbarrier_wait(&signals_.cleared, position_.layer % 2);
+  }
+
+  // Adds to the residual stream.
+  __device__ void finish_residual(float sum, bool rehearses) {
+    const float value = __uint_as_float(addend_.residual) + sum;
+    uint32_t* const target = residual_copy();
+    publish_pairs(target + (is_mid() ? layout().weighted_mid : layout().weighted_in), hidden_size(),
+                  value * addend_.norm_weight, output_.is_valid);
+    if (output_.is_valid) {
+      publish(target + (is_mid() ? layout().residual_mid : layout().residual_in) +
+                  token_ * hidden_size() + output_.row,
+              value);
+    }
+    // A block claims one item of such a product, at most.
+    const int item = output_.row / kUnitRows -
+                     arguments_.products[kDown].static_items * static_cast<int>(gridDim.x);
+    const bool is_claimed = output_.is_valid && item >= 0;
+    const float square = output_.is_valid ? value * value : 0.0f;
+    if (!is_claimed) squares_ += square;
+    const int claimed_item = __reduce_max_sync(kFullWarp, is_claimed ? item : -1);
+    if (claimed_item >= 0 || rehearses) {
+      publish_share(is_claimed ? square : 0.0f, claimed_squares_of(claimed_item), !rehearses);
+    }
+  }
+  // Where the residual stream continues.
+  __device__ uint32_t* residual_copy() const {
+    return copy(is_mid() ? position_.layer : position_.layer + 1);
+  }
+  __device__ void publish_share(float squares, int share, bool is_valid) const {
+    publish_squares<kTokens>(
+        residual_copy() + (is_mid() ? layout().squares_mid : layout().squares_in), num_tokens(),
+        token_, squares, share, is_valid);
+  }
+
+  // Leaves a value of each row, rounded, in all replicas of [num_tokens][num_features / 2] pairs,
+  // every lane those of all rows of its group in one of them, 16 bytes a store.
+  __device__ void publish_pairs(uint32_t* pairs, int num_features, float value,
+                                bool is_valid) const {
+    const uint32_t pair = pack_pair<Element>(value, __shfl_down_sync(kFullWarp, value, 1));
+    static_assert(kUnitRows == 8 && exchange_replicas(kTokens) <= kUnitRows);
+    const int place = reread_lane_index() % kUnitRows;  // in the group, and the replica
+    const int first_lane = reread_lane_index() - place;
+    const uint4 group = make_uint4(
+        __shfl_sync(kFullWarp, pair, first_lane), __shfl_sync(kFullWarp, pair, first_lane + 2),
+        __shfl_sync(kFullWarp, pair, first_lane + 4), __shfl_sync(kFullWarp, pair, first_lane + 6));
+    if (!is_valid || place >= exchange_replicas(kTokens)) return;
+    const int first_row = output_.row - place;
+    publish(pairs + ((place * num_tokens() + token_) * num_features + first_row) / 2, group);
+  }
+
+  __device__ void wait_for_input_scale() {
+    if (scale_ != 0.0f) return;
+    const int squares = position_.product == kGateUp ? layout().squares_mid : layout().squares_in;
+    scale_ = wait_for_scale<kTokens>(arguments_, words(squares), token_);
+  }
+
+  // A product whose inputs lack RMSNorm's scale, and so do the sums.
+  __device__ void finish_normed(float value, bool rehearses) {
+    constexpr bool kScalesFirst = !attention_applies_scale(kTokens);
+    if (kScalesFirst) value *= scale_;
+    bool is_used = true;
+    if (position_.product == kQkv) {
+      value = publish_rotated(value);
+      is_used = output_.is_valid && kv_head() >= 0;
+    }
+    if (!kScalesFirst) {
+      if (!rehearses && __any_sync(kFullWarp, is_used)) wait_for_input_scale();
+      value *= scale_;
+    }
+    if (position_.product == kGateUp) {
+      // Of the other group of a pair.
+      const float up = __shfl_xor_sync(kFullWarp, value, kUnitRows);
+      publish_pairs(words(layout().hidden), arguments_.products[kDown].features, silu(value) * up,
+                    output_.is_valid && half_of_item() == 0);
+    } else if (output_.is_valid && position_.product == kHead) {
+      arguments_
+          .logits[static_cast<int64_t>(token_) * arguments_.products[kHead].rows + output_.row] =
+          value;
+    } else if (position_.product == kQkv && is_used) {
+      store_kv(value);
+    }
+  }
+
+  // Of the lane's row of qkv: keys, then values; below 0: queries.
+  __device__ int kv_head() const { return output_.row / kHeadDim - arguments_.attention.num_heads; }
+  __device__ int column() const { return output_.row % kHeadDim; }
+
+  // Rotates queries and keys, and leaves them and the values to attention.
+  __device__ float publish_rotated(float value) const {
+    constexpr int kHalf = kHeadDim / 2;
+    const float other_half = __shfl_xor_sync(kFullWarp, value, kUnitRows);
+    if (kv_head() < arguments_.attention.num_kv_heads) {
+      const float2 rotation = signals_.rotations[token_][column() % kHalf];
+      value = value * rotation.x + (half_of_item() == 0 ? -other_half : other_half) * rotation.y;
+    }
+    if (output_.is_valid) {
+      publish(words(layout().qkv) + token_ * arguments_.products[kQkv].rows + output_.row, value);
+    }
+    return value;
+  }
+
+  __device__ void store_kv(float value) const {
+    const AttentionArguments& attention = arguments_.attention;
+    const int head = kv_head();
+    const bool is_key = head < attention.num_kv_heads;
+    const int64_t of_page = is_key ? head : head - attention.num_kv_heads;
+    const auto page_size = static_cast<int64_t>(attention.page_size.divisor());
+    const FusedLayerPointers& pointers = layer(position_.layer);
+    Element* const pages = is_key ? pointers.keys : pointers.values;
+    pages[(signals_.page_rows[token_] + of_page * page_size) * kHeadDim + column()] =
+        from_float<Element>(value);
+  }
+
+  const FusedDecodeArguments& arguments_;
+  Signals& signals_;
+  int token_;
+  FusedPosition position_;
+  // Of the product.
+  float squares_;
+  float scale_;  // of its inputs; 0: not known yet
+  // Of the pass.
+  Output output_;
+  Addend addend_;
+};
+
+// The warp that finishes a single token's products. The warps that compute need not wait for each
+// other then: they may be two passes ahead of it. While it waits for a product's first sums, it
+// goes through the code once: instructions that no cache near the warp holds any more come late,
+// when all others wait for what they do (1B on an H200: +0.4 %).
+template <int kHeadDim>
+__device__ void finish_products(const FusedDecodeArguments& arguments,
+                                FusedSignals<1, kHeadDim>& signals) {
+  FusedFinish<1, kHeadDim> finish(arguments, signals, 0);
+  PassWalk passes;
+  RingPosition place;  // of sums
+  for (FusedPosition position; !position.is_end(); position.advance(arguments.num_layers)) {
+#pragma unroll 1
+    for (int turn = 0; turn < 2; ++turn) {
+      const bool rehearses = turn == 0;
+      finish.begin_product(position);
+      LanePass pass{.row = 0, .num_groups = 0, .is_last = true};
+      do {
+        if (!rehearses) {
+          pass = passes.next(signals);
+          if (pass.num_groups == 0) break;
+        }
+        finish.begin_pass(pass);
+        finish.finish_pass(place, rehearses);
+        if (!rehearses) place.advance(1, kSumBuffers);
+      } while (!pass.is_last);
+      finish.end_product(rehearses);
+    }
+  }
+}
+
+}  // namespace tessera

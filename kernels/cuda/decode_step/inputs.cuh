@@ -1,0 +1,187 @@
+// The input features of a product of the fused decode kernel: from the words that the blocks have
+// left for each other (decode_step/exchange.cuh) to the registers of a warp.
+//
+// All inputs are pairs of bfloat16, [num_tokens][features / 2] words. A warp brings only its own
+// chunks, each when it comes to it, so that it can begin with what is there while other blocks
+// still compute the rest.
+#pragma once
+
+#include "kernels/cuda/decode_step/block.cuh"
+#include "kernels/cuda/decode_step/exchange.cuh"
+
+namespace tessera {
+
+inline constexpr int kUnitSteps = kUnitFeatures / 32;  // of 32 features: 8 for each of 4 lanes
+
+// The features of a chunk that a lane multiplies, 32 s + 8 (lane % 4) on in step s: of token
+// lane / 4, all eight; of a single token, features 0, 1, 4, 5 of these in lanes 0 to 3, features
+// 2, 3, 6, 7 in lanes 4 to 7, zeros in the others (multiply_unit).
+template <int kTokens>
+struct ChunkInputs {
+  uint32_t steps[kUnitSteps][kTokens == 1 ? 2 : 4];
+};
+
+__device__ inline void load_shared(uint32_t (&words)[4], uint32_t address) {
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(address)
+               : "memory");
+}
+__device__ inline void store_shared(uint32_t address, uint4 value) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x),
+               "r"(value.y), "r"(value.z), "r"(value.w)
+               : "memory");
+}
+
+template <int kTokens>
+class FusedInputs {
+ public:
+  // memory: address of [num_tokens] rows of `stride` bytes in shared memory, where a warp keeps its
+  // chunks from pass to pass; not used if !is_kept.
+  __device__ FusedInputs(uint32_t memory, int stride, int num_tokens, const uint32_t* words,
+                         int features, bool is_kept)
+      : memory_(memory),
+        stride_(stride),
+        num_tokens_(num_tokens),
+        words_(words),
+        features_(features),
+        is_kept_(kTokens == 1 || is_kept) {
+    if (!is_kept_) return;
+    const uint32_t of_chunk = kTokens == 1 ? 1 : (1u << num_tokens) - 1;
+    const int count = num_chunks() * kTokens;
+    missing_ =
+        (kTokens == 1 ? ~0u : of_chunk * 0x01010101u) & (count < 32 ? (1u << count) - 1 : ~0u);
+  }
+
+  // Of the warp.
+  __device__ int num_chunks() const {
+    return (features_ / kUnitFeatures - reread_warp_index() + kFusedWarps - 1) / kFusedWarps;
+  }
+
+  // The warp's i-th chunk, when it is there.
+  __device__ void load(ChunkInputs<kTokens>& chunk, int i) {
+    if (!is_kept_) return load_words(chunk, i);
+    wait_for(i);
+    const int lane = reread_lane_index();
+    const int token = kTokens == 1 ? 0 : lane / 4;
+    const bool is_needed = kTokens == 1 ? lane < 8 : token < num_tokens_;
+    const uint32_t address = kept(is_needed ? token : 0, i) + lane % 4 * 16;
+#pragma unroll
+    for (int step = 0; step < kUnitSteps; ++step) {
+      uint32_t words[4] = {};
+      if (is_needed) load_shared(words, address + step * 64);
+      if constexpr (kTokens == 1) {
+        chunk.steps[step][0] = lane < 4 ? words[0] : words[1];
+        chunk.steps[step][1] = lane < 4 ? words[2] : words[3];
+      } else {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) chunk.steps[step][j] = words[j];
+      }
+    }
+  }
+
+  // Others rely on a block having read all words, also one that has nothing to multiply.
+  __device__ void wait_for_all() {
+    for (int i = 0; i < num_chunks(); ++i) wait_for(i);
+  }
+
+ private:
+  // Words that a lane asks for at a time, 16 bytes each: a single token's chunks of an 8B model's
+  // feed-forward network are 7, two chunks of eight tokens 16.
+  static constexpr int kAtOnce = kTokens == 1 ? 8 : 16;
+
+  __device__ int chunk_words(int i) const {
+    return (reread_warp_index() + i * kFusedWarps) * (kUnitFeatures / 2);
+  }
+  // The address of a chunk that is kept.
+  __device__ uint32_t kept(int token, int i) const {
+    return memory_ + token * stride_ + chunk_words(i) * 4;
+  }
+
+  // A chunk is in shared memory when no lane misses any of its words.
+  __device__ void wait_for(int i) {
+    const uint32_t of_chunk = (kTokens == 1 ? 1u : 0xffu) << (i * kTokens);
+    const int first = kTokens == 1 ? i / kAtOnce * kAtOnce : i * kTokens;
+    // Of several tokens, the first is there about when all are. To ask for all of them again and
+    // again would keep the memory system from those who still compute.
+    if constexpr (kTokens > 1) wait_for<1>(first, 1u << first);
+    wait_for<kAtOnce>(first, of_chunk);
+    __syncwarp();
+  }
+  template <int kCount>
+  __device__ void wait_for(int first, uint32_t bits) {
+    poll([&] {
+      if (!__any_sync(kFullWarp, (missing_ & bits) != 0)) return false;
+      ask<kCount>(first);
+      return true;
+    });
+  }
+
+  // Asks once for what the lane misses of kCount bits from `first` on, and keeps what is there.
+  template <int kCount>
+  __device__ void ask(int first) {
+    const int lane = reread_lane_index();
+    uint4 values[kCount];
+    const auto misses = [&](int k) { return first + k < 32 && (missing_ >> (first + k) & 1) != 0; };
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      values[k] = misses(k) ? missing_words() : uint4{};
+      load_if_missing(values[k], words_ + k % kTokens * (features_ / 2) +
+                                     chunk_words((first + k) / kTokens) + lane * 4);
+    }
+    uint32_t found = 0;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      if (!misses(k) || is_missing(values[k])) continue;
+      store_shared(kept(k % kTokens, (first + k) / kTokens) + lane * 16, values[k]);
+      found |= 1u << k;
+    }
+    missing_ &= ~(found << first);
+  }
+
+  // From words to registers.
+  __device__ void load_words(ChunkInputs<kTokens>& chunk, int i) const {
+    const int lane = reread_lane_index();
+    const bool has_token = lane / 4 < num_tokens_;
+    const uint32_t* const source =
+        words_ + (has_token ? lane / 4 : 0) * (features_ / 2) + chunk_words(i) + lane % 4 * 4;
+    uint4 values[kUnitSteps];
+#pragma unroll
+    for (int step = 0; step < kUnitSteps; ++step) {
+      values[step] = has_token ? missing_words() : uint4{};
+    }
+    poll([&] {
+#pragma unroll
+      for (int step = 0; step < kUnitSteps; ++step) {
+        load_if_missing(values[step], source + step * 16);
+      }
+      poll([&] {  // as in wait_for()
+        load_if_missing(values[0], source);
+        return is_missing(values[0]);
+      });
+      bool missing = false;
+#pragma unroll
+      for (int step = 0; step < kUnitSteps; ++step) missing |= is_missing(values[step]);
+      return missing;
+    });
+    if constexpr (kTokens > 1) {
+#pragma unroll
+      for (int step = 0; step < kUnitSteps; ++step) {
+        chunk.steps[step][0] = values[step].x;
+        chunk.steps[step][1] = values[step].y;
+        chunk.steps[step][2] = values[step].z;
+        chunk.steps[step][3] = values[step].w;
+      }
+    }
+  }
+
+  uint32_t memory_;
+  int stride_;
+  int num_tokens_;
+  const uint32_t* words_;
+  int features_;
+  bool is_kept_;
+  uint32_t missing_ = 0;  // bit i * kTokens + token: the lane's 16 bytes of chunk i
+};
+
+}  // namespace tessera

@@ -1,0 +1,305 @@
+#include "kernels/cuda/decode_step/attention.cuh"
+#include "kernels/cuda/decode_step/epilogue.cuh"
+#include "kernels/cuda/decode_step/helper.cuh"
+#include "kernels/cuda/decode_step/kernel.h"
+#include "kernels/cuda/decode_step/producer.cuh"
+#include "kernels/cuda/decode_step/product.cuh"
+#include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/dependent_launch.h"
+#include "kernels/cuda/primitives/dependent_launch.cuh"
+#include "kernels/cuda/primitives/register_budget.cuh"
+#include "kernels/cuda/primitives/rotation.cuh"
+
+namespace tessera {
+namespace {
+
+// One of the warps that compute.
+template <int kTokens, int kHeadDim>
+class FusedStep {
+ public:
+  using Element = __nv_bfloat16;
+  using Signals = FusedSignals<kTokens, kHeadDim>;
+  static constexpr bool kFinishesOwnPasses = !has_finishing_warp(kTokens);
+  static constexpr int kReplicas = exchange_replicas(kTokens);
+
+  __device__ FusedStep(const FusedDecodeArguments& arguments, Signals& signals,
+                       const UnitRing& ring, unsigned char* inputs)
+      : arguments_(arguments),
+        signals_(signals),
+        ring_(ring),
+        input_memory_(inputs),
+        hidden_size_(arguments.products[kQkv].features),
+        finish_(arguments, signals, warp_index()) {}
+
+  // Every product runs through the same code: what is executed once a layer has to stay in the
+  // instruction cache, and the largest part of this code is the same for all.
+  __device__ void run() {
+    start();
+#pragma unroll 1
+    for (; !position_.is_end(); position_.advance(arguments_.num_layers)) {
+      multiply();
+      if (position_.product == kQkv) attend();
+    }
+  }
+
+ private:
+  __device__ uint32_t* copy(int layer) const { return arguments_.copies[layer % 2]; }
+  __device__ uint32_t* words(int offset) const { return copy(position_.layer) + offset; }
+  __device__ const FusedExchangeLayout& layout() const { return arguments_.layout; }
+
+  // What needs no other block.
+  __device__ void start() {
+    const auto thread = static_cast<int>(threadIdx.x);
+    if (warp_index() == kFusedWarps - 1) plan();
+    if (warp_index() < arguments_.num_tokens) embed(warp_index());
+    constexpr int kHalf = kHeadDim / 2;
+    for (int i = thread; i < arguments_.num_tokens * kHalf; i += kFusedConsumers) {
+      signals_.rotations[i / kHalf][i % kHalf] =
+          rotation_of(arguments_.positions[i / kHalf], arguments_.inverse_frequencies[i % kHalf]);
+    }
+    if (thread < arguments_.num_tokens) {
+      const AttentionArguments& attention = arguments_.attention;
+      const auto page_size = static_cast<int>(attention.page_size.divisor());
+      const int slot = arguments_.kv_slots[thread];
+      signals_.page_rows[thread] =
+          static_cast<int64_t>(slot / page_size) * attention.num_kv_heads * page_size +
+          slot % page_size;
+    }
+    sync_fused_consumers();
+    mbarrier_wait(&signals_.planned, 0);
+  }
+
+  // The block's share of a token's embedding, the residual stream into the first layer.
+  __device__ void embed(int token) {
+    const int64_t id = max(arguments_.token_ids[token], 0);  // kNonFiniteLogits is below 0
+    const Element* const row = arguments_.embed_tokens + id * hidden_size_;
+    const int vectors = hidden_size_ / 4;
+    const auto num_blocks = static_cast<int>(gridDim.x);
+    const int share = (vectors + num_blocks - 1) / num_blocks;
+    const int begin = static_cast<int>(blockIdx.x) * share;
+    float squares = 0.0f;
+    for (int i = begin + lane_index(); i < min(begin + share, vectors); i += kWarpSize) {
+      const auto vector = load_vector<4>(row, i);
+      const auto weights = load_vector<4>(signals_.layers[0].input_layernorm, i);
+      float values[4];
+      float weighted[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        values[j] = as_float(vector.values[j]);
+        weighted[j] = values[j] * weights.values[j];
+        squares += values[j] * values[j];
+      }
+      publish(words(layout().residual_in) + token * hidden_size_ + i * 4,
+              make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                         __float_as_uint(values[2]), __float_as_uint(values[3])));
+      const uint2 pairs = make_uint2(pack_pair<Element>(weighted[0], weighted[1]),
+                                     pack_pair<Element>(weighted[2], weighted[3]));
+      uint32_t* const first = words(layout().weighted_in) + token * hidden_size_ / 2 + i * 2;
+      for (int replica = 0; replica < kReplicas; ++replica) {
+        publish(first + replica * arguments_.num_tokens * hidden_size_ / 2, pairs);
+      }
+    }
+    publish_embedding_squares(token, squares, own_squares());
+    const auto block = static_cast<int>(blockIdx.x);
+    const FusedProduct& product = arguments_.products[kDown];
+    if (block < product.num_claimed(num_blocks)) {  // nobody claims embeddings
+      publish_embedding_squares(token, 0.0f, claimed_squares_of(block));
+    }
+  }
+  __device__ void publish_embedding_squares(int token, float squares, int share) const {
+    publish_squares<kTokens>(words(layout().squares_in), arguments_.num_tokens, token, squares,
+                             share, true);
+  }
+
+  // The block's share of attention, the same in all layers.
+  __device__ void plan() {
+    DecodeItems<1> items(arguments_.attention, arguments_.division);
+    items.divide();
+    const AttentionArguments& attention = arguments_.attention;
+    DecodePiece piece;
+    int count = 0;
+    int num_pages = 0;
+    for (; items.next(piece); ++count) {
+      const int begin = first_page(attention, piece);
+      const int last_token =
+          max(min(piece.tile_end * kDecodeTileTokens, piece.context_length) - 1, 0);
+      const int end = static_cast<int>(attention.page_size.divide(last_token)) + 1;
+      const bool fits = num_pages + end - begin <= kMaxFusedPages;
+      const int32_t* const table =
+          attention.block_tables + static_cast<int64_t>(piece.sequence) * attention.max_pages;
+      for (int page = begin + lane_index(); fits && page < end; page += kWarpSize) {
+        signals_.pages[num_pages + page - begin] = table[page];
+      }
+      if (lane_index() == 0) {
+        signals_.pieces[count] = piece;
+        signals_.first_pages[count] = fits ? num_pages : kMaxFusedPages;
+      }
+      if (fits) num_pages += end - begin;
+    }
+    __syncwarp();
+    if (lane_index() == 0) {
+      signals_.num_pieces = count;
+      mbarrier_arrive(&signals_.planned);
+    }
+  }
+
+  __device__ void attend() {
+    // All words of the layer before have been read.
+    if (lane_index() == 0) mbarrier_arrive(&signals_.left);
+    FusedAttention<kTokens, kHeadDim>(arguments_, signals_, copy(position_.layer), input_memory_)
+        .run(ring_);
+  }
+
+  __device__ void multiply() {
+    const FusedProduct& product = arguments_.products[position_.product];
+    // A product that ends in the residual stream has one pass, seldom more: it keeps no inputs.
+    FusedInputs<kTokens> inputs(shared_address(input_memory_), arguments_.input_stride,
+                                arguments_.num_tokens, input_words(), product.features,
+                                !position_.ends_in_residual());
+    if constexpr (kFinishesOwnPasses) finish_.begin_product(position_);
+    LanePass pass;
+    do {
+      pass = passes_.next(signals_);
+      if (pass.num_groups == 0) break;
+      if constexpr (kFinishesOwnPasses) finish_.begin_pass(pass);
+      PassSums sums{};
+      accumulate_pass(sums, inputs, pass.num_groups, ring_);
+      mbarrier_wait(&signals_.sums_free[place_.stage], place_.parity ^ 1);
+      store_sums(signals_.sums[place_.stage][reread_warp_index()], sums);
+      __syncwarp();
+      if (reread_lane_index() == 0) mbarrier_arrive(&signals_.sums_full[place_.stage]);
+      if constexpr (kFinishesOwnPasses) finish_.finish_pass(place_);
+      place_.advance(1, kSumBuffers);
+    } while (!pass.is_last);
+    inputs.wait_for_all();
+    if constexpr (kFinishesOwnPasses) finish_.end_product();
+  }
+
+  __device__ const uint32_t* input_words() const {
+    const int features = arguments_.products[position_.product].features;
+    return words(input_offset()) + own_replica<kTokens>() * arguments_.num_tokens * (features / 2);
+  }
+  __device__ int input_offset() const {
+    if (position_.product == kOutput) return layout().attention_out;
+    if (position_.product == kDown) return layout().hidden;
+    return position_.product == kGateUp ? layout().weighted_mid : layout().weighted_in;
+  }
+
+  const FusedDecodeArguments& arguments_;
+  Signals& signals_;
+  UnitRing ring_;
+  unsigned char* input_memory_;
+  int hidden_size_;
+  FusedPosition position_;
+  PassWalk passes_;
+  RingPosition place_;                     // of sums
+  FusedFinish<kTokens, kHeadDim> finish_;  // of token `warp`, if kFinishesOwnPasses
+};
+
+template <int kTokens, int kHeadDim>
+__device__ void fused_decode_block(const FusedDecodeArguments& launched) {
+  using Signals = FusedSignals<kTokens, kHeadDim>;
+  extern __shared__ unsigned char shared_bytes[];
+  __shared__ Signals signals;
+  // What stays in registers over a whole step would push out what is computed with. From shared
+  // memory the compiler fetches each argument again where it is used.
+  __shared__ alignas(FusedDecodeArguments) unsigned char argument_bytes[sizeof(launched)];
+  const auto& arguments = *reinterpret_cast<const FusedDecodeArguments*>(argument_bytes);
+  static_assert(sizeof(signals) + sizeof(argument_bytes) <= fused_static_bytes(kTokens));
+  // The swizzle counts from multiples of 1024 bytes.
+  unsigned char* const rings = shared_bytes + (-shared_address(shared_bytes) & 1023u);
+  // The same in all lanes, which the shuffle tells the compiler.
+  const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
+  const auto thread = static_cast<int>(threadIdx.x);
+  if (thread < kFusedWarps * kMaxFusedStages) {
+    mbarrier_init(&signals.full[0][0] + thread, 1);
+    mbarrier_init(&signals.empty[0][0] + thread, 1);
+    if (thread < kPassSlots) {
+      mbarrier_init(&signals.pass_told[thread], 1);
+      mbarrier_init(&signals.pass_known[thread],
+                    kFusedWarps + (has_finishing_warp(kTokens) ? 1 : 0));
+    }
+    if (thread < kSumBuffers) {
+      mbarrier_init(&signals.sums_full[thread], kFusedWarps);
+      mbarrier_init(&signals.sums_free[thread], has_finishing_warp(kTokens) ? 1 : kFusedWarps);
+    }
+    if (thread == 0) {
+      mbarrier_init(&signals.planned, 1);
+      mbarrier_init(&signals.left, kFusedWarps);
+      mbarrier_init(&signals.cleared, 1);
+    }
+    fence_barrier_init();
+  }
+  static_assert(sizeof(launched) % sizeof(uint32_t) == 0 &&
+                sizeof(launched) / sizeof(uint32_t) <= kFusedThreads);
+  if (thread < static_cast<int>(sizeof(launched) / sizeof(uint32_t))) {
+    reinterpret_cast<uint32_t*>(argument_bytes)[thread] =
+        reinterpret_cast<const uint32_t*>(&launched)[thread];
+  }
+  if (thread == 0) signals.layers[0] = launched.layers[0];
+  __syncthreads();
+  // Up to here, only what is the same in all steps has been read.
+  wait_for_previous_results();
+  if (warp >= kFusedWarps) {
+    give_up_registers<other_registers(kTokens)>();
+    if (warp == kFillingWarp && lane_index() < kFusedWarps) fill_rings(arguments, signals, rings);
+    if (warp == kHelpingWarp) help_consumers(arguments, signals);
+    if constexpr (has_finishing_warp(kTokens)) {
+      if (warp == kFinishingWarp) finish_products(arguments, signals);
+    }
+    return;
+  }
+  take_registers<compute_registers(kTokens)>();
+  const int ring_bytes = arguments.num_stages * kUnitBytes;
+  const UnitRing ring{.full = signals.full[warp],
+                      .empty = signals.empty[warp],
+                      .data = shared_address(rings) + warp * ring_bytes,
+                      .num_stages = arguments.num_stages,
+                      .position = {}};
+  FusedStep<kTokens, kHeadDim>(arguments, signals, ring, rings + kFusedWarps * ring_bytes).run();
+}
+
+template <int kTokens, int kHeadDim>
+__global__ void __launch_bounds__(kFusedThreads, 1)
+    fused_decode_kernel(const __grid_constant__ FusedDecodeArguments arguments) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  fused_decode_block<kTokens, kHeadDim>(arguments);
+#else
+  __trap();  // the plan declines
+#endif
+}
+
+// Blocks wait for each other: all must come to run, each on a multiprocessor of its own. They do
+// once earlier kernels' blocks have left, which wait for nothing that this kernel does. A
+// cooperative launch would not begin before (1.5 us).
+template <int kTokens, int kHeadDim>
+void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
+            cudaStream_t stream) {
+  const auto kernel = fused_decode_kernel<kTokens, kHeadDim>;
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  shape.shared_bytes));
+  const LaunchShape blocks{.blocks = dim3(static_cast<unsigned>(shape.num_blocks)),
+                           .threads = kFusedThreads,
+                           .shared_bytes = static_cast<size_t>(shape.shared_bytes)};
+  launch_dependent(kernel, blocks, stream, arguments);
+}
+
+template <int kHeadDim>
+void launch_for_tokens(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
+                       cudaStream_t stream) {
+  if (arguments.num_tokens == 1) {
+    launch<1, kHeadDim>(arguments, shape, stream);
+  } else {
+    launch<kFusedMaxTokens, kHeadDim>(arguments, shape, stream);
+  }
+}
+
+}  // namespace
+
+void launch_fused_decode(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& launch,
+                         cudaStream_t stream) {
+  if (launch.head_dim == 64) return launch_for_tokens<64>(arguments, launch, stream);
+  launch_for_tokens<128>(arguments, launch, stream);
+}
+
+}  // namespace tessera

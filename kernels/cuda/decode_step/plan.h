@@ -1,0 +1,313 @@
+// How the fused decode kernel divides a step over the GPU. Plain arithmetic for host and device.
+//
+// One thread block per multiprocessor stays for the whole step. Each of its kFusedWarps warps has a
+// ring of units in shared memory, 4 KiB each, through which all weights, keys and values that the
+// warp needs arrive in the order in which it needs them, across the boundaries of products and
+// layers: while a product waits for the one before it, the ring fills with its weights.
+//
+//   unit     kUnitRows rows x kUnitFeatures features of a weight matrix, or unit_tokens() keys or
+//            values of a KV head
+//   group    kUnitRows output rows of a product
+//   item     what one block computes alone: a group, or two groups that belong together (both
+//            halves of a rotated head; gate and up)
+//   pass     up to kPassGroups groups, whose sums a warp holds in registers
+//
+// Most items of a product go to the blocks in turn. Memory does not serve all blocks alike: after a
+// long product some would be late by a tenth of it, and all others would wait for them. So the last
+// few items of long products, and the odd ones of short products, go to whoever comes first: blocks
+// claim them with an atomic addition. Which block computes an item does not change its result.
+// Among the warps of a block the features are divided: warp w takes every kFusedWarps-th chunk of
+// kUnitFeatures, beginning with the w-th.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "kernels/tensor/check.h"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+
+inline constexpr int kFusedWarps = 8;  // that compute
+inline constexpr int kFusedMaxTokens = 8;
+inline constexpr int kUnitRows = 8;
+inline constexpr int kUnitFeatures = 256;
+inline constexpr int kUnitBytes = kUnitRows * kUnitFeatures * 2;
+inline constexpr int kPassGroups = 4;
+inline constexpr int kMaxFusedStages = 6;
+inline constexpr int kLeastFusedStages = 4;
+// Chunks of a product's input features that a warp waits for, a bit each: of a single token, and of
+// several, of the products that keep them in shared memory.
+inline constexpr int kMaxInputChunks = 32;
+inline constexpr int kMaxKeptChunks = kMaxInputChunks / kFusedMaxTokens;
+// Shares of the residual stream's sum of squares: of each block's own rows, then of each claimed
+// item. Whoever claims it, the sum has the same terms.
+inline constexpr int kMaxFusedBlocks = 160;
+inline constexpr int kSquareShares = 2 * kMaxFusedBlocks;
+// Pieces of attention per block. A block has at most num_sequences * num_kv_heads of them.
+inline constexpr int kMaxFusedPieces = 64;
+// A single token's items are equally long. Unless each has blocks of its own they are more than
+// half as many as the blocks, and then an equal share (attention/decode/partition.h) touches six at
+// most.
+constexpr int max_fused_pieces(int tokens) { return tokens == 1 ? 8 : kMaxFusedPieces; }
+// Units of a ring on their way at a time. Words that blocks exchange wait behind all that is on its
+// way to all blocks: with whole rings, 25 MB or 5 us on an H200. Layers of little weight, half of
+// whose time is exchanges, gain by asking for less at a time (1B: 1,386 to 1,448 tokens/s); large
+// ones lose, since memory serves rings unevenly (8B: 1 %).
+inline constexpr int kFewUnderWay = 2;
+// Layers of little weight have less than this.
+inline constexpr int64_t kManyLayerBytes = int64_t{256} << 20;
+// Of a single token, no piece of an item has fewer tiles (attention/decode/partition.h): the warps
+// of a block have a few keys each side by side, and fewer pieces are merged.
+inline constexpr int kLeastFusedTiles = 4;
+// Query heads per KV head: rows of half a tensor-core tile.
+inline constexpr int kMaxFusedGroup = 8;
+// Pages that a block's pieces may have in shared memory, where the warp that fills the rings finds
+// them without waiting; the rest it looks up.
+inline constexpr int kMaxFusedPages = 256;
+
+// Keys or values of one KV head in a unit.
+constexpr int unit_tokens(int head_dim) { return kUnitBytes / (2 * head_dim); }
+
+enum FusedProductIndex : uint8_t { kQkv, kOutput, kGateUp, kDown, kHead, kNumFusedProducts };
+
+// A matrix product as the kernel walks it.
+struct FusedProduct {
+  int rows;           // output features
+  int features;       // input features
+  int num_items;      // groups or pairs of groups
+  int is_paired;      // 1: items are pairs, 0: groups
+  int item_shift;     // items per block of rows, as a power of two
+  int block_rows;     // rows from one block of rows to the next
+  int pair_distance;  // rows between the groups of a pair
+  int static_items;   // of each block; the rest is claimed
+  int claims_many;    // 1: a block claims until none is left, 0: at most one
+
+  constexpr int num_chunks() const { return features / kUnitFeatures; }
+  constexpr int num_claimed(int num_blocks) const { return num_items - static_items * num_blocks; }
+  // The first row of an item's group; half: 0 or 1.
+  constexpr int row(int item, int half) const {
+    const int block = item >> item_shift;
+    return block * block_rows + (item - (block << item_shift)) * kUnitRows + half * pair_distance;
+  }
+};
+
+// Of the items of a product so many per block are claimed, and those that are left over; an 8B step
+// on an H200 takes 0.5 % longer with three or five.
+inline constexpr int kClaimedItems = 1;
+
+// What every block reads is left this many times, and each block asks for one of these replicas: an
+// L2 slice answers one line at a time, and while blocks wait, all of them ask for the same ones.
+// 1B, one token, on an H200: 1,432 tokens/s with one replica, 1,449 / 1,456 / 1,461 with 2 / 4 / 8;
+// on another card, with 16 bytes a store, 1,470 / 1,484 / 1,479 / 1,470 with 4 / 8 / 16 / 32. Of
+// several tokens there are more words, and replicas cost more than they bring (8B, 8 x 1,024:
+// 2,044, with 2 / 4 / 8 2,040 / 2,027 / 1,986).
+constexpr int exchange_replicas(int tokens) { return tokens == 1 ? 8 : 1; }
+
+// Where the blocks leave 32-bit words for each other; see decode_step/exchange.cuh. Offsets in
+// words, from the start of a copy. "pairs" are two bfloat16 in a word; "replicated": this is one of
+// exchange_replicas(), one after the other.
+struct FusedExchangeLayout {
+  int residual_in;    // float [num_tokens][hidden_size], before the layer
+  int residual_mid;   // same, after attention
+  int weighted_in;    // replicated pairs [num_tokens][hidden_size / 2], residual_in times the
+                      // norm's weight
+  int weighted_mid;   // same of residual_mid
+  int squares_in;     // replicated float [num_tokens][kSquareShares], of residual_in
+  int squares_mid;    // same of residual_mid
+  int qkv;            // float [num_tokens][qkv rows], rotated; without the norm's scale where
+                      // attention_applies_scale()
+  int attention_out;  // replicated pairs [num_tokens][num_heads * head_dim / 2]
+  int hidden;         // replicated pairs [num_tokens][intermediate_size / 2]
+  int size;           // of all these
+};
+
+struct FusedDecodeShape {
+  int64_t hidden_size = 0;
+  int64_t intermediate_size = 0;
+  int64_t vocab_size = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t page_size = 0;  // tokens
+  bool is_bfloat16 = false;
+  int64_t num_multiprocessors = 0;
+  int64_t shared_bytes = 0;      // that a block may have
+  bool has_copy_engine = false;  // sm_90, with code for it in this binary, and not switched off
+};
+
+struct FusedDecodePlan {
+  std::string problem;  // for people: why the kernel cannot run; empty when it can
+  std::array<FusedProduct, kNumFusedProducts> products{};
+  int num_blocks = 0;
+  int group = 0;  // query heads per KV head
+  int max_tokens = 0;
+  int most_under_way = 0;  // units of a ring that are asked for and not there yet
+
+  bool runs() const { return problem.empty(); }
+};
+
+constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan, int num_tokens) {
+  const auto& products = plan.products;
+  const int replicas = exchange_replicas(num_tokens);
+  FusedExchangeLayout layout{};
+  int end = 0;
+  const auto take = [&](int words) {
+    const int begin = end;
+    end += num_tokens * words;
+    return begin;
+  };
+  layout.residual_in = take(products[kQkv].features);
+  layout.residual_mid = take(products[kQkv].features);
+  layout.weighted_in = take(replicas * products[kQkv].features / 2);
+  layout.weighted_mid = take(replicas * products[kQkv].features / 2);
+  layout.squares_in = take(replicas * kSquareShares);
+  layout.squares_mid = take(replicas * kSquareShares);
+  layout.qkv = take(products[kQkv].rows);
+  layout.attention_out = take(replicas * products[kOutput].features / 2);
+  layout.hidden = take(replicas * products[kDown].features / 2);
+  layout.size = end;
+  return layout;
+}
+
+// Words of the counters of claimed items, one counter per product of the step, each in a memory
+// sector of its own.
+inline constexpr int kClaimStride = 8;
+constexpr int fused_claim_words(int num_layers) { return (num_layers * kHead + 1) * kClaimStride; }
+
+// Words that a block's partial result of attention takes: outputs, then log-sums.
+constexpr int fused_partial_words(int group, int head_dim) {
+  return group * head_dim + (group + 3) / 4 * 4;
+}
+
+// Shared memory for the kernel's own variables: barriers, pieces, rotations, sums.
+constexpr int64_t fused_static_bytes(int tokens) { return tokens == 1 ? 23 * 256 : 29 * 1024; }
+
+// Dynamic shared memory of the kernel for steps of up to `tokens`: rings, then input features of a
+// product, whose place attention uses for what its warps leave for each other.
+struct FusedSharedMemory {
+  int stages;        // units per ring
+  int input_stride;  // bytes from one token's input features to the next one's
+  int input_bytes;
+  int total_bytes;
+};
+
+inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int tokens,
+                                             int64_t head_dim, int64_t shared_bytes) {
+  constexpr int64_t kAlignmentBytes = 1024;  // of the rings, for the swizzle
+  const auto& products = plan.products;
+  // A single token's features all go through shared memory; those of several only where one pass
+  // after the other wants them.
+  const int features = tokens == 1 ? std::max({products[kQkv].features, products[kOutput].features,
+                                               products[kDown].features})
+                                   : products[kQkv].features;
+  FusedSharedMemory memory{};
+  // 64 bytes more than a multiple of 128: two tokens are read at a time.
+  memory.input_stride = features * 2 + 64;
+  const int64_t staging = kFusedWarps * int64_t{plan.group} * (head_dim + 8 + 2) * 4;
+  memory.input_bytes = static_cast<int>(
+      ceil_divide(std::max(int64_t{memory.input_stride} * tokens, staging), int64_t{128}) * 128);
+  const int64_t left =
+      shared_bytes - kAlignmentBytes - fused_static_bytes(tokens) - memory.input_bytes;
+  memory.stages = static_cast<int>(
+      std::clamp<int64_t>(left / (int64_t{kFusedWarps} * kUnitBytes), 0, kMaxFusedStages));
+  memory.total_bytes = static_cast<int>(kAlignmentBytes) + memory.input_bytes +
+                       memory.stages * kFusedWarps * kUnitBytes;
+  return memory;
+}
+
+inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
+  FusedDecodePlan plan;
+  const int64_t query_size = shape.num_heads * shape.head_dim;
+  const auto as_int = [](int64_t value) { return static_cast<int>(value); };
+  if (!shape.has_copy_engine) {
+    plan.problem = "it needs the copy engine of sm_90";
+  } else if (!shape.is_bfloat16) {
+    plan.problem = "it computes in bfloat16";
+  } else if (shape.head_dim != 64 && shape.head_dim != 128) {
+    plan.problem = concat("head_dim is ", shape.head_dim, ", not 64 or 128");
+  } else if (shape.hidden_size % kUnitFeatures != 0 || query_size % kUnitFeatures != 0 ||
+             shape.intermediate_size % kUnitFeatures != 0) {
+    plan.problem = concat("hidden_size ", shape.hidden_size, ", num_heads * head_dim ", query_size,
+                          " and intermediate_size ", shape.intermediate_size,
+                          " are not all multiples of ", kUnitFeatures);
+  } else if (shape.hidden_size > kFusedWarps * kMaxKeptChunks * kUnitFeatures) {
+    plan.problem = concat("hidden_size is ", shape.hidden_size, ", more than ",
+                          kFusedWarps * kMaxKeptChunks * kUnitFeatures);
+  } else if (std::max(shape.intermediate_size, query_size) >
+             kFusedWarps * kMaxInputChunks * kUnitFeatures) {
+    plan.problem =
+        concat("intermediate_size ", shape.intermediate_size, " or num_heads * head_dim ",
+               query_size, " is more than ", kFusedWarps * kMaxInputChunks * kUnitFeatures);
+  } else if (shape.page_size % unit_tokens(as_int(shape.head_dim)) != 0) {
+    plan.problem = concat("pages of ", shape.page_size, " tokens are no multiple of ",
+                          unit_tokens(as_int(shape.head_dim)));
+  } else if (shape.num_kv_heads > kMaxFusedPieces ||
+             shape.num_heads / shape.num_kv_heads > kMaxFusedGroup) {
+    plan.problem = concat(shape.num_heads, " query and ", shape.num_kv_heads, " KV heads: at most ",
+                          kMaxFusedPieces, " KV heads of ", kMaxFusedGroup, " query heads");
+  }
+  if (!plan.runs()) return plan;
+
+  const int hidden_size = as_int(shape.hidden_size);
+  const int head_dim = as_int(shape.head_dim);
+  const int intermediate_size = as_int(shape.intermediate_size);
+  constexpr int kOneBlock = 30;  // a shift that leaves all items in one block of rows
+  const auto single = [&](int64_t rows, int64_t features) {
+    return FusedProduct{.rows = as_int(rows),
+                        .features = as_int(features),
+                        .num_items = as_int(ceil_divide<int64_t>(rows, kUnitRows)),
+                        .is_paired = 0,
+                        .item_shift = kOneBlock,
+                        .block_rows = 0,
+                        .pair_distance = 0,
+                        .static_items = 0,
+                        .claims_many = 0};
+  };
+  FusedProduct qkv = single((shape.num_heads + 2 * shape.num_kv_heads) * head_dim, hidden_size);
+  qkv.is_paired = 1;
+  qkv.num_items /= 2;
+  qkv.item_shift = head_dim == 64 ? 2 : 3;  // head_dim / 16 pairs per head
+  qkv.block_rows = head_dim;
+  qkv.pair_distance = head_dim / 2;
+  FusedProduct gate_up = single(2 * intermediate_size, hidden_size);
+  gate_up.is_paired = 1;
+  gate_up.num_items /= 2;
+  gate_up.pair_distance = intermediate_size;
+  plan.products = {qkv, single(hidden_size, query_size), gate_up,
+                   single(hidden_size, intermediate_size), single(shape.vocab_size, hidden_size)};
+  // Every block has items of its own of the products that end in the residual stream: a word of
+  // each block there says that it is done with what came before.
+  plan.num_blocks = as_int(
+      std::min<int64_t>({shape.num_multiprocessors, hidden_size / kUnitRows, kMaxFusedBlocks}));
+  for (FusedProduct& product : plan.products) {
+    product.static_items = product.num_items / plan.num_blocks;
+    product.claims_many = product.static_items > kClaimedItems ? 1 : 0;
+    // These two end in the residual stream: a block reads the inputs of several tokens anew for
+    // every pass, and has one place for the squares of a claimed item.
+    if (&product == &plan.products[kOutput] || &product == &plan.products[kDown]) {
+      product.claims_many = 0;
+    }
+    if (product.claims_many != 0) product.static_items -= kClaimedItems;
+  }
+  plan.group = as_int(shape.num_heads / shape.num_kv_heads);
+  const int64_t layer_bytes =
+      2 *
+      ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
+       shape.hidden_size);
+  plan.most_under_way = layer_bytes < kManyLayerBytes ? kFewUnderWay : kMaxFusedStages;
+  const auto fits = [&](int tokens) {
+    return fused_shared_memory(plan, tokens, head_dim, shape.shared_bytes).stages >=
+           kLeastFusedStages;
+  };
+  plan.max_tokens = fits(kFusedMaxTokens)
+                        ? std::min(kFusedMaxTokens, kMaxFusedPieces / as_int(shape.num_kv_heads))
+                    : fits(1) ? 1
+                              : 0;
+  if (plan.max_tokens == 0) plan.problem = "its rings do not fit in shared memory";
+  return plan;
+}
+
+}  // namespace tessera

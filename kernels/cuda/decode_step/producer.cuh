@@ -1,0 +1,227 @@
+// The warp of the fused decode kernel that fills the rings: lane w fills that of warp w.
+//
+// The lanes go through the step together, each with its own chunks of features and units of keys.
+// A lane that has to wait makes the others wait. That costs less than eight lanes that each take
+// their own way through this code, one after the other.
+#pragma once
+
+#include "kernels/cuda/decode_step/block.cuh"
+#include "kernels/cuda/decode_step/exchange.cuh"
+#include "kernels/cuda/primitives/bulk_copy.cuh"
+
+namespace tessera {
+
+// Copies units into a ring.
+template <typename Signals>
+class RingFiller {
+ public:
+  // rings: the first one's data.
+  __device__ RingFiller(const FusedDecodeArguments& arguments, Signals& signals,
+                        unsigned char* rings)
+      : signals_(signals),
+        warp_(lane_index()),
+        num_stages_(arguments.num_stages),
+        most_under_way_(arguments.most_under_way),
+        ring_(rings + warp_ * num_stages_ * kUnitBytes) {}
+
+  __device__ void weights(const CUtensorMap* map, int row, int panel) {
+    uint64_t* const full = next();
+    copy_weight_box_async(data(), map, full, row, panel, policy_);
+    advance();
+  }
+  __device__ void page_rows(const CUtensorMap* map, int row, int kv_head, int page) {
+    uint64_t* const full = next();
+    copy_page_rows_async(data(), map, full, row, kv_head, page);
+    advance();
+  }
+
+ private:
+  __device__ void* data() const { return ring_ + position_.stage * kUnitBytes; }
+
+  // Waits until there is room and not too much is under way.
+  __device__ uint64_t* next() {
+    mbarrier_wait(&signals_.empty[warp_][position_.stage], position_.parity);
+    if (num_under_way_ == most_under_way_) {
+      mbarrier_wait(&signals_.full[warp_][arriving_.stage], arriving_.parity);
+      arriving_.advance(1, num_stages_);
+    } else {
+      ++num_under_way_;
+    }
+    uint64_t* const full = &signals_.full[warp_][position_.stage];
+    mbarrier_expect_bytes(full, kUnitBytes);
+    return full;
+  }
+  __device__ void advance() { position_.advance(1, num_stages_); }
+
+  Signals& signals_;
+  int warp_;
+  int num_stages_;
+  int most_under_way_;
+  unsigned char* ring_;
+  uint64_t policy_ = evict_first_policy();          // of weights
+  RingPosition position_{.stage = 0, .parity = 1};  // an unused unit is empty
+  RingPosition arriving_;                           // the oldest unit that may be under way
+  int num_under_way_ = 0;                           // from there to `position_`, at most
+};
+
+// The lanes that fill rings.
+inline constexpr uint32_t kFillers = (1u << kFusedWarps) - 1;
+
+// Tells the warps that compute which passes they are about to get.
+template <typename Signals>
+class PassTeller {
+ public:
+  __device__ explicit PassTeller(Signals& signals) : signals_(signals) {}
+
+  template <typename RowOf>
+  __device__ void tell(int num_groups, bool is_last, const RowOf& row_of) {
+    mbarrier_wait(&signals_.pass_known[position_.stage], position_.parity);
+    FusedPass& pass = signals_.passes[position_.stage];
+    const int lane = lane_index();
+    if (lane < kPassGroups) pass.rows[lane] = lane < num_groups ? row_of(lane) : 0;
+    if (lane == 0) {
+      pass.num_groups = num_groups;
+      pass.is_last = is_last ? 1 : 0;
+    }
+    __syncwarp(kFillers);
+    if (lane == 0) mbarrier_arrive(&signals_.pass_told[position_.stage]);
+    position_.advance(1, kPassSlots);
+  }
+
+ private:
+  Signals& signals_;
+  RingPosition position_{.stage = 0, .parity = 1};
+};
+
+// Claims the block's further items, product after product in the order of the step. One claim is
+// always on its way, so that nobody waits for it.
+class ItemClaims {
+ public:
+  __device__ explicit ItemClaims(const FusedDecodeArguments& arguments)
+      : counter_(arguments.claims),
+        end_(arguments.claims + fused_claim_words(arguments.num_layers)) {
+    ask();
+  }
+
+  // An item of the product, num_items or more when there is none left.
+  __device__ int take(const FusedProduct& product) {
+    const int item = product.static_items * static_cast<int>(gridDim.x) +
+                     static_cast<int>(__shfl_sync(kFillers, claimed_, 0));
+    if (product.claims_many == 0 || item >= product.num_items) counter_ += kClaimStride;
+    ask();
+    return item;
+  }
+
+ private:
+  __device__ void ask() {
+    static_assert(kMissing + 1 == 0);  // counters start there
+    if (lane_index() == 0 && counter_ < end_) claimed_ = atomicAdd(counter_, 1) + 1;
+  }
+
+  uint32_t* counter_;  // of the claim on its way
+  uint32_t* end_;
+  uint32_t claimed_ = 0;
+};
+
+// Brings the map of what comes after next, that the first copy need not wait for it.
+__device__ inline void prefetch_later_map(const FusedDecodeArguments& arguments,
+                                          const CUtensorMap* map) {
+  constexpr int kMapsAhead = 3;
+  const CUtensorMap* const last = arguments.maps + arguments.num_layers * kNumLayerMaps;
+  prefetch_tensor_map(map + kMapsAhead < last ? map + kMapsAhead : last);
+}
+
+// The units of a product, in the order of FusedStep::multiply().
+template <typename Signals>
+__device__ void fill_product(const FusedDecodeArguments& arguments, FusedProductIndex index,
+                             const CUtensorMap* map, RingFiller<Signals>& filler,
+                             PassTeller<Signals>& teller, ItemClaims& claims) {
+  const FusedProduct& product = arguments.products[index];
+  prefetch_later_map(arguments, map);
+  const auto num_blocks = static_cast<int>(gridDim.x);
+  const int item_groups = 1 << product.is_paired;
+  const int num_chunks = product.num_chunks();
+  int left = product.static_items * item_groups;  // groups
+  int item = static_cast<int>(blockIdx.x);        // the next static one
+  bool is_last = false;
+  do {
+    const int num_static = min(kPassGroups, left);
+    left -= num_static;
+    int num_groups = num_static;
+    int claimed = 0;
+    if (left == 0 && num_groups + item_groups <= kPassGroups) {
+      claimed = claims.take(product);
+      const bool has_claimed = claimed < product.num_items;
+      if (has_claimed) num_groups += item_groups;
+      is_last = !has_claimed || product.claims_many == 0;
+    }
+    const auto row_of = [&](int group) {
+      return product.row(
+          group < num_static ? item + (group >> product.is_paired) * num_blocks : claimed,
+          group & product.is_paired);
+    };
+    teller.tell(num_groups, is_last, row_of);
+    for (int chunk = lane_index(); chunk < num_chunks; chunk += kFusedWarps) {
+      for (int group = 0; group < num_groups; ++group) {
+        filler.weights(map, row_of(group), chunk * (kUnitFeatures / 64));
+      }
+    }
+    item += (num_static >> product.is_paired) * num_blocks;
+  } while (!is_last);
+}
+
+// The keys and values of a layer, in the order of FusedAttention.
+template <int kTokens, int kHeadDim>
+__device__ void fill_attention(const FusedDecodeArguments& arguments,
+                               FusedSignals<kTokens, kHeadDim>& signals, const CUtensorMap* keys,
+                               const CUtensorMap* values,
+                               RingFiller<FusedSignals<kTokens, kHeadDim>>& filler) {
+  constexpr int kUnitTokens = unit_tokens(kHeadDim);
+  prefetch_later_map(arguments, keys);
+  prefetch_later_map(arguments, values);
+  mbarrier_wait(&signals.planned, 0);
+  const AttentionArguments& attention = arguments.attention;
+  for (int i = 0; i < signals.num_pieces; ++i) {
+    const DecodePiece& piece = signals.pieces[i];
+    const PieceUnits units = PieceUnits::of<kUnitTokens>(piece, lane_index());
+    // The piece's pages in shared memory begin with this one.
+    const int first = first_page(attention, piece);
+    const int place = signals.first_pages[i];
+    const int32_t* const table =
+        attention.block_tables + static_cast<int64_t>(piece.sequence) * attention.max_pages;
+    for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
+      const int token = unit * kUnitTokens;
+      const auto page_index = static_cast<int>(attention.page_size.divide(token));
+      const int row = token - page_index * static_cast<int>(attention.page_size.divisor());
+      const int page =
+          place < kMaxFusedPages ? signals.pages[place + page_index - first] : table[page_index];
+      filler.page_rows(keys, row, piece.kv_head, page);
+      filler.page_rows(values, row, piece.kv_head, page);
+    }
+  }
+}
+
+// All units of the step that warp `lane` computes with, in order. Called by the first kFusedWarps
+// lanes.
+template <int kTokens, int kHeadDim>
+__device__ void fill_rings(const FusedDecodeArguments& arguments,
+                           FusedSignals<kTokens, kHeadDim>& signals, unsigned char* rings) {
+  RingFiller filler(arguments, signals, rings);
+  PassTeller teller(signals);
+  ItemClaims claims(arguments);
+  const CUtensorMap* maps = arguments.maps;
+  const auto fill = [&](FusedProductIndex index, const CUtensorMap* map) {
+    fill_product(arguments, index, map, filler, teller, claims);
+  };
+  for (int layer = 0; layer < arguments.num_layers; ++layer) {
+    fill(kQkv, maps + kQkvMap);
+    fill_attention(arguments, signals, maps + kKeysMap, maps + kValuesMap, filler);
+    fill(kOutput, maps + kOutputMap);
+    fill(kGateUp, maps + kGateUpMap);
+    fill(kDown, maps + kDownMap);
+    maps += kNumLayerMaps;
+  }
+  fill(kHead, maps);
+}
+
+}  // namespace tessera

@@ -1,0 +1,120 @@
+// Matrix products of the fused decode kernel, for up to kTokens tokens at a time.
+#pragma once
+
+#include "kernels/cuda/decode_step/inputs.cuh"
+#include "kernels/cuda/primitives/element.cuh"
+#include "kernels/cuda/primitives/mma.cuh"
+
+namespace tessera {
+
+// The row of a unit that a lane reads: such that the two rows which a quarter of a warp reads at a
+// time lie in different banks under the swizzle of the copy engine.
+__device__ inline int unit_row(int lane) { return lane / 8 + lane / 4 % 2 * 4; }
+
+// The lane's share of a unit's weights.
+struct UnitWeights {
+  uint32_t steps[kUnitSteps][4];
+
+  // The next unit's; its place in the ring is free then.
+  __device__ void load(UnitRing& ring) {
+    constexpr uint32_t kPanelBytes = kUnitRows * 128;
+    const int lane = reread_lane_index();
+    const int row = unit_row(lane);
+    const uint32_t unit = ring.wait() + row * 128;
+    const uint32_t offsets[2] = {static_cast<uint32_t>((lane % 4) ^ row) * 16,
+                                 static_cast<uint32_t>((lane % 4 + 4) ^ row) * 16};
+#pragma unroll
+    for (int step = 0; step < kUnitSteps; ++step) {
+      load_shared(steps[step], unit + step / 2 * kPanelBytes + offsets[step % 2]);
+    }
+    ring.release();
+  }
+};
+
+// Units that a warp has in registers before it waits for their inputs: as if its ring were so much
+// longer. Of a single token, those of a whole pass; inputs of eight leave no room for more.
+constexpr int units_ahead(int tokens) { return tokens == 1 ? kPassGroups : 1; }
+
+// Sums of a pass's groups, of row unit_row(lane): for one token, of lanes with lane % 4 == 0, the
+// first; for eight, of tokens 2 (lane % 4) and the next.
+struct PassSums {
+  float groups[kPassGroups][2];
+};
+
+// Adds a unit's products to the lane's sums of its group.
+//
+// A product does not care in which order it sums features as long as both operands agree. So what
+// a lane reads of a row, 16 bytes, is its whole share of a tensor-core operand as it is: features
+// 0, 1, 4 and 5 as those of row lane / 4 of the tile, 2, 3, 6 and 7 as those of row lane / 4 + 8.
+// Each half of the tile wants its own features of a token on the other side: a single token lies in
+// two columns; of eight, each has its column in two products. The sums of a half with the other's
+// features mean nothing.
+template <int kTokens>
+__device__ void multiply_unit(float (&sums)[2], const UnitWeights& unit,
+                              const ChunkInputs<kTokens>& inputs) {
+  const auto& weights = unit.steps;
+  float partial[4][4] = {};  // side by side, to hide the latency of one
+#pragma unroll
+  for (int step = 0; step < kUnitSteps; ++step) {
+    if constexpr (kTokens == 1) {
+      const auto& input = inputs.steps[step];
+      multiply_add<__nv_bfloat16>(partial[step % 4], weights[step], input[0], input[1]);
+    } else {
+      const auto& input = inputs.steps[step];
+      multiply_add<__nv_bfloat16>(partial[step % 2], weights[step], input[0], input[2]);
+      multiply_add<__nv_bfloat16>(partial[2 + step % 2], weights[step], input[1], input[3]);
+    }
+  }
+  if constexpr (kTokens == 1) {
+    sums[0] += ((partial[0][0] + partial[1][0]) + (partial[2][0] + partial[3][0])) +
+               ((partial[0][3] + partial[1][3]) + (partial[2][3] + partial[3][3]));
+  } else {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      sums[i] += (partial[0][i] + partial[1][i]) + (partial[2][2 + i] + partial[3][2 + i]);
+    }
+  }
+}
+
+// Adds the warp's share of the groups of a pass.
+template <int kTokens>
+__device__ void accumulate_pass(PassSums& sums, FusedInputs<kTokens>& inputs, int num_groups,
+                                UnitRing& ring) {
+  constexpr int kAhead = units_ahead(kTokens);
+#pragma unroll 1
+  for (int i = 0; i < inputs.num_chunks(); ++i) {
+    ChunkInputs<kTokens> chunk;
+#pragma unroll
+    for (int first = 0; first < kPassGroups; first += kAhead) {
+      if (first >= num_groups) break;
+      UnitWeights units[kAhead];
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        if (first + j < num_groups) units[j].load(ring);
+      }
+      if (first == 0) inputs.load(chunk, i);
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        if (first + j >= num_groups) break;
+        multiply_unit<kTokens>(sums.groups[first + j], units[j], chunk);
+      }
+    }
+  }
+}
+
+template <int kTokens>
+__device__ void store_sums(float (&token_sums)[kTokens][kSumStride], const PassSums& sums) {
+  const int lane = reread_lane_index();
+#pragma unroll
+  for (int group = 0; group < kPassGroups; ++group) {
+    const int row = group * kUnitRows + unit_row(lane);
+    if constexpr (kTokens == 1) {
+      if (lane % 4 == 0) token_sums[0][row] = sums.groups[group][0];
+    } else {
+      token_sums[lane % 4 * 2][row] = sums.groups[group][0];
+      token_sums[lane % 4 * 2 + 1][row] = sums.groups[group][1];
+    }
+  }
+}
+
+}  // namespace tessera

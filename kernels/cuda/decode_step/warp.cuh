@@ -1,0 +1,169 @@
+// What one warp of the fused decode kernel computes of attention.
+//
+// One KV head has at most kMaxFusedGroup = 8 query rows, half of what WarpAttention holds. So the
+// products are turned round, keys and dimensions on the 16 rows of a tensor-core tile, query rows
+// on its 8 columns: half the instructions and half the registers, of which this kernel has none to
+// spare. A variable that did not fit would be fetched through the busy memory system, 1 us each.
+//   scores^T[keys, queries] = K . Q^T
+//   output^T[dimensions, queries] += V^T . weights^T
+// The online softmax is FlashAttention-2's, with the exact maximum.
+#pragma once
+
+#include "kernels/cuda/attention/decode/merge.cuh"
+#include "kernels/cuda/attention/decode/ring.cuh"
+#include "kernels/cuda/attention/warp_attention.cuh"
+#include "kernels/cuda/decode_step/plan.h"
+
+namespace tessera {
+
+// The transposed 8 x 8 matrix: from row lane / 4, columns 2 (lane % 4) and one more, to column.
+__device__ inline uint32_t transpose_matrix(uint32_t pair) {
+  uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+  return result;
+}
+
+// Over the eight lanes that hold the same columns.
+template <typename Operation>
+__device__ float reduce_rows(float value, Operation operation) {
+#pragma unroll
+  for (int distance = 4; distance < kWarpSize; distance *= 2) {
+    value = operation(value, __shfl_xor_sync(kFullWarp, value, distance));
+  }
+  return value;
+}
+
+// What a warp computes of a piece. The lane's queries are 2 (lane % 4) and the next.
+template <int kHeadDim>
+struct FusedAttentionWarp {
+  using Element = __nv_bfloat16;
+  using Rows = BoxRows<Element, kHeadDim>;
+  static constexpr int kSteps = kHeadDim / 16;
+  static constexpr int kUnitTokens = unit_tokens(kHeadDim);
+  static constexpr int kKeyTiles = kUnitTokens / 16;
+
+  uint32_t query[kSteps][2];   // as operand B: query lane / 4
+  float output[kSteps][4];     // dimensions lane / 4 and 8 more, of both queries
+  float scores[kKeyTiles][4];  // keys lane / 4 and 8 more, of both queries
+  float query_max[2];
+  float query_sum[2];  // of this lane's keys until finish_sums()
+
+  __device__ void reset() {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) output[step][i] = 0.0f;
+      query[step][0] = query[step][1] = 0;
+    }
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      query_max[j] = -INFINITY;
+      query_sum[j] = 0.0f;
+    }
+  }
+
+  __device__ void multiply_keys(const Rows& keys) {
+    const int lane = reread_lane_index();
+#pragma unroll
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+      const RowChunks chunks = keys.chunks(tile * 16, lane % 16, lane / 16);
+      float partial[2][4] = {};  // side by side, to hide the latency of one sum
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        uint32_t key[4];
+        load_matrices(key, chunks.address<Rows::kPanelChunks>(step * 2));
+        multiply_add<Element>(partial[step % 2], key, query[step][0], query[step][1]);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) scores[tile][i] = partial[0][i] + partial[1][i];
+    }
+  }
+
+  // Hides keys outside [begin, end), counted from the unit's first.
+  __device__ void mask(int begin, int end) {
+#pragma unroll
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int key = tile * 16 + reread_lane_index() / 4 + i / 2 * 8;
+        if (key < begin || key >= end) scores[tile][i] = -INFINITY;
+      }
+    }
+  }
+
+  __device__ void update_softmax(float scale_log2) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      float largest = query_max[j];
+#pragma unroll
+      for (int tile = 0; tile < kKeyTiles; ++tile) {
+        largest = fmaxf(largest, fmaxf(scores[tile][j], scores[tile][j + 2]));
+      }
+      largest = reduce_rows(largest, [](float a, float b) { return fmaxf(a, b); });
+      // 2^(-inf - 0), not 2^(-inf - -inf), as long as no key was seen.
+      const float base = largest == -INFINITY ? 0.0f : largest * scale_log2;
+      const float correction = fast_exp2(query_max[j] * scale_log2 - base);
+      query_max[j] = largest;
+      query_sum[j] *= correction;
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        output[step][j] *= correction;
+        output[step][j + 2] *= correction;
+      }
+#pragma unroll
+      for (int tile = 0; tile < kKeyTiles; ++tile) {
+#pragma unroll
+        for (int i = j; i < 4; i += 2) {
+          scores[tile][i] = fast_exp2(scores[tile][i] * scale_log2 - base);
+          query_sum[j] += scores[tile][i];
+        }
+      }
+    }
+  }
+
+  __device__ void multiply_values(const Rows& values) {
+    const int lane = reread_lane_index();
+#pragma unroll
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+      const uint32_t upper = transpose_matrix(pack_pair<Element>(scores[tile][0], scores[tile][1]));
+      const uint32_t lower = transpose_matrix(pack_pair<Element>(scores[tile][2], scores[tile][3]));
+      const RowChunks chunks = values.chunks(tile * 16, lane / 16 * 8 + lane % 8, lane / 8 % 2);
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        uint32_t value[4];
+        load_matrices_transposed(value, chunks.address<Rows::kPanelChunks>(step * 2));
+        multiply_add<Element>(output[step], value, upper, lower);
+      }
+    }
+  }
+
+  __device__ void finish_sums() {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      query_sum[j] = reduce_rows(query_sum[j], [](float a, float b) { return a + b; });
+    }
+  }
+
+  // Leaves the first num_rows queries' results for the merge.
+  __device__ void store(const DecodeStaging<kHeadDim>& staging, int slice, int num_rows) const {
+    const int lane = reread_lane_index();
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const int row = lane % 4 * 2 + j;
+      if (row >= num_rows) continue;
+      const int index = slice * staging.item_rows + row;
+      float* const target = staging.outputs + index * staging.kStride + lane / 4;
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        target[step * 16] = output[step][j];
+        target[step * 16 + 8] = output[step][j + 2];
+      }
+      if (lane / 4 == 0) {
+        staging.row_maxs[index] = query_max[j];
+        staging.row_sums[index] = query_sum[j];
+      }
+    }
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,50 @@
+// Launches a kernel that begins while its predecessor in the stream ends (programmatic dependent
+// launch, sm_90). The kernel must call wait_for_previous_kernel() of
+// primitives/dependent_launch.cuh.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <type_traits>
+
+#include "kernels/cuda/device/cuda_check.h"
+
+namespace tessera {
+
+struct LaunchShape {
+  dim3 blocks;
+  unsigned threads = 0;  // per block
+  size_t shared_bytes = 0;
+  unsigned cluster_blocks = 1;  // more than 1 only where the GPU has clusters
+};
+
+// On the current device. An ordinary launch where the GPU knows no other.
+template <typename... Parameters>
+void launch_dependent(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream,
+                      const std::type_identity_t<Parameters>&... arguments) {
+  int device = 0;
+  int major = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  cudaLaunchAttribute attributes[2] = {};
+  unsigned num_attributes = 0;
+  if (major >= 9) {
+    cudaLaunchAttribute& attribute = attributes[num_attributes++];
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.cluster_blocks > 1) {
+    cudaLaunchAttribute& attribute = attributes[num_attributes++];
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {.x = shape.cluster_blocks, .y = 1, .z = 1};
+  }
+  const cudaLaunchConfig_t config = {.gridDim = shape.blocks,
+                                     .blockDim = dim3(shape.threads),
+                                     .dynamicSmemBytes = shape.shared_bytes,
+                                     .stream = stream,
+                                     .attrs = attributes,
+                                     .numAttrs = num_attributes};
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments...));
+}
+
+}  // namespace tessera

@@ -1,0 +1,221 @@
+#include <algorithm>
+
+#include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/dependent_launch.h"
+#include "kernels/cuda/device/dispatch.h"
+#include "kernels/cuda/device/tensor_map.h"
+#include "kernels/cuda/linear/skinny/consumer.cuh"
+#include "kernels/cuda/linear/skinny/kernel.h"
+#include "kernels/cuda/linear/skinny/producer.cuh"
+#include "kernels/cuda/linear/skinny/scales.cuh"
+#include "kernels/cuda/primitives/element.cuh"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+namespace {
+
+// Those that multiply, a warp each that copies weights, copies tokens, and computes scales.
+constexpr int kThreads = kWarpgroupSize + 3 * kWarpSize;
+
+struct SkinnyMaps {
+  CUtensorMap weight;
+  CUtensorMap x;
+};
+
+// The barriers are there, say the warps that set them up, and with them the one that computes
+// scales, and go on; those that multiply wait until all have said so, of both blocks when they
+// share tiles.
+template <typename Config>
+__device__ void announce_barriers() {
+  if constexpr (Config::kSplit > 1) {
+    cluster_arrive();
+  } else {
+    asm volatile("bar.arrive 2, %0;" ::"n"(kThreads) : "memory");
+  }
+}
+template <typename Config>
+__device__ void wait_for_barriers() {
+  if constexpr (Config::kSplit > 1) {
+    cluster_arrive();
+    cluster_wait();
+  } else {
+    asm volatile("bar.sync 2, %0;" ::"n"(kThreads) : "memory");
+  }
+}
+
+// Compiled for older GPUs, where it never runs, the kernel must not ask for clusters.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define TESSERA_CLUSTER_OF(size) __cluster_dims__(size)
+#else
+#define TESSERA_CLUSTER_OF(size)
+#endif
+
+template <typename Config, typename Out>
+__global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1)
+    linear_skinny_sm90_kernel(const __grid_constant__ SkinnyArguments arguments,
+                              const __grid_constant__ SkinnyMaps maps) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  auto& shared = *reinterpret_cast<SkinnyShared<Config>*>(shared_bytes);
+  const SkinnyShare<Config> share(arguments);
+  // The same in all lanes, which the shuffle tells the compiler.
+  const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
+  if (warp < kConsumerWarps) {
+    wait_for_barriers<Config>();
+    SkinnyConsumer<Config, Out> consumer{shared, arguments, share};
+    consumer.prepare();
+    wait_for_previous_results();
+    consumer.run();
+  } else if (warp == kConsumerWarps) {
+    // Nobody writes weights while a model runs, so they need not wait for the kernel before. The
+    // kernel after this one may come when all is on its way: earlier, its copies would only delay
+    // those of this one.
+    if (lane_index() == 0) {
+      prefetch_tensor_map(&maps.weight);
+      shared.weight_barriers.init();
+    }
+    __syncwarp();
+    announce_barriers<Config>();
+    if (lane_index() == 0) {
+      if (has_whole_panels(arguments.in_features)) {
+        copy_weights<Config, true>(shared, maps.weight, arguments, share);
+      } else {
+        copy_weights<Config, false>(shared, maps.weight, arguments, share);
+      }
+      launch_next_kernel();
+    }
+  } else if (warp == kConsumerWarps + 1) {
+    if (lane_index() == 0) {
+      prefetch_tensor_map(&maps.x);
+      shared.token_barriers.init();
+      if constexpr (Config::kSplit > 1) {
+        // What the warps with tokens will have from the same warps of the other block.
+        mbarrier_init(&shared.all_received, 1);
+        fence_barrier_init();
+        const int num_warps = (arguments.num_tokens + 15) / 16;
+        mbarrier_expect_bytes(&shared.all_received,
+                              sizeof(shared.received) / kConsumerWarps * num_warps);
+      }
+    }
+    __syncwarp();
+    announce_barriers<Config>();
+    wait_for_previous_results();
+    if (lane_index() == 0) copy_tokens<Config>(shared, maps.x, arguments, share);
+  } else {
+    announce_barriers<Config>();
+    if (arguments.squares == nullptr) return;
+    wait_for_previous_results();
+    compute_scales(shared.scales, arguments);
+  }
+#else
+  __trap();  // plan_linear() chooses this kernel only where it was built
+#endif
+}
+
+SkinnyRope rope_arguments(const SkinnyRopeTarget& rope, int64_t out_features) {
+  const int64_t head_dim = rope.pages.head_dim();
+  const int64_t kv_rows = rope.pages.num_kv_heads() * head_dim;
+  CHECK(head_dim == 64 || head_dim == 128, "linear_skinny: no rotation of heads of ", head_dim);
+  return {.keys = rope.pages.keys.data,
+          .values = rope.pages.values.data,
+          .positions = rope.positions.as<int32_t>(),
+          .kv_slots = rope.kv_slots.as<int32_t>(),
+          .inverse_frequencies = rope.inverse_frequencies.as<float>(),
+          .query_rows = static_cast<int>(out_features - 2 * kv_rows),
+          .kv_rows = static_cast<int>(kv_rows),
+          .head_dim = static_cast<int>(head_dim),
+          .page_size = static_cast<int>(rope.pages.page_size())};
+}
+
+template <typename Config>
+void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t stream) {
+  const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm, rope] = product;
+  const int64_t out_features = weight.dim(0) / Config::kParts;
+  const auto num_tiles = static_cast<int>(ceil_divide<int64_t>(out_features, Config::kOutRows));
+  const auto num_steps = static_cast<int>(ceil_divide<int64_t>(weight.dim(1), kStepFeatures));
+  const int num_clusters = std::min(num_tiles, num_multiprocessors / Config::kSplit);
+  CHECK(Config::kSplit == 1 || (num_clusters == num_tiles && num_steps >= Config::kSplit),
+        "linear_skinny: ", num_tiles, " tiles of ", num_steps, " steps cannot be split");
+  CHECK(norm.values.empty() || (out_features % Config::kOutRows == 0 &&
+                                Config::kOutRows / Config::kSplit % kSquaresFeatures == 0),
+        "linear_skinny: no norm of ", out_features, " features in tiles of ", Config::kOutRows);
+  const auto num_tokens = static_cast<int>(x.dim(0));
+  const int token_panel_rows = checked_round_up(num_tokens, 8, "token rows");
+  const int token_stage_bytes =
+      token_panel_rows * kStepFeatures * static_cast<int>(sizeof(typename Config::Element));
+  SkinnyArguments arguments{
+      .out = out.data,
+      .out_features = out_features,
+      .num_tokens = num_tokens,
+      .num_tiles = num_tiles,
+      .num_steps = num_steps,
+      .token_panel_rows = token_panel_rows,
+      .num_token_stages = std::min(kTokenRingBytes / token_stage_bytes, kMaxTokenStages),
+      .accumulate = accumulate,
+      .squares = x_squares.empty() ? nullptr : x_squares.as<float>(),
+      .num_squares = x_squares.empty() ? 0 : static_cast<int>(x_squares.dim(1)),
+      .in_features = static_cast<int>(x.dim(1)),
+      .epsilon = epsilon,
+      .norm = {.values = norm.values.data,
+               .squares = norm.values.empty() ? nullptr : norm.squares.as<float>(),
+               .weight = norm.values.empty() ? nullptr : norm.weight.as<float>()},
+      .rope = {}};
+  if constexpr (Config::kRotates) arguments.rope = rope_arguments(rope, out_features);
+  // No more rows of x than there are: the copy engine takes longer to write zeros than to fetch.
+  const SkinnyMaps maps{.weight = has_whole_panels(weight.dim(1))
+                                      ? make_weight_tensor_map(weight, kBoxRows, kStepFeatures)
+                                      : make_matrix_tensor_map(weight, kBoxRows),
+                        .x = make_matrix_tensor_map(x, num_tokens)};
+  constexpr int kSharedBytes = sizeof(SkinnyShared<Config>);
+  static_assert(kSharedBytes <= 227 * 1024, "what a block may have");
+  const auto launch_for = [&]<typename Out>() {
+    const auto kernel = linear_skinny_sm90_kernel<Config, Out>;
+    CUDA_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+    launch_dependent(kernel,
+                     {.blocks = dim3(static_cast<unsigned>(num_clusters * Config::kSplit)),
+                      .threads = kThreads,
+                      .shared_bytes = kSharedBytes},
+                     stream, arguments, maps);
+  };
+  if constexpr (!Config::kGated && !Config::kRotates) {
+    if (out.dtype == DType::kFloat32) return launch_for.template operator()<float>();
+  }
+  launch_for.template operator()<typename Config::Element>();
+}
+
+}  // namespace
+
+void launch_linear_skinny_sm90(const SkinnyProduct& product, const SkinnyPlan& plan,
+                               int num_multiprocessors, cudaStream_t stream) {
+  CHECK(product.x.dim(0) <= kSkinnyMaxTokens, "linear_skinny: ", product.x.dim(0),
+        " tokens, at most ", kSkinnyMaxTokens);
+  dispatch_element(product.x.dtype, [&]<typename Element>() {
+    const auto run = [&]<int kRows, int kSplit, bool kGated, int kTilesAtOnce = 1,
+                         bool kRotates = false>() {
+      launch<SkinnyConfig<Element, kRows, kSplit, kGated, kTilesAtOnce, kRotates>>(
+          product, num_multiprocessors, stream);
+    };
+    if (!product.rope.positions.empty()) {
+      if (plan == SkinnyPlan{64, 2}) return run.template operator()<64, 2, false, 1, true>();
+      if (plan == SkinnyPlan{96, 2}) return run.template operator()<96, 2, false, 1, true>();
+    } else if (product.is_gated) {
+      if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1, true>();
+      if (plan == SkinnyPlan{64, 1, 2}) return run.template operator()<64, 1, true, 2>();
+      if (plan == SkinnyPlan{112, 1}) return run.template operator()<112, 1, true>();
+      if (plan == SkinnyPlan{112, 1, 2}) return run.template operator()<112, 1, true, 2>();
+      if (plan == SkinnyPlan{128, 1}) return run.template operator()<128, 1, true>();
+      if (plan == SkinnyPlan{128, 1, 2}) return run.template operator()<128, 1, true, 2>();
+    } else {
+      if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1, false>();
+      if (plan == SkinnyPlan{64, 2}) return run.template operator()<64, 2, false>();
+      if (plan == SkinnyPlan{96, 2}) return run.template operator()<96, 2, false>();
+      if (plan == SkinnyPlan{128, 1}) return run.template operator()<128, 1, false>();
+      if (plan == SkinnyPlan{128, 1, 2}) return run.template operator()<128, 1, false, 2>();
+    }
+    throw Error(concat("linear_skinny: no tiles of ", plan.tile_rows, " rows shared by ",
+                       plan.split, " blocks, ", plan.tiles_at_once, " at once; see kSkinnyPlans"));
+  });
+}
+
+}  // namespace tessera

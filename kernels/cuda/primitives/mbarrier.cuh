@@ -1,0 +1,85 @@
+// Barriers in shared memory on which copies and threads signal each other (mbarrier, sm_80;
+// announced bytes, sm_90).
+//
+// A barrier completes a phase when `count` arrivals and all announced bytes have come; phases
+// alternate between parity 0 and 1, starting with 0. Waiting for parity 1 on a new barrier returns
+// at once: that is how a producer finds an unused buffer empty.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+
+#include "kernels/cuda/primitives/async_copy.cuh"
+
+namespace tessera {
+
+__device__ inline void mbarrier_init(uint64_t* barrier, int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count)
+               : "memory");
+}
+
+// After the inits of one thread, before a block barrier: the copy engine sees the new barriers.
+__device__ inline void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+__device__ inline void mbarrier_arrive(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Arrives and announces bytes that copies will bring in this phase.
+__device__ inline void mbarrier_expect_bytes(uint64_t* barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+// Whether the phase of this parity is over.
+__device__ inline bool mbarrier_test(uint64_t* barrier, uint32_t parity) {
+  uint32_t done;
+  asm volatile(
+      "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+
+// The same, but may wait for a while, where the hardware can.
+__device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t done;
+  asm volatile(
+      "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return done != 0;
+#else
+  return mbarrier_test(barrier, parity);
+#endif
+}
+
+// Called after each try in vain. To find a hang, build with
+// -DCMAKE_CUDA_FLAGS=-DTESSERA_WATCHDOG_TRIES=100000000: a wait that takes too long then names its
+// barrier and stops the kernel. It slows the Hopper kernels (ptxas C7510).
+__device__ inline void mbarrier_watch([[maybe_unused]] int64_t tries,
+                                      [[maybe_unused]] uint64_t* barrier,
+                                      [[maybe_unused]] uint32_t parity) {
+#ifdef TESSERA_WATCHDOG_TRIES
+  if (tries < TESSERA_WATCHDOG_TRIES) return;
+  std::printf("hang: block %d thread %d waits for parity %u of the barrier at %u\n",
+              static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x), parity,
+              shared_address(barrier));
+  __trap();
+#endif
+}
+
+// Waits until the phase of this parity is over.
+__device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
+  for (int64_t tries = 0; !mbarrier_try_wait(barrier, parity); ++tries) {
+    mbarrier_watch(tries, barrier, parity);
+  }
+}
+
+}  // namespace tessera

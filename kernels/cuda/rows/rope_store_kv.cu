@@ -1,0 +1,144 @@
+#include <algorithm>
+
+#include "kernels/cuda/device/dependent_launch.h"
+#include "kernels/cuda/device/dispatch.h"
+#include "kernels/cuda/primitives/block_reduce.cuh"
+#include "kernels/cuda/primitives/dependent_launch.cuh"
+#include "kernels/cuda/primitives/element.cuh"
+#include "kernels/cuda/primitives/rotation.cuh"
+#include "kernels/cuda/rows/rope_store_kv.h"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kMaxThreads = 512;
+constexpr int kWidth = 8;
+
+template <typename Element>
+struct RopeArguments {
+  Element* query;                    // [num_tokens, num_heads, head_dim]
+  Element* keys;                     // [num_pages, num_kv_heads, page_size, head_dim]
+  Element* values;                   // same shape
+  const Element* qkv;                // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
+  const int32_t* positions;          // [num_tokens]
+  const int32_t* kv_slots;           // [num_tokens]
+  const float* inverse_frequencies;  // [head_dim / 2]
+  int num_heads;
+  int num_kv_heads;
+  int head_dim;
+  int page_size;
+};
+
+// The same vector of both halves of a head: element j of one belongs to element j of the other.
+template <typename Element>
+struct HeadVectors {
+  Vector<Element, kWidth> first;
+  Vector<Element, kWidth> second;
+
+  __device__ HeadVectors(const Element* head, int half, int vector)
+      : first(load_vector<kWidth>(head, vector)),
+        second(load_vector<kWidth>(head + half, vector)) {}
+  __device__ void store(Element* head, int half, int vector) const {
+    store_vector(head, vector, first);
+    store_vector(head + half, vector, second);
+  }
+  __device__ void rotate(int j, float cosine, float sine) {
+    const float a = as_float(first.values[j]);
+    const float b = as_float(second.values[j]);
+    first.values[j] = from_float<Element>(a * cosine - b * sine);
+    second.values[j] = from_float<Element>(b * cosine + a * sine);
+  }
+};
+
+// A block per token, a thread per vector of a head: queries, keys and values in one go.
+template <typename Element>
+__global__ void __launch_bounds__(kMaxThreads)
+    rope_store_kv_kernel(const __grid_constant__ RopeArguments<Element> arguments) {
+  // (cos, sin) of elements 2i and 2i + 1 of each vector. Threads of one head read side by side.
+  extern __shared__ float4 rotations[];  // [kWidth / 2][half_vectors]
+  const auto& [query, keys, values, qkv, positions, kv_slots, inverse_frequencies, num_heads,
+               num_kv_heads, head_dim, page_size] = arguments;
+  const int64_t token = blockIdx.x;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int num_threads = static_cast<int>(blockDim.x);
+  const int half = head_dim / 2;
+  const int half_vectors = half / kWidth;
+  const int num_all_heads = num_heads + 2 * num_kv_heads;
+  const int num_vectors = num_all_heads * half_vectors;
+  const Element* const heads = qkv + token * num_all_heads * head_dim;
+  const auto load = [&](int index) {
+    return HeadVectors<Element>(heads + index / half_vectors * head_dim, half,
+                                index % half_vectors);
+  };
+  const int32_t position = positions[token];
+  const int64_t slot = kv_slots[token];
+  for (int j = thread; j < half; j += num_threads) {
+    const int place = j % kWidth / 2 * half_vectors + j / kWidth;
+    reinterpret_cast<float2*>(rotations)[2 * place + j % 2] =
+        rotation_of(position, inverse_frequencies[j]);
+  }
+  const int64_t page_row = slot / page_size * num_kv_heads * page_size + slot % page_size;
+  wait_for_previous_kernel();
+  // A thread beyond the last vector repeats it.
+  HeadVectors<Element> vectors = load(min(thread, num_vectors - 1));
+  __syncthreads();
+
+  for (int index = thread; index < num_vectors; index += num_threads) {
+    if (index != thread) vectors = load(index);
+    const int head = index / half_vectors;
+    const int vector = index % half_vectors;
+    const int kv_head = head - num_heads;  // keys, then values
+    if (kv_head < num_kv_heads) {
+#pragma unroll
+      for (int i = 0; i < kWidth / 2; ++i) {
+        const float4 rotation = rotations[i * half_vectors + vector];
+        vectors.rotate(2 * i, rotation.x, rotation.y);
+        vectors.rotate(2 * i + 1, rotation.z, rotation.w);
+      }
+    }
+    const auto page_head = [&](Element* pages, int64_t of_page) {
+      return pages + (page_row + of_page * page_size) * head_dim;
+    };
+    Element* const target = kv_head < 0              ? query + (token * num_heads + head) * head_dim
+                            : kv_head < num_kv_heads ? page_head(keys, kv_head)
+                                                     : page_head(values, kv_head - num_kv_heads);
+    vectors.store(target, half, vector);
+  }
+}
+
+}  // namespace
+
+void launch_rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
+                          const Tensor& positions, const Tensor& kv_slots,
+                          const Tensor& inverse_frequencies, cudaStream_t stream) {
+  const auto num_tokens = static_cast<unsigned>(query.dim(0));
+  const auto head_dim = static_cast<int>(pages.head_dim());
+  CHECK(head_dim % (2 * kWidth) == 0, "rope_store_kv: head_dim is ", head_dim,
+        ", CUDA needs a multiple of ", 2 * kWidth);
+  dispatch_element(query.dtype, [&]<typename Element>() {
+    const RopeArguments<Element> arguments{
+        .query = static_cast<Element*>(query.data),
+        .keys = static_cast<Element*>(pages.keys.data),
+        .values = static_cast<Element*>(pages.values.data),
+        .qkv = static_cast<const Element*>(qkv.data),
+        .positions = positions.as<int32_t>(),
+        .kv_slots = kv_slots.as<int32_t>(),
+        .inverse_frequencies = inverse_frequencies.as<float>(),
+        .num_heads = static_cast<int>(query.dim(1)),
+        .num_kv_heads = static_cast<int>(pages.num_kv_heads()),
+        .head_dim = head_dim,
+        .page_size = static_cast<int>(pages.page_size()),
+    };
+    const int num_vectors =
+        (arguments.num_heads + 2 * arguments.num_kv_heads) * head_dim / (2 * kWidth);
+    const int num_threads = std::min(ceil_divide(num_vectors, kWarpSize) * kWarpSize, kMaxThreads);
+    launch_dependent(rope_store_kv_kernel<Element>,
+                     {.blocks = dim3(num_tokens),
+                      .threads = static_cast<unsigned>(num_threads),
+                      .shared_bytes = static_cast<size_t>(head_dim / 2) * sizeof(float2)},
+                     stream, arguments);
+  });
+}
+
+}  // namespace tessera
