@@ -100,7 +100,7 @@ struct UnitRing {
   __device__ void release() {
     fence_before_copies();
     __syncwarp();
-    if (reread_lane_index() == 0) mbarrier_arrive(&empty[position.stage]);
+    if (arrives_for_warp(reread_lane_index())) mbarrier_arrive(&empty[position.stage]);
     position.advance(1, num_stages);
   }
 };
@@ -125,7 +125,7 @@ struct PassWalk {
                           .num_groups = pass.num_groups,
                           .is_last = pass.is_last != 0};
     __syncwarp();
-    if (lane == 0) mbarrier_arrive(&signals.pass_known[position.stage]);
+    if (arrives_for_warp(lane)) mbarrier_arrive(&signals.pass_known[position.stage]);
     position.advance(1, kPassSlots);
     return result;
   }

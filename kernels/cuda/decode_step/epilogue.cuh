@@ -65,7 +65,8 @@ class FusedFinish {
       }
     }
     __syncwarp();
-    if (reread_lane_index() == 0 && !rehearses) mbarrier_arrive(&signals_.sums_free[place.stage]);
+    if (arrives_for_warp(reread_lane_index()) && !rehearses)
+      mbarrier_arrive(&signals_.sums_free[place.stage]);
   }
 
   __device__ void end_product(bool rehearses = false) {

@@ -49,7 +49,7 @@ __device__ void help_consumers(const FusedDecodeArguments& arguments,
     if (layer > 0) clear(arguments.copies[(layer + 1) % 2], arguments.layout.size);
     __threadfence();
     __syncwarp();
-    if (lane_index() == 0) mbarrier_arrive(&signals.cleared);
+    if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals.cleared);
   }
   launch_next_kernel();  // it finds room when the first blocks leave
 }

@@ -137,15 +137,13 @@ class FusedStep {
       if (fits) num_pages += end - begin;
     }
     __syncwarp();
-    if (lane_index() == 0) {
-      signals_.num_pieces = count;
-      mbarrier_arrive(&signals_.planned);
-    }
+    if (lane_index() == 0) signals_.num_pieces = count;
+    if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.planned);
   }
 
   __device__ void attend() {
     // All words of the layer before have been read.
-    if (lane_index() == 0) mbarrier_arrive(&signals_.left);
+    if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.left);
     FusedAttention<kTokens, kHeadDim>(arguments_, signals_, copy(position_.layer), input_memory_)
         .run(ring_);
   }
@@ -167,7 +165,7 @@ class FusedStep {
       mbarrier_wait(&signals_.sums_free[place_.stage], place_.parity ^ 1);
       store_sums(signals_.sums[place_.stage][reread_warp_index()], sums);
       __syncwarp();
-      if (reread_lane_index() == 0) mbarrier_arrive(&signals_.sums_full[place_.stage]);
+      if (arrives_for_warp(reread_lane_index())) mbarrier_arrive(&signals_.sums_full[place_.stage]);
       if constexpr (kFinishesOwnPasses) finish_.finish_pass(place_);
       place_.advance(1, kSumBuffers);
     } while (!pass.is_last);
@@ -213,20 +211,21 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread < kFusedWarps * kMaxFusedStages) {
     mbarrier_init(&signals.full[0][0] + thread, 1);
-    mbarrier_init(&signals.empty[0][0] + thread, 1);
+    mbarrier_init(&signals.empty[0][0] + thread, warp_arrivals());
     if (thread < kPassSlots) {
-      mbarrier_init(&signals.pass_told[thread], 1);
+      mbarrier_init(&signals.pass_told[thread], warp_arrivals(kFusedWarps));
       mbarrier_init(&signals.pass_known[thread],
-                    kFusedWarps + (has_finishing_warp(kTokens) ? 1 : 0));
+                    (kFusedWarps + (has_finishing_warp(kTokens) ? 1 : 0)) * warp_arrivals());
     }
     if (thread < kSumBuffers) {
-      mbarrier_init(&signals.sums_full[thread], kFusedWarps);
-      mbarrier_init(&signals.sums_free[thread], has_finishing_warp(kTokens) ? 1 : kFusedWarps);
+      mbarrier_init(&signals.sums_full[thread], kFusedWarps * warp_arrivals());
+      mbarrier_init(&signals.sums_free[thread],
+                    (has_finishing_warp(kTokens) ? 1 : kFusedWarps) * warp_arrivals());
     }
     if (thread == 0) {
-      mbarrier_init(&signals.planned, 1);
-      mbarrier_init(&signals.left, kFusedWarps);
-      mbarrier_init(&signals.cleared, 1);
+      mbarrier_init(&signals.planned, warp_arrivals());
+      mbarrier_init(&signals.left, kFusedWarps * warp_arrivals());
+      mbarrier_init(&signals.cleared, warp_arrivals());
     }
     fence_barrier_init();
   }

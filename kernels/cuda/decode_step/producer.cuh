@@ -84,7 +84,7 @@ class PassTeller {
       pass.is_last = is_last ? 1 : 0;
     }
     __syncwarp(kFillers);
-    if (lane == 0) mbarrier_arrive(&signals_.pass_told[position_.stage]);
+    if (arrives_for_warp(lane)) mbarrier_arrive(&signals_.pass_told[position_.stage]);
     position_.advance(1, kPassSlots);
   }
 
