@@ -27,17 +27,19 @@ __device__ inline void mbarrier_arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// What a warp has done after __syncwarp(), one lane announces for all: an arrival costs as much as
-// a store. compute-sanitizer's racecheck does not carry that order over to the lane that arrives,
-// and reports pairs that cannot meet. Built with -DTESSERA_RACECHECK=ON, all lanes arrive, which it
-// follows; barriers then count so many arrivals of a warp.
+// Whether the kernels are built for compute-sanitizer's racecheck (-DTESSERA_RACECHECK=ON).
 #ifdef TESSERA_RACECHECK
-inline constexpr bool kAllLanesArrive = true;
+inline constexpr bool kForRacecheck = true;
 #else
-inline constexpr bool kAllLanesArrive = false;
+inline constexpr bool kForRacecheck = false;
 #endif
-constexpr int warp_arrivals(int lanes = 32) { return kAllLanesArrive ? lanes : 1; }
-__device__ inline bool arrives_for_warp(int lane) { return kAllLanesArrive || lane == 0; }
+
+// After __syncwarp(), one lane arrives at a barrier for its whole warp, because an arrival costs as
+// much as a store. Racecheck does not see that __syncwarp() orders the other lanes' accesses before
+// that arrival, and reports pairs of accesses that cannot meet. For it every lane arrives, and a
+// barrier counts so many arrivals of a warp.
+constexpr int warp_arrivals(int lanes = 32) { return kForRacecheck ? lanes : 1; }
+__device__ inline bool arrives_for_warp(int lane) { return kForRacecheck || lane == 0; }
 
 // Arrives and announces bytes that copies will bring in this phase.
 __device__ inline void mbarrier_expect_bytes(uint64_t* barrier, uint32_t bytes) {
