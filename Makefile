@@ -4,6 +4,7 @@
 #   make build   leave the command at build/tessera
 #   make test    build everything that can be built here and run every test that can run
 #   make bench   speed of MODEL on this machine
+#   make sanitize-gpu   look for races and wild accesses in the CUDA kernels (needs a GPU)
 #   make dist    a relocatable archive in dist/
 #   make format  lay out all sources as .clang-format says
 
@@ -13,7 +14,7 @@ JOBS ?= $(shell nproc)
 # Without a GPU there is nothing to gain from compiling for one.
 CUDA := $(shell nvidia-smi -L >/dev/null 2>&1 && echo AUTO || echo OFF)
 
-.PHONY: chat build test test-asan bench dist format clean
+.PHONY: chat build test test-asan bench sanitize-gpu dist format clean
 
 chat: build
 	@$(BUILD)/tessera chat -m $(MODEL)
@@ -40,6 +41,15 @@ test-asan:
 bench: build
 	@$(BUILD)/tessera bench -m $(MODEL)
 
+sanitize-gpu:
+	@.ci/setup --tests
+	@cmake --preset release -DTESSERA_TESTS=ON -DTESSERA_CUDA=ON >&2
+	@cmake --preset release -B build-racecheck -DTESSERA_TESTS=ON -DTESSERA_CUDA=ON \
+	  -DTESSERA_RACECHECK=ON >&2
+	@cmake --build $(BUILD) -j $(JOBS) --target kernels_test golden_test >&2
+	@cmake --build build-racecheck -j $(JOBS) --target kernels_test golden_test >&2
+	@tests/sanitize_gpu.sh $(BUILD) build-racecheck
+
 dist:
 	@.ci/setup --tests
 	@.ci/dist
@@ -48,4 +58,4 @@ format:
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-asan build-dist dist
+	@rm -rf build build-asan build-dist build-racecheck dist

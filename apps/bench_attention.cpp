@@ -167,7 +167,7 @@ void add_measurement_options(CLI::App& command, Options& options) {
   EngineOptions& device = options.benchmark.device;
   command
       .add_flag_callback(
-          "--portable", [&device] { device.attention = AttentionChoice::kPortable; },
+          "--portable", [&device] { device.attention = KernelChoice::kPortable; },
           "the kernels of every GPU, also where faster ones exist")
       ->group(kGroup);
   command

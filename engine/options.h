@@ -33,9 +33,9 @@ struct EngineOptions {
   std::string cache_folder;  // the Hugging Face cache, for names; "" when there is none
   DeviceChoice device = DeviceChoice::kAuto;
   int cuda_index = 0;
-  DType compute_dtype = DType::kBFloat16;                 // on CUDA: kBFloat16 or kFloat16
-  AttentionChoice attention = AttentionChoice::kFastest;  // on CUDA
-  int num_threads = 0;                                    // on the CPU; 0: one per physical core
+  DType compute_dtype = DType::kBFloat16;           // on CUDA: kBFloat16 or kFloat16
+  KernelChoice attention = KernelChoice::kFastest;  // on CUDA
+  int num_threads = 0;                              // on the CPU; 0: one per physical core
   int64_t context_size = 0;           // tokens a sequence may hold; 0: the model's maximum,
                                       // less when memory is short
   int64_t max_sequences = 1;          // sequences that run at the same time

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "kernels/attention_params.h"
+#include "kernels/kernel_choice.h"
 #include "kernels/sampling_params.h"
 #include "kernels/tensor/buffer.h"
 #include "kernels/tensor/tensor.h"
@@ -289,14 +290,9 @@ struct CudaStatus {
 };
 CudaStatus cuda_status();
 
-enum class AttentionChoice : uint8_t {
-  kFastest,   // what is fastest on the device
-  kPortable,  // what runs on every GPU, also where something faster exists: to compare
-};
-
 // Throws Error when the GPU is absent, its architecture was not built for, or its driver too old.
 // compute_dtype is kBFloat16 or kFloat16.
 std::unique_ptr<Backend> make_cuda_backend(int device_index, DType compute_dtype,
-                                           AttentionChoice attention = AttentionChoice::kFastest);
+                                           KernelChoice choice = KernelChoice::kFastest);
 
 }  // namespace tessera

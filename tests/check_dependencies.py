@@ -12,7 +12,8 @@ import tempfile
 
 # What says what an operation is, on every device.
 DEFINITIONS = ["kernels/attention_params.h", "kernels/backend.h", "kernels/fused_decoder.h",
-               "kernels/read_ahead.h", "kernels/sampling_params.h", "kernels/tensor"]
+               "kernels/kernel_choice.h", "kernels/read_ahead.h",
+               "kernels/sampling_params.h", "kernels/tensor"]
 # Folder -> the files and folders it may include besides itself. The longest entry that a file's
 # path begins with is the one that counts.
 MAY_INCLUDE = {

@@ -15,6 +15,7 @@
 #include "kernels/cuda/decode_step/decoder.h"
 #include "kernels/cuda/device/check.h"
 #include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/cuda/device/graph_timing.h"
 #include "kernels/cuda/device/memory.h"
 #include "kernels/cuda/device/read_bandwidth.h"
@@ -68,14 +69,12 @@ class Event {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(int device_index, DType compute_dtype, AttentionChoice attention)
-      : device_index_(device_index), compute_dtype_(compute_dtype), attention_(attention) {
-    CUDA_CHECK(cudaGetDeviceProperties(&properties_, device_index));
+  CudaBackend(int device_index, DType compute_dtype, KernelChoice choice)
+      : gpu_(gpu_traits(device_index, choice)), compute_dtype_(compute_dtype) {
     CUDA_CHECK(cudaMemsetAsync(prefill_schedule_.data(), 0, prefill_schedule_.size_bytes(),
                                stream_.get()));
     decode_arrivals_ = allocate_device_memory(
-        static_cast<size_t>(properties_.multiProcessorCount) * sizeof(uint32_t),
-        "merging attention");
+        static_cast<size_t>(gpu_.num_multiprocessors) * sizeof(uint32_t), "merging attention");
     CUDA_CHECK(
         cudaMemsetAsync(decode_arrivals_.data(), 0, decode_arrivals_.size_bytes(), stream_.get()));
   }
@@ -84,15 +83,16 @@ class CudaBackend final : public Backend {
 
   DeviceType device() const override { return DeviceType::kCuda; }
   std::string description() const override {
+    cudaDeviceProp properties;
+    CUDA_CHECK(cudaGetDeviceProperties(&properties, gpu_.index));
     std::ostringstream stream;
-    stream << properties_.name << ", sm_" << properties_.major << properties_.minor << ", "
-           << std::fixed << std::setprecision(1)
-           << static_cast<double>(properties_.totalGlobalMem) / (1 << 30) << " GiB";
+    stream << properties.name << ", sm_" << gpu_.compute_capability << ", " << std::fixed
+           << std::setprecision(1) << static_cast<double>(properties.totalGlobalMem) / (1 << 30)
+           << " GiB";
     return stream.str();
   }
   std::string attention_description(const BackendLimits& limits) const override {
-    return concat("prefill by ",
-                  describe(plan_prefill_attention(prefill_device(), limits.head_dim, false)),
+    return concat("prefill by ", describe(plan_prefill_attention(gpu_, limits.head_dim, false)),
                   ", decode by ",
                   describe(plan_decode_attention(decode_shape(limits, kDecodeTileTokens, 1))));
   }
@@ -102,13 +102,13 @@ class CudaBackend final : public Backend {
   bool is_asynchronous() const override { return true; }
 
   DeviceMemory memory() const override {
-    CUDA_CHECK(cudaSetDevice(device_index_));
+    CUDA_CHECK(cudaSetDevice(gpu_.index));
     DeviceMemory memory;
     CUDA_CHECK(cudaMemGetInfo(&memory.free_bytes, &memory.total_bytes));
     return memory;
   }
   Buffer allocate(size_t bytes, std::string_view purpose) override {
-    CUDA_CHECK(cudaSetDevice(device_index_));
+    CUDA_CHECK(cudaSetDevice(gpu_.index));
     return allocate_device_memory(bytes, purpose);
   }
   void synchronize() override { CUDA_CHECK(cudaStreamSynchronize(stream())); }
@@ -130,23 +130,10 @@ class CudaBackend final : public Backend {
  private:
   // The stream, with its device made current on the calling thread.
   cudaStream_t stream() const {
-    CUDA_CHECK(cudaSetDevice(device_index_));
+    CUDA_CHECK(cudaSetDevice(gpu_.index));
     return stream_.get();
   }
 
-#ifdef TESSERA_HOPPER_KERNELS
-  static constexpr bool kHasHopperKernels = true;
-#else
-  static constexpr bool kHasHopperKernels = false;
-#endif
-
-  bool has_hopper_kernels() const { return properties_.major == 9 && kHasHopperKernels; }
-  bool is_portable() const { return attention_ == AttentionChoice::kPortable; }
-  PrefillDevice prefill_device() const {
-    return {.compute_capability = properties_.major * 10 + properties_.minor,
-            .has_hopper_kernels = kHasHopperKernels,
-            .choice = attention_};
-  }
   // Uses what `limits` says about heads.
   DecodeAttentionShape decode_shape(const BackendLimits& limits, int64_t page_size,
                                     int64_t max_query_length) const {
@@ -155,16 +142,14 @@ class CudaBackend final : public Backend {
             .head_dim = limits.head_dim,
             .page_size = page_size,
             .max_query_length = max_query_length,
-            .num_multiprocessors = properties_.multiProcessorCount,
-            .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
-            .has_copy_engine = has_hopper_kernels() && !is_portable()};
+            .gpu = gpu_};
   }
 
   void upload_impl(const Tensor& destination, const Tensor& source) override;
   void upload_inputs_impl(const Tensor& destination, const Tensor& source) override;
   void upload_parts_impl(std::span<const UploadPart> parts, const ReadPart& read,
                          const OnPartRead& on_read) override {
-    CUDA_CHECK(cudaSetDevice(device_index_));
+    CUDA_CHECK(cudaSetDevice(gpu_.index));
     part_uploader_.run(parts, read, on_read);
   }
   void download_impl(const Tensor& destination, const Tensor& source) override;
@@ -184,13 +169,9 @@ class CudaBackend final : public Backend {
                                         const Tensor& inverse_frequencies,
                                         const Tensor& qkv) override;
   void attention_impl(const Tensor& out, const AttentionParams& params) override;
-  LinearDevice linear_device() const {
-    return {.has_hopper_kernels = has_hopper_kernels(),
-            .num_multiprocessors = properties_.multiProcessorCount};
-  }
   LinearPlan plan(const Tensor& x, const Tensor& weight) const;
   void launch_skinny(const SkinnyProduct& product, const SkinnyPlan& plan) {
-    launch_linear_skinny_sm90(product, plan, properties_.multiProcessorCount, stream());
+    launch_linear_skinny_sm90(product, plan, gpu_.num_multiprocessors, stream());
   }
   bool defers_scale(const NormedRows& rows) const;
   void decode_attention(const Tensor& out, const AttentionParams& params);
@@ -219,13 +200,11 @@ class CudaBackend final : public Backend {
   }
   void sample_impl(const Tensor& tokens, const Tensor& logits,
                    const SamplingBatch& sampling) override {
-    launch_sample(tokens, logits, sampling, has_hopper_kernels() && !is_portable(), stream());
+    launch_sample(tokens, logits, sampling, gpu_.runs_hopper(), stream());
   }
 
-  int device_index_;
+  GpuTraits gpu_;
   DType compute_dtype_;
-  AttentionChoice attention_;
-  cudaDeviceProp properties_;
   Stream stream_;
   StagingRing staging_;
   Buffer unconverted_ = allocate_device_memory(StagingRing::kSlotBytes, "converting uploads");
@@ -292,7 +271,7 @@ void CudaBackend::start_download_impl(size_t index, const Tensor& source) {
 
 void CudaBackend::finish_download_impl(size_t index, const Tensor& destination) {
   const StartedDownload& download = started_downloads_[index];
-  CUDA_CHECK(cudaSetDevice(device_index_));
+  CUDA_CHECK(cudaSetDevice(gpu_.index));
   CUDA_CHECK(cudaEventSynchronize(download.arrived.get()));
   std::memcpy(destination.data, download.memory.data(), destination.size_bytes());
 }
@@ -300,25 +279,18 @@ void CudaBackend::finish_download_impl(size_t index, const Tensor& destination) 
 std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoderModel& model,
                                                               std::string& problem) {
   const FusedDecoderLayer& layer = model.layers.front();
-  const FusedDecodePlan plan =
-      plan_fused_decode({.hidden_size = layer.qkv_proj.dim(1),
-                         .intermediate_size = layer.down_proj.dim(1),
-                         .vocab_size = model.lm_head.dim(0),
-                         .num_heads = model.num_heads,
-                         .num_kv_heads = layer.pages.num_kv_heads(),
-                         .head_dim = layer.pages.head_dim(),
-                         .page_size = layer.pages.page_size(),
-                         .is_bfloat16 = compute_dtype_ == DType::kBFloat16,
-                         .num_multiprocessors = properties_.multiProcessorCount,
-                         .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
-                         .has_copy_engine = has_hopper_kernels() && !is_portable()});
+  const FusedDecodePlan plan = plan_fused_decode({.hidden_size = layer.qkv_proj.dim(1),
+                                                  .intermediate_size = layer.down_proj.dim(1),
+                                                  .vocab_size = model.lm_head.dim(0),
+                                                  .num_heads = model.num_heads,
+                                                  .num_kv_heads = layer.pages.num_kv_heads(),
+                                                  .head_dim = layer.pages.head_dim(),
+                                                  .page_size = layer.pages.page_size(),
+                                                  .is_bfloat16 = compute_dtype_ == DType::kBFloat16,
+                                                  .gpu = gpu_});
   problem = plan.problem;
   if (!plan.runs()) return nullptr;
-  return make_cuda_fused_decoder(
-      model, plan,
-      {.index = device_index_,
-       .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
-       .stream = stream()});
+  return make_cuda_fused_decoder(model, plan, gpu_, stream());
 }
 
 LinearPlan CudaBackend::plan(const Tensor& x, const Tensor& weight) const {
@@ -327,8 +299,7 @@ LinearPlan CudaBackend::plan(const Tensor& x, const Tensor& weight) const {
   CHECK(weight.dim(1) % 8 == 0, "linear: in_features is ", weight.dim(1),
         ", CUDA needs a multiple of 8");
   return plan_linear(
-      {.num_tokens = x.dim(0), .out_features = weight.dim(0), .in_features = weight.dim(1)},
-      linear_device());
+      {.num_tokens = x.dim(0), .out_features = weight.dim(0), .in_features = weight.dim(1)}, gpu_);
 }
 
 void CudaBackend::linear_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
@@ -348,7 +319,7 @@ void CudaBackend::linear_impl(const Tensor& out, const Tensor& x, const Tensor& 
 // Without the scale, a row may lie outside of float16's range.
 bool CudaBackend::defers_scale(const NormedRows& rows) const {
   return compute_dtype_ == DType::kBFloat16 &&
-         defers_norm_scale(rows.values.dim(0), rows.values.dim(1), linear_device());
+         defers_norm_scale(rows.values.dim(0), rows.values.dim(1), gpu_);
 }
 
 void CudaBackend::normalize_impl(const NormedRows& out, const Tensor& x, const Tensor& weight) {
@@ -389,7 +360,7 @@ void CudaBackend::normed_linear_silu_mul_impl(const Tensor& out, const NormedRow
                  .is_gated = true,
                  .x_squares = defers_scale(x) ? x.squares : Tensor{},
                  .epsilon = x.epsilon},
-                plan_gated_skinny(out.dim(0), out.dim(1), properties_.multiProcessorCount));
+                plan_gated_skinny(out.dim(0), out.dim(1), gpu_.num_multiprocessors));
 }
 
 void CudaBackend::normed_linear_rope_store_kv_impl(const Tensor& query, const KvPages& pages,
@@ -421,14 +392,14 @@ void CudaBackend::attention_impl(const Tensor& out, const AttentionParams& param
 
 void CudaBackend::prefill_attention(const Tensor& out, const AttentionParams& params) {
   const PrefillPlan plan =
-      plan_prefill_attention(prefill_device(), params.pages.head_dim(), params.softcap > 0.0f);
+      plan_prefill_attention(gpu_, params.pages.head_dim(), params.softcap > 0.0f);
   switch (plan.kernel) {
     case PrefillKernel::kPortable:
       return launch_attention_prefill_sm80(out, params, stream());
     case PrefillKernel::kHopper:
       return launch_attention_prefill_sm90(out, params,
                                            static_cast<int32_t*>(prefill_schedule_.data()),
-                                           properties_.multiProcessorCount, stream());
+                                           gpu_.num_multiprocessors, stream());
   }
 }
 
@@ -450,11 +421,11 @@ void CudaBackend::decode_attention(const Tensor& out, const AttentionParams& par
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend(int device_index, DType compute_dtype,
-                                           AttentionChoice attention) {
+                                           KernelChoice choice) {
   CHECK(compute_dtype == DType::kBFloat16 || compute_dtype == DType::kFloat16,
         "CUDA computes in bfloat16 or float16, not in ", to_string(compute_dtype));
   select_device(device_index);
-  return std::make_unique<CudaBackend>(device_index, compute_dtype, attention);
+  return std::make_unique<CudaBackend>(device_index, compute_dtype, choice);
 }
 
 }  // namespace tessera

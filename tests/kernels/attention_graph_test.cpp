@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/attention/decode/kernel.h"
 #include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/gpu_traits.h"
 #include "tests/kernels/attention_problem.h"
 
 namespace tessera {
@@ -27,22 +28,20 @@ class AttentionGraphTest : public BackendTest {
     cudaStream_t stream = nullptr;
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     stream_.reset(stream);
-    CUDA_CHECK(cudaGetDeviceProperties(&properties_, 0));
-    arrivals_ = integers(std::vector<int32_t>(static_cast<size_t>(properties_.multiProcessorCount)),
-                         {properties_.multiProcessorCount});
+    gpu_ = gpu_traits(0, KernelChoice::kPortable);
+    arrivals_ = integers(std::vector<int32_t>(static_cast<size_t>(gpu_.num_multiprocessors)),
+                         {gpu_.num_multiprocessors});
     backend().synchronize();
   }
 
   void launch(const Tensor& out, const AttentionParams& params) const {
-    const DecodeAttentionPlan plan = plan_decode_attention(
-        {.num_heads = params.query.dim(1),
-         .num_kv_heads = params.pages.num_kv_heads(),
-         .head_dim = params.pages.head_dim(),
-         .page_size = params.pages.page_size(),
-         .max_query_length = params.batch.max_decode_query_length,
-         .num_multiprocessors = properties_.multiProcessorCount,
-         .shared_bytes = static_cast<int64_t>(properties_.sharedMemPerBlockOptin),
-         .has_copy_engine = uses_copy_engine_});
+    const DecodeAttentionPlan plan =
+        plan_decode_attention({.num_heads = params.query.dim(1),
+                               .num_kv_heads = params.pages.num_kv_heads(),
+                               .head_dim = params.pages.head_dim(),
+                               .page_size = params.pages.page_size(),
+                               .max_query_length = params.batch.max_decode_query_length,
+                               .gpu = gpu_});
     launch_attention_decode(out, params, plan, static_cast<uint32_t*>(arrivals_.view.data),
                             stream_.get());
   }
@@ -109,7 +108,7 @@ class AttentionGraphTest : public BackendTest {
 
   void check_all() const {
     for (const int64_t head_dim : {64, 80, 128}) {
-      if (uses_copy_engine_ && head_dim % 64 != 0) continue;
+      if (gpu_.runs_hopper() && head_dim % 64 != 0) continue;
       const AttentionSize size = {.num_heads = 8, .num_kv_heads = 2, .head_dim = head_dim};
       check(size, {{{1, 3000}, {1, 5}, {1, 300}, {1, 0}},
                    {{1, 5}, {1, 300}, {1, 0}, {1, 3000}},
@@ -127,8 +126,7 @@ class AttentionGraphTest : public BackendTest {
     }
   }
 
-  bool uses_copy_engine_ = false;
-  cudaDeviceProp properties_;
+  GpuTraits gpu_;
 
  private:
   Stream stream_{nullptr, cudaStreamDestroy};
@@ -138,8 +136,8 @@ class AttentionGraphTest : public BackendTest {
 TEST_P(AttentionGraphTest, ReplaysOnChangedLengthsByLoads) { check_all(); }
 
 TEST_P(AttentionGraphTest, ReplaysOnChangedLengthsByCopyEngine) {
-  if (properties_.major != 9) GTEST_SKIP() << "needs compute capability 9.0";
-  uses_copy_engine_ = true;
+  gpu_ = gpu_traits(0);
+  if (!gpu_.runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
   check_all();
 }
 

@@ -17,9 +17,10 @@ DecodeAttentionShape shape(int64_t num_heads, int64_t num_kv_heads, int64_t head
           .num_kv_heads = num_kv_heads,
           .head_dim = head_dim,
           .page_size = 64,
-          .num_multiprocessors = kBlocks,
-          .shared_bytes = 232448,
-          .has_copy_engine = true};
+          .gpu = {.compute_capability = 90,
+                  .num_multiprocessors = kBlocks,
+                  .shared_bytes = 232448,
+                  .hopper_code_built = true}};
 }
 
 TEST(DecodePlanTest, TakesTheCopyEngineWhereItCan) {
@@ -32,7 +33,7 @@ TEST(DecodePlanTest, TakesTheCopyEngineWhereItCan) {
     EXPECT_THAT(describe(plan), testing::HasSubstr("multiples of 64 columns"));
   }
   DecodeAttentionShape older = shape(32, 8, 128);
-  older.has_copy_engine = false;
+  older.gpu.compute_capability = 80;
   EXPECT_FALSE(plan_decode_attention(older).uses_copy_engine);
 }
 
@@ -62,7 +63,7 @@ TEST(DecodePlanTest, FitsSharedMemoryAndWorkspace) {
     for (const int64_t head_dim : {32, 64, 80, 96, 128, 256}) {
       for (const int64_t group : {1, 2, 3, 4, 7, 8, 16, 17, 40, 128}) {
         DecodeAttentionShape heads = shape(2 * group, 2, head_dim);
-        heads.shared_bytes = shared_bytes;
+        heads.gpu.shared_bytes = shared_bytes;
         heads.max_query_length = kMaxDecodeQueryLength;
         const int64_t promised = decode_partial_elements(heads);
         for (int64_t query_length = 1; query_length <= kMaxDecodeQueryLength; ++query_length) {
@@ -122,14 +123,14 @@ class DecodePartition {
     return *std::ranges::max_element(tiles);
   }
 
-  // Every tile is read once, by the blocks that decode_pieces() names, none of which is idle; no
+  // Every tile is read once, by the blocks that piece_owners() names, none of which is idle; no
   // two pieces share a slot, no two split items a counter.
   void check() const {
     EXPECT_LE(payload, kBlocks * share.tiles);
     std::set<int> slots, counters;
     for (const Item& item : items) {
       if (item.num_tiles == 0) continue;
-      const DecodePieces pieces = decode_pieces(share, item.begin, item.num_tiles);
+      const PieceOwners pieces = piece_owners(share, item.begin, item.num_tiles);
       int next = 0;
       for (int block = 0; block < kBlocks; ++block) {
         const DecodeTiles own = decode_tiles(share, item.begin, item.num_tiles, block);
@@ -157,7 +158,8 @@ class DecodePartition {
 };
 
 DecodeItemShape item_shape(int num_kv_heads) {
-  return {.group = 4, .num_kv_heads = num_kv_heads, .item_rows = 4, .window = kNoWindow};
+  return {
+      .heads_per_kv_head = 4, .num_kv_heads = num_kv_heads, .item_rows = 4, .window = kNoWindow};
 }
 
 TEST(DecodePartitionTest, ReadsEveryTileOnce) {
@@ -204,7 +206,7 @@ TEST(DecodePartitionTest, ItemsStayWholeWhenBlocksHaveSeveral) {
   for (const int context_length : {300, 512, 1024, 1100, 2048, 4096, 8192, 32768}) {
     const DecodePartition partition(item_shape(8), std::vector<Lengths>(64, {1, context_length}));
     for (const Item& item : partition.items) {
-      EXPECT_EQ(decode_pieces(partition.share, item.begin, item.num_tiles).count, 1);
+      EXPECT_EQ(piece_owners(partition.share, item.begin, item.num_tiles).count, 1);
     }
     EXPECT_EQ(partition.most_tiles(), 4 * partition.items[0].num_tiles) << context_length;
   }
@@ -214,7 +216,7 @@ TEST(DecodePartitionTest, ShortContextsAreNotSplit) {
   for (const int context_length : {1, 64, 512}) {
     for (const Item& item : DecodePartition(item_shape(8), {{1, context_length}}).items) {
       const DecodePartition partition(item_shape(8), {{1, context_length}});
-      EXPECT_EQ(decode_pieces(partition.share, item.begin, item.num_tiles).count, 1);
+      EXPECT_EQ(piece_owners(partition.share, item.begin, item.num_tiles).count, 1);
     }
   }
 }

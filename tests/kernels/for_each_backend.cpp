@@ -8,11 +8,19 @@
 
 #include "tests/kernels/deadline.h"
 
+#ifdef TESSERA_CUDA
+#include "kernels/cuda/device/gpu_traits.h"
+#endif
+
 namespace tessera {
 namespace {
 
 // Two threads, so that work is divided even on a machine with one core.
 constexpr int kCpuThreads = 2;
+
+KernelChoice kernel_choice(const std::string& name) {
+  return name == "cuda-portable" ? KernelChoice::kPortable : KernelChoice::kFastest;
+}
 
 // One backend of each name for the whole run: starting CUDA takes longer than most tests.
 class SharedBackends : public testing::Environment {
@@ -20,9 +28,8 @@ class SharedBackends : public testing::Environment {
   Backend& get(const std::string& name) {
     std::unique_ptr<Backend>& backend = backends_[name];
     if (!backend && name == "cpu") backend = make_cpu_backend(kCpuThreads);
-    if (!backend && name == "cuda-bf16") backend = make_cuda_backend(0, DType::kBFloat16);
-    if (!backend && name == "cuda-portable") {
-      backend = make_cuda_backend(0, DType::kBFloat16, AttentionChoice::kPortable);
+    if (!backend && (name == "cuda-bf16" || name == "cuda-portable")) {
+      backend = make_cuda_backend(0, DType::kBFloat16, kernel_choice(name));
     }
     if (!backend && name == "cuda-fp16") backend = make_cuda_backend(0, DType::kFloat16);
     CHECK(backend != nullptr, "no backend is called '", name, "'");
@@ -138,6 +145,15 @@ void BackendTest::SetUp() {
     if (status.num_devices == 0) GTEST_SKIP() << status.problem;
   }
   backend_ = &shared_backends->get(GetParam());
+}
+
+bool BackendTest::runs_hopper() const {
+#ifdef TESSERA_CUDA
+  if (backend().device() == DeviceType::kCuda) {
+    return gpu_traits(0, kernel_choice(GetParam())).runs_hopper();
+  }
+#endif
+  return false;
 }
 
 std::vector<DType> BackendTest::weight_dtypes() const {

@@ -68,7 +68,7 @@ class BackendTest : public testing::TestWithParam<std::string> {
 
   // Whether kernels that only Hopper has may run: products of 9 to 64 tokens, which elsewhere are a
   // library's, whose bits may depend on the number of tokens, and the fused decode step.
-  bool is_hopper() const { return backend_->description().find("sm_90") != std::string::npos; }
+  bool runs_hopper() const;
 
   // Weight dtypes that backend() keeps as they are stored.
   std::vector<DType> weight_dtypes() const;

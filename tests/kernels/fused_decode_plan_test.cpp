@@ -16,9 +16,10 @@ constexpr FusedDecodeShape kLlama8B{.hidden_size = 4096,
                                     .head_dim = 128,
                                     .page_size = 64,
                                     .is_bfloat16 = true,
-                                    .num_multiprocessors = 132,
-                                    .shared_bytes = 232448,
-                                    .has_copy_engine = true};
+                                    .gpu = {.compute_capability = 90,
+                                            .num_multiprocessors = 132,
+                                            .shared_bytes = 232448,
+                                            .hopper_code_built = true}};
 
 FusedDecodeShape llama_1b() {
   FusedDecodeShape shape = kLlama8B;
@@ -74,7 +75,7 @@ TEST(FusedDecodePlanTest, LongProductsAreClaimedAtTheirEnd) {
 TEST(FusedDecodePlanTest, EveryBlockHasItemsOfTheResidualStream) {
   for (const FusedDecodeShape& shape : {kLlama8B, llama_1b(), tiny()}) {
     const FusedDecodePlan plan = plan_fused_decode(shape);
-    EXPECT_GE(plan.products[kOutput].static_items, 1);
+    EXPECT_GE(plan.products[kOProj].static_items, 1);
     EXPECT_GE(plan.products[kDown].static_items, 1);
   }
 }
@@ -146,14 +147,15 @@ TEST(FusedDecodePlanTest, SaysWhyItDeclines) {
     return plan.problem;
   };
   using testing::HasSubstr;
-  EXPECT_THAT(problem([](auto& shape) { shape.has_copy_engine = false; }), HasSubstr("sm_90"));
+  EXPECT_THAT(problem([](auto& shape) { shape.gpu.compute_capability = 80; }), HasSubstr("sm_90"));
   EXPECT_THAT(problem([](auto& shape) { shape.is_bfloat16 = false; }), HasSubstr("bfloat16"));
   EXPECT_THAT(problem([](auto& shape) { shape.head_dim = 96; }), HasSubstr("head_dim is 96"));
   EXPECT_THAT(problem([](auto& shape) { shape.intermediate_size = 14400; }), HasSubstr("14400"));
   EXPECT_THAT(problem([](auto& shape) { shape.hidden_size = 16384; }), HasSubstr("16384"));
   EXPECT_THAT(problem([](auto& shape) { shape.page_size = 8; }), HasSubstr("pages of 8"));
   EXPECT_THAT(problem([](auto& shape) { shape.num_kv_heads = 2; }), HasSubstr("32 query and 2"));
-  EXPECT_THAT(problem([](auto& shape) { shape.shared_bytes = 100 * 1024; }), HasSubstr("rings"));
+  EXPECT_THAT(problem([](auto& shape) { shape.gpu.shared_bytes = 100 * 1024; }),
+              HasSubstr("rings"));
 }
 
 }  // namespace

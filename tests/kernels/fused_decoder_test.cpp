@@ -378,7 +378,7 @@ class FusedDecoderTest : public BackendTest {
   std::unique_ptr<FusedDecoder> decoder_of(const TestModel& model) const {
     std::string problem;
     std::unique_ptr<FusedDecoder> decoder = backend().make_fused_decoder(model.model(), problem);
-    const bool may_have = is_hopper() && activation() == DType::kBFloat16;
+    const bool may_have = runs_hopper() && activation() == DType::kBFloat16;
     EXPECT_EQ(decoder != nullptr, may_have) << problem;
     EXPECT_EQ(problem.empty(), may_have);
     return decoder;

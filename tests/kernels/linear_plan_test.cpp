@@ -7,10 +7,11 @@
 namespace tessera {
 namespace {
 
-constexpr LinearDevice kH200 = {.has_hopper_kernels = true, .num_multiprocessors = 132};
-constexpr LinearDevice kAmpere = {.has_hopper_kernels = false, .num_multiprocessors = 108};
+constexpr GpuTraits kH200 = {
+    .compute_capability = 90, .num_multiprocessors = 132, .hopper_code_built = true};
+constexpr GpuTraits kAmpere = {.compute_capability = 80, .num_multiprocessors = 108};
 
-LinearKernel kernel(int64_t num_tokens, const LinearDevice& device) {
+LinearKernel kernel(int64_t num_tokens, const GpuTraits& device) {
   return plan_linear({.num_tokens = num_tokens, .out_features = 4096, .in_features = 4096}, device)
       .kernel;
 }
@@ -100,7 +101,7 @@ TEST(LinearPlanTest, NormsPassWithoutTheirScaleBetweenSkinnyProducts) {
 
 TEST(LinearPlanTest, RotatesHeadsThatTilesHold) {
   const auto fuses = [](int64_t num_tokens, int64_t out_features, int64_t head_dim,
-                        const LinearDevice& device) {
+                        const GpuTraits& device) {
     return fuses_rope(
         plan_linear({.num_tokens = num_tokens, .out_features = out_features, .in_features = 4096},
                     device),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/cuda/linear/skinny/kernel.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
@@ -25,15 +26,11 @@ class LinearSkinnyTest : public BackendTest {
   void SetUp() override {
     BackendTest::SetUp();
     if (IsSkipped()) return;
-    const BackendLimits limits{.num_heads = 8, .num_kv_heads = 2, .head_dim = 128};
-    if (backend().device() != DeviceType::kCuda ||
-        backend().attention_description(limits).find("wgmma") == std::string::npos) {
-      GTEST_SKIP() << "kernels for Hopper only";
-    }
+    if (!runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
     cudaStream_t stream = nullptr;
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     stream_.reset(stream);
-    CUDA_CHECK(cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, 0));
+    gpu_ = gpu_traits(0);
   }
 
   void check(int64_t num_tokens, int64_t out_features, int64_t in_features,
@@ -57,7 +54,7 @@ class LinearSkinnyTest : public BackendTest {
                                  .x = device_x,
                                  .weight = device_weight,
                                  .accumulate = target.data == sum.view.data},
-                                plan, num_multiprocessors_, stream_.get());
+                                plan, gpu_.num_multiprocessors, stream_.get());
     }
     CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
     expect_close(host(out), reference_linear(x, weight, in_features), shape,
@@ -81,7 +78,7 @@ class LinearSkinnyTest : public BackendTest {
     backend().synchronize();
     launch_linear_skinny_sm90(
         {.out = out, .x = device_x, .weight = device_weight, .is_gated = true}, plan,
-        num_multiprocessors_, stream_.get());
+        gpu_.num_multiprocessors, stream_.get());
     CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
     const Reference both = reference_linear(x, weight, in_features);
     Reference expected = reference_silu_mul(both.values, out_features);
@@ -125,7 +122,7 @@ class LinearSkinnyTest : public BackendTest {
                                .is_gated = is_gated,
                                .x_squares = x_squares,
                                .epsilon = 1e-5f},
-                              plan, num_multiprocessors_, stream_.get());
+                              plan, gpu_.num_multiprocessors, stream_.get());
     if (!is_gated) {
       SkinnyProduct product{.out = place(1, DType::kFloat32, out_features),
                             .x = x,
@@ -136,7 +133,7 @@ class LinearSkinnyTest : public BackendTest {
                         .squares = place(3, DType::kFloat32, out_features / kSquaresFeatures),
                         .weight = norm_weight};
       }
-      launch_linear_skinny_sm90(product, plan, num_multiprocessors_, stream_.get());
+      launch_linear_skinny_sm90(product, plan, gpu_.num_multiprocessors, stream_.get());
     }
     CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
     return bytes_of(backend(), all);
@@ -165,7 +162,7 @@ class LinearSkinnyTest : public BackendTest {
                           int64_t in_features, const Tensor& weights) const {
     const int64_t tile_features = is_gated ? plan.tile_rows / 2 : plan.tile_rows;
     const int64_t out_features =
-        int64_t{num_multiprocessors_} * half_tiles / 2 * tile_features + more;
+        int64_t{gpu_.num_multiprocessors} * half_tiles / 2 * tile_features + more;
     const int64_t rows = is_gated ? 2 * out_features : out_features;
     const Tensor weight = weights.slice(0, rows * in_features).reshape({rows, in_features});
     RandomValues random(9);
@@ -195,7 +192,7 @@ class LinearSkinnyTest : public BackendTest {
   }
 
   Stream stream_{nullptr, cudaStreamDestroy};
-  int num_multiprocessors_ = 0;
+  GpuTraits gpu_;
 };
 
 // Plans of several tiles at once: below, and compared with these.
@@ -223,7 +220,8 @@ TEST_P(LinearSkinnyTest, BlocksTakeSeveralTiles) {
     if (plan.split > 1) continue;
     for (const int64_t more : {0, 4, 1}) {
       for (const int64_t in_features : {136, 192}) {
-        check(33, int64_t{num_multiprocessors_} * plan.tile_rows * 3 / 2 + more, in_features, plan);
+        check(33, int64_t{gpu_.num_multiprocessors} * plan.tile_rows * 3 / 2 + more, in_features,
+              plan);
       }
     }
   }
@@ -252,7 +250,7 @@ TEST_P(LinearSkinnyTest, BlocksTakeSeveralGatedTiles) {
   for (const SkinnyPlan& plan : kGatedSkinnyPlans) {
     for (const int64_t more : {0, 4, 1}) {
       for (const int64_t in_features : {136, 192}) {
-        check_gated(33, int64_t{num_multiprocessors_} * plan.tile_rows / 2 * 3 / 2 + more,
+        check_gated(33, int64_t{gpu_.num_multiprocessors} * plan.tile_rows / 2 * 3 / 2 + more,
                     in_features, plan);
       }
     }
@@ -263,7 +261,7 @@ TEST_P(LinearSkinnyTest, BlocksTakeSeveralGatedTiles) {
 // or four. Of one step and of several, more than the rings have places for.
 TEST_P(LinearSkinnyTest, TilesSideBySideHaveTheBitsOfOneAfterTheOther) {
   constexpr int64_t kMostFeatures = 1088;
-  const int64_t most_rows = int64_t{num_multiprocessors_} * 7 / 2 * 128 + 128;
+  const int64_t most_rows = int64_t{gpu_.num_multiprocessors} * 7 / 2 * 128 + 128;
   const Buffer memory = many_weights(most_rows * kMostFeatures);
   const Tensor weights{memory.data(), activation(), DeviceType::kCuda, {most_rows * kMostFeatures}};
   const auto check_all = [&](const SkinnyPlan& plan, bool is_gated) {

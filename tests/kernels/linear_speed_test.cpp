@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/cuda/device/graph_timing.h"
 #include "kernels/cuda/linear/cublas.h"
 #include "kernels/cuda/linear/gemv.h"
@@ -54,7 +55,7 @@ class LinearSpeedTest : public BackendTest {
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     stream_.reset(stream);
     cublas_ = std::make_unique<CublasLinear>();
-    CUDA_CHECK(cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, 0));
+    gpu_ = gpu_traits(0);
   }
 
   std::vector<Kernel> kernels() {
@@ -65,8 +66,7 @@ class LinearSpeedTest : public BackendTest {
     all.push_back({"cublas", 1 << 20, [this](auto& out, auto& x, auto& weight, bool add) {
                      cublas_->run(out, x, weight, add, stream_.get());
                    }});
-    const BackendLimits limits{.num_heads = 8, .num_kv_heads = 2, .head_dim = 128};
-    if (backend().attention_description(limits).find("wgmma") != std::string::npos) {
+    if (gpu_.runs_hopper()) {
       all.push_back(
           {"skinny", kSkinnyMaxTokens, [this](auto& out, auto& x, auto& weight, bool add) {
              launch_skinny({.out = out, .x = x, .weight = weight, .accumulate = add});
@@ -78,9 +78,9 @@ class LinearSpeedTest : public BackendTest {
   void launch_skinny(const SkinnyProduct& product) const {
     const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm, rope] = product;
     const SkinnyPlan plan =
-        is_gated ? plan_gated_skinny(x.dim(0), out.dim(1), num_multiprocessors_)
-                 : plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, num_multiprocessors_);
-    launch_linear_skinny_sm90(product, plan, num_multiprocessors_, stream_.get());
+        is_gated ? plan_gated_skinny(x.dim(0), out.dim(1), gpu_.num_multiprocessors)
+                 : plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, gpu_.num_multiprocessors);
+    launch_linear_skinny_sm90(product, plan, gpu_.num_multiprocessors, stream_.get());
   }
 
   // The output projection of a layer, gate and up, down, and qkv of the next, without attention:
@@ -166,7 +166,7 @@ class LinearSpeedTest : public BackendTest {
 
   std::unique_ptr<CublasLinear> cublas_;
   Stream stream_{nullptr, cudaStreamDestroy};
-  int num_multiprocessors_ = 0;
+  GpuTraits gpu_;
 };
 
 TEST_P(LinearSpeedTest, DISABLED_ProductsOfAnEightBillionModel) {
@@ -268,7 +268,7 @@ TEST_P(LinearSpeedTest, DISABLED_TilesSideBySide) {
                    .accumulate = add,
                    .is_gated = is_gated},
                   {.tile_rows = is_gated ? 112 : 128, .split = 1, .tiles_at_once = tiles_at_once},
-                  num_multiprocessors_, stream_.get());
+                  gpu_.num_multiprocessors, stream_.get());
             }};
         std::printf(" %d at once %.1f", tiles_at_once, microseconds(kernel, product, pool, x, out));
       }

@@ -155,7 +155,7 @@ TEST_P(NormedLinearRopeTest, MatchesReference) {
 
 // A token's results must not depend on others, nor on how many there are within one kernel.
 TEST_P(NormedLinearRopeTest, IgnoresOtherTokens) {
-  if (!is_hopper()) GTEST_SKIP() << "what Hopper's kernels promise";
+  if (!runs_hopper()) GTEST_SKIP() << "what Hopper's kernels promise";
   for (const Sizes& sizes : kFusedSizes) {
     const Problem problem(backend(), sizes, 64, 17);
     const Results all(backend(), problem, 64);

@@ -5,7 +5,7 @@
 namespace tessera {
 namespace {
 
-constexpr PrefillDevice kHopper{.compute_capability = 90, .has_hopper_kernels = true};
+constexpr GpuTraits kHopper{.compute_capability = 90, .hopper_code_built = true};
 
 TEST(PrefillPlanTest, HopperTakesItsHeadDims) {
   for (const int64_t head_dim : {64, 128, 256}) {
@@ -18,17 +18,17 @@ TEST(PrefillPlanTest, HopperTakesItsHeadDims) {
 }
 
 TEST(PrefillPlanTest, OtherDevicesAndBuildsAreToldWhy) {
-  PrefillDevice device = kHopper;
+  GpuTraits device = kHopper;
   device.compute_capability = 89;
   EXPECT_EQ(plan_prefill_attention(device, 128, false).kernel, PrefillKernel::kPortable);
   device.compute_capability = 100;  // sm_90a code does not run there
   EXPECT_EQ(describe(plan_prefill_attention(device, 128, false)),
             "mma.sync and cp.async, because the compute capability is not 9.0");
   device = kHopper;
-  device.has_hopper_kernels = false;
+  device.hopper_code_built = false;
   EXPECT_EQ(plan_prefill_attention(device, 128, false).reason, "built without sm_90a");
   device = kHopper;
-  device.choice = AttentionChoice::kPortable;
+  device.choice = KernelChoice::kPortable;
   EXPECT_EQ(plan_prefill_attention(device, 128, false).reason, "it was asked for");
 }
 

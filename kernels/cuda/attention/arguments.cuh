@@ -11,7 +11,7 @@
 namespace tessera {
 
 // Keys and values are copied in groups of this many tokens, which never cross a page.
-inline constexpr int kGroupTokens = 16;
+inline constexpr int kCopyTokens = 16;
 
 struct AttentionArguments {
   void* out;                       // [num_tokens, num_heads, head_dim]
@@ -26,7 +26,7 @@ struct AttentionArguments {
   int num_decodes;
   int num_heads;
   int num_kv_heads;
-  int group;  // query heads per KV head
+  int heads_per_kv_head;
   FastDivisor page_size;
   bool causal;
   int window;           // keys a query sees; larger than any context when there is no window
@@ -39,8 +39,8 @@ inline AttentionArguments make_attention_arguments(const Tensor& out,
   constexpr int64_t kNoWindow = int64_t{1} << 30;
   const KvPages& pages = params.pages;
   const AttentionBatch& batch = params.batch;
-  CHECK(pages.page_size() % kGroupTokens == 0, "attention: page_size is ", pages.page_size(),
-        ", CUDA needs a multiple of ", kGroupTokens);
+  CHECK(pages.page_size() % kCopyTokens == 0, "attention: page_size is ", pages.page_size(),
+        ", CUDA needs a multiple of ", kCopyTokens);
   CHECK(batch.max_context_length * pages.page_size() < int64_t{1} << 32, "attention: context of ",
         batch.max_context_length, " tokens is too long for pages of ", pages.page_size());
   return {
@@ -56,7 +56,7 @@ inline AttentionArguments make_attention_arguments(const Tensor& out,
       .num_decodes = static_cast<int>(batch.num_decodes),
       .num_heads = static_cast<int>(params.query.dim(1)),
       .num_kv_heads = static_cast<int>(pages.num_kv_heads()),
-      .group = static_cast<int>(params.query.dim(1) / pages.num_kv_heads()),
+      .heads_per_kv_head = static_cast<int>(params.query.dim(1) / pages.num_kv_heads()),
       .page_size = FastDivisor(static_cast<uint32_t>(pages.page_size())),
       .causal = params.causal,
       .window = static_cast<int>(

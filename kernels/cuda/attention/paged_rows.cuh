@@ -27,7 +27,7 @@ struct PagedRows {
 
   // One warp starts copying the tokens [token, token + kTokens), which lie within one group, to
   // rows from `row` on.
-  template <int kTokens = kGroupTokens>
+  template <int kTokens = kCopyTokens>
   __device__ void copy_group_async(const SwizzledRows<Element, kHeadDim>& key_rows,
                                    const SwizzledRows<Element, kHeadDim>& value_rows, int row,
                                    int token, int32_t page) const {

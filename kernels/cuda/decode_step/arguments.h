@@ -15,7 +15,7 @@ enum FusedMap : uint8_t {
   kQkvMap,
   kKeysMap,
   kValuesMap,
-  kOutputMap,
+  kOProjMap,
   kGateUpMap,
   kDownMap,
   kNumLayerMaps

@@ -27,7 +27,7 @@ class FusedAttention {
         attention_(arguments.attention),
         signals_(signals),
         copy_(copy),
-        staging_(staging, kFusedWarps, arguments.attention.group) {}
+        staging_(staging, kFusedWarps, arguments.attention.heads_per_kv_head) {}
 
   // The pieces are planned.
   __device__ void run(UnitRing& ring) const {
@@ -37,7 +37,7 @@ class FusedAttention {
     for (int i = 0; i < num_pieces; ++i) compute_piece(signals_.pieces[i], ring);
 #pragma unroll 1
     for (int i = 0; i < num_pieces; ++i) {
-      if (signals_.pieces[i].pieces.count > 1) merge_piece(signals_.pieces[i]);
+      if (signals_.pieces[i].owners.count > 1) merge_piece(signals_.pieces[i]);
     }
     sync_fused_consumers();  // the staging area is free for inputs
   }
@@ -82,7 +82,7 @@ class FusedAttention {
     const bool has_row = lane / 4 < piece.num_rows;
     const int row = has_row ? lane / 4 : 0;
     const uint32_t* const source =
-        head_words(piece, piece.kv_head * attention_.group + row) + lane % 4 * 2;
+        head_words(piece, piece.kv_head * attention_.heads_per_kv_head + row) + lane % 4 * 2;
     uint2 words[Warp::kSteps][2];
 #pragma unroll
     for (int step = 0; step < Warp::kSteps; ++step) {
@@ -182,7 +182,7 @@ class FusedAttention {
 
   // Of the block: the piece's result, or its output when the piece is the whole item.
   __device__ void merge_warps(const DecodePiece& piece) const {
-    const bool is_whole = piece.pieces.count == 1;
+    const bool is_whole = piece.owners.count == 1;
     for (int index = reread_thread_index(); index < piece.num_rows * kRowVectors;
          index += kFusedConsumers) {
       const int row = index / kRowVectors;
@@ -196,20 +196,21 @@ class FusedAttention {
         publish(slot + row * kHeadDim + column,
                 make_uint4(__float_as_uint(value.x), __float_as_uint(value.y),
                            __float_as_uint(value.z), __float_as_uint(value.w)));
-        if (column == 0) publish(slot + attention_.group * kHeadDim + row, log_sum);
+        if (column == 0) publish(slot + attention_.heads_per_kv_head * kHeadDim + row, log_sum);
       }
     }
   }
 
   __device__ uint32_t* partial_slot(int block, bool is_first_piece) const {
     return copy_ + arguments_.partials +
-           decode_slot(block, is_first_piece) * fused_partial_words(attention_.group, kHeadDim);
+           decode_slot(block, is_first_piece) *
+               fused_partial_words(attention_.heads_per_kv_head, kHeadDim);
   }
 
   __device__ void publish_output(const DecodePiece& piece, int row, int column,
                                  float4 value) const {
-    const int head = piece.kv_head * attention_.group + row;
-    const int token_words = arguments_.products[kOutput].features / 2;
+    const int head = piece.kv_head * attention_.heads_per_kv_head + row;
+    const int token_words = arguments_.products[kOProj].features / 2;
     uint32_t* const first = copy_ + arguments_.layout.attention_out +
                             piece.first_token * token_words + (head * kHeadDim + column) / 2;
     const uint2 pairs =
@@ -224,7 +225,7 @@ class FusedAttention {
   // at vectors of four columns. The formula is that of merge_pieces(), also in order of pieces.
   __device__ void merge_piece(const DecodePiece& piece) const {
     constexpr int kAtOnce = 8;  // loads in flight
-    const int count = piece.pieces.count;
+    const int count = piece.owners.count;
     const int num_vectors = piece.num_rows * kRowVectors;
     for (int index = piece.index + reread_thread_index() * count; index < num_vectors;
          index += kFusedConsumers * count) {
@@ -247,9 +248,9 @@ class FusedAttention {
 #pragma unroll
           for (int i = 0; i < kAtOnce; ++i) {
             const uint32_t* const slot =
-                partial_slot(piece.pieces.first_block + first + i, first + i == 0);
+                partial_slot(piece.owners.first_block + first + i, first + i == 0);
             load_if_missing(outputs[i], slot + row * kHeadDim + column);
-            load_if_missing(log_sums[i], slot + attention_.group * kHeadDim + row);
+            load_if_missing(log_sums[i], slot + attention_.heads_per_kv_head * kHeadDim + row);
           }
           bool missing = false;
 #pragma unroll

@@ -14,9 +14,9 @@ inline constexpr int kFusedConsumers = kFusedWarps * kWarpSize;
 // and one does nothing but finish what the others have multiplied; of several tokens each warp that
 // computes finishes one, and that warp is idle. The last one is: only whole warpgroups hand over
 // registers.
-enum FusedRole : uint8_t { kFillingWarp = kFusedWarps, kHelpingWarp, kFinishingWarp, kIdleWarp };
+enum FusedRole : uint8_t { kFillingWarp = kFusedWarps, kHelpingWarp, kEpilogueWarp, kIdleWarp };
 inline constexpr int kFusedThreads = (kIdleWarp + 1) * kWarpSize;
-constexpr bool has_finishing_warp(int tokens) { return tokens == 1; }
+constexpr bool has_epilogue_warp(int tokens) { return tokens == 1; }
 
 // Registers of a thread. What is taken must have been given up: of 65,536, a thread starts with
 // 168.
@@ -52,8 +52,8 @@ struct FusedSignals {
   uint64_t pass_told[kPassSlots];
   uint64_t pass_known[kPassSlots];  // by all warps
   uint64_t planned;                 // pieces and pages are there
-  uint64_t left;     // the block has left the layer before, whose words may be cleared
-  uint64_t cleared;  // and that is done
+  uint64_t previous_layer_left;  // the block has left the layer before, whose words may be cleared
+  uint64_t words_cleared;        // and that is done
   FusedPass passes[kPassSlots];
   FusedLayerPointers layers[2];  // of layer l in place l % 2, from when layer l - 1 is cleared
   int num_pieces;
@@ -75,9 +75,9 @@ struct FusedPosition {
   int layer = 0;  // num_layers at the output head
 
   __device__ bool is_end() const { return product == kNumFusedProducts; }
-  __device__ bool ends_in_residual() const { return product == kOutput || product == kDown; }
+  __device__ bool ends_in_residual() const { return product == kOProj || product == kDown; }
   __device__ void advance(int num_layers) {
-    if (++product != kHead) return;
+    if (++product != kLmHead) return;
     if (++layer < num_layers) product = kQkv;
   }
 };

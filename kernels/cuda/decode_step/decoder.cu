@@ -50,24 +50,25 @@ Buffer upload_layers(const FusedDecoderModel& model) {
 class CudaFusedDecoder final : public FusedDecoder {
  public:
   CudaFusedDecoder(const FusedDecoderModel& model, const FusedDecodePlan& plan,
-                   const FusedDecodeDevice& device)
+                   const GpuTraits& gpu, cudaStream_t stream)
       : model_(model),
         plan_(plan),
-        device_(device),
+        gpu_(gpu),
+        stream_(stream),
         head_dim_(model.layers.front().pages.head_dim()),
         // Of a single token there are several replicas.
         common_words_(std::max(fused_exchange_layout(plan, 1).size,
                                fused_exchange_layout(plan, plan.max_tokens).size)),
         copy_words_(common_words_ +
                     num_decode_slots(plan.num_blocks) *
-                        fused_partial_words(plan.group, static_cast<int>(head_dim_))),
+                        fused_partial_words(plan.heads_per_kv_head, static_cast<int>(head_dim_))),
         maps_(upload_maps(model)),
         layers_(upload_layers(model)),
         claim_words_(fused_claim_words(static_cast<int>(model.layers.size()))),
         exchange_(
             allocate_device_memory(kSets * set_words() * sizeof(uint32_t), "exchanging results")) {
     // All words are missing.
-    CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0xff, exchange_.size_bytes(), device.stream));
+    CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0xff, exchange_.size_bytes(), stream));
   }
 
   int64_t max_sequences() const override { return plan_.max_tokens; }
@@ -79,15 +80,16 @@ class CudaFusedDecoder final : public FusedDecoder {
   static constexpr int kCopies = 2;
 
   size_t set_words() const { return static_cast<size_t>(kCopies * copy_words_ + claim_words_); }
-  uint32_t* copy(int set, int copy) const {
+  uint32_t* exchange(int set, int copy) const {
     return static_cast<uint32_t*>(exchange_.data()) + static_cast<size_t>(set) * set_words() +
            static_cast<size_t>(copy * copy_words_);
   }
-  uint32_t* claims(int set) const { return copy(set, kCopies); }
+  uint32_t* claims(int set) const { return exchange(set, kCopies); }
 
   FusedDecoderModel model_;
   FusedDecodePlan plan_;
-  FusedDecodeDevice device_;
+  GpuTraits gpu_;
+  cudaStream_t stream_;
   int64_t head_dim_;
   int common_words_;
   int copy_words_;
@@ -110,17 +112,17 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
   query.dtype = DType::kBFloat16;
   query.shape = {num_tokens, model_.num_heads, head_dim_};
   const int tokens = static_cast<int>(num_tokens);
-  const FusedSharedMemory memory = fused_shared_memory(plan_, tokens == 1 ? 1 : kFusedMaxTokens,
-                                                       head_dim_, device_.shared_bytes);
+  const FusedSharedMemory memory =
+      fused_shared_memory(plan_, tokens == 1 ? 1 : kFusedMaxTokens, head_dim_, gpu_.shared_bytes);
 
   const auto item_blocks = plan_.num_blocks / static_cast<int>(layer.pages.num_kv_heads());
 
   FusedDecodeArguments arguments{
       .products = {},
       .layout = fused_exchange_layout(plan_, tokens),
-      .copies = {copy(set_, 0), copy(set_, 1)},
+      .copies = {exchange(set_, 0), exchange(set_, 1)},
       .partials = common_words_,
-      .used_copies = {copy(1 - set_, 0), copy(1 - set_, 1)},
+      .used_copies = {exchange(1 - set_, 0), exchange(1 - set_, 1)},
       .used_words = used_words_,
       .claims = claims(set_),
       .used_claims = claims(1 - set_),
@@ -138,7 +140,7 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
                                                     .batch = batch.attention,
                                                     .scale = model_.attention_scale,
                                                     .sliding_window = model_.sliding_window}),
-      .division = {.item_rows = plan_.group,
+      .division = {.item_rows = plan_.heads_per_kv_head,
                    .is_even = tokens == 1 && item_blocks > 1,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(std::max(item_blocks, 2))),
                    // Polling makes a merge cheaper than it is between kernels.
@@ -151,12 +153,12 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .most_under_way = std::min(memory.stages, plan_.most_under_way),
       .input_stride = memory.input_stride};
   std::memcpy(arguments.products, plan_.products.data(), sizeof(arguments.products));
-  CUDA_CHECK(cudaSetDevice(device_.index));
+  CUDA_CHECK(cudaSetDevice(gpu_.index));
   launch_fused_decode(arguments,
                       {.head_dim = static_cast<int>(head_dim_),
                        .num_blocks = plan_.num_blocks,
                        .shared_bytes = memory.total_bytes},
-                      device_.stream);
+                      stream_);
   used_words_ = arguments.layout.size;
   set_ = 1 - set_;
 }
@@ -165,8 +167,8 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
 
 std::unique_ptr<FusedDecoder> make_cuda_fused_decoder(const FusedDecoderModel& model,
                                                       const FusedDecodePlan& plan,
-                                                      const FusedDecodeDevice& device) {
-  return std::make_unique<CudaFusedDecoder>(model, plan, device);
+                                                      const GpuTraits& gpu, cudaStream_t stream) {
+  return std::make_unique<CudaFusedDecoder>(model, plan, gpu, stream);
 }
 
 }  // namespace tessera

@@ -11,16 +11,9 @@
 
 namespace tessera {
 
-// Where the steps run.
-struct FusedDecodeDevice {
-  int index = 0;
-  int64_t shared_bytes = 0;  // that a block may have
-  cudaStream_t stream = nullptr;
-};
-
 // The plan must run. Throws Error when memory for what the blocks exchange is short.
 std::unique_ptr<FusedDecoder> make_cuda_fused_decoder(const FusedDecoderModel& model,
                                                       const FusedDecodePlan& plan,
-                                                      const FusedDecodeDevice& device);
+                                                      const GpuTraits& gpu, cudaStream_t stream);
 
 }  // namespace tessera

@@ -13,13 +13,13 @@ namespace tessera {
 // One warp's part: a token. It walks the products as the warps that compute do, and is called by
 // all lanes together.
 template <int kTokens, int kHeadDim>
-class FusedFinish {
+class FusedEpilogue {
  public:
   using Element = __nv_bfloat16;
   using Signals = FusedSignals<kTokens, kHeadDim>;
 
   // token: num_tokens or more for none.
-  __device__ FusedFinish(const FusedDecodeArguments& arguments, Signals& signals, int token)
+  __device__ FusedEpilogue(const FusedDecodeArguments& arguments, Signals& signals, int token)
       : arguments_(arguments), signals_(signals), token_(token) {}
 
   __device__ void begin_product(const FusedPosition& position) {
@@ -92,13 +92,13 @@ class FusedFinish {
   __device__ int hidden_size() const { return arguments_.products[kQkv].features; }
   __device__ bool finishes() const { return token_ < num_tokens(); }
   __device__ const FusedExchangeLayout& layout() const { return arguments_.layout; }
-  __device__ uint32_t* copy(int layer) const { return arguments_.copies[layer % 2]; }
-  __device__ uint32_t* words(int offset) const { return copy(position_.layer) + offset; }
+  __device__ uint32_t* exchange(int layer) const { return arguments_.copies[layer % 2]; }
+  __device__ uint32_t* words(int offset) const { return exchange(position_.layer) + offset; }
   __device__ const FusedLayerPointers& layer(int layer) const { return signals_.layers[layer % 2]; }
 
   // Of the products that end in the residual stream, whether it is the one in the middle of a
   // layer.
-  __device__ bool is_mid() const { return position_.product == kOutput; }
+  __device__ bool is_mid() const { return position_.product == kOProj; }
   // Which of an item's two groups the lane finishes.
   __device__ int half_of_item() const {
     return reread_lane_index() / kUnitRows & arguments_.products[position_.product].is_paired;
@@ -111,7 +111,7 @@ class FusedFinish {
       norm_weight = layer(layer_index).post_attention_layernorm;
     } else if (layer_index + 1 < arguments_.num_layers) {
       // Then the next layer's pointers are there.
-      mbarrier_wait(&signals_.cleared, layer_index % 2);
+      mbarrier_wait(&signals_.words_cleared, layer_index % 2);
       norm_weight = layer(layer_index + 1).input_layernorm;
     }
     addend_ = {.residual = load_word(residual_before()), .norm_weight = norm_weight[output_.row]};
@@ -127,7 +127,7 @@ class FusedFinish {
       return is_missing(addend_.residual);
     });
     // What the others ask for after these words must have been cleared before.
-    if (is_mid()) mbarrier_wait(&signals_.cleared, position_.layer % 2);
+    if (is_mid()) mbarrier_wait(&signals_.words_cleared, position_.layer % 2);
   }
 
   // Adds to the residual stream.
@@ -154,7 +154,7 @@ class FusedFinish {
   }
   // Where the residual stream continues.
   __device__ uint32_t* residual_copy() const {
-    return copy(is_mid() ? position_.layer : position_.layer + 1);
+    return exchange(is_mid() ? position_.layer : position_.layer + 1);
   }
   __device__ void publish_share(float squares, int share, bool is_valid) const {
     publish_squares<kTokens>(
@@ -202,9 +202,9 @@ class FusedFinish {
       const float up = __shfl_xor_sync(kFullWarp, value, kUnitRows);
       publish_pairs(words(layout().hidden), arguments_.products[kDown].features, silu(value) * up,
                     output_.is_valid && half_of_item() == 0);
-    } else if (output_.is_valid && position_.product == kHead) {
+    } else if (output_.is_valid && position_.product == kLmHead) {
       arguments_
-          .logits[static_cast<int64_t>(token_) * arguments_.products[kHead].rows + output_.row] =
+          .logits[static_cast<int64_t>(token_) * arguments_.products[kLmHead].rows + output_.row] =
           value;
     } else if (position_.product == kQkv && is_used) {
       store_kv(value);
@@ -260,9 +260,9 @@ class FusedFinish {
 // rotations that the others may be writing, and uses none of them: racecheck, which cannot know,
 // gets none.
 template <int kHeadDim>
-__device__ void finish_products(const FusedDecodeArguments& arguments,
-                                FusedSignals<1, kHeadDim>& signals) {
-  FusedFinish<1, kHeadDim> finish(arguments, signals, 0);
+__device__ void run_epilogues(const FusedDecodeArguments& arguments,
+                              FusedSignals<1, kHeadDim>& signals) {
+  FusedEpilogue<1, kHeadDim> finish(arguments, signals, 0);
   PassWalk passes;
   RingPosition place;  // of sums
   for (FusedPosition position; !position.is_end(); position.advance(arguments.num_layers)) {

@@ -32,7 +32,8 @@ __device__ void help_consumers(const FusedDecodeArguments& arguments,
   const int num_threads = static_cast<int>(gridDim.x) * kWarpSize;
   const auto clear = [&](uint32_t* copy, int words) {
     clear_words(copy, words, thread, num_threads);
-    const int partial_words = 2 * fused_partial_words(arguments.attention.group, kHeadDim);
+    const int partial_words =
+        2 * fused_partial_words(arguments.attention.heads_per_kv_head, kHeadDim);
     clear_words(copy + arguments.partials + static_cast<int>(blockIdx.x) * partial_words,
                 partial_words, lane_index(), kWarpSize);
   };
@@ -44,12 +45,12 @@ __device__ void help_consumers(const FusedDecodeArguments& arguments,
     prefetch_norm_weights(signals.layers[layer % 2],
                           is_last ? arguments.norm : next.input_layernorm,
                           arguments.products[kQkv].features, thread, num_threads);
-    mbarrier_wait(&signals.left, layer % 2);
+    mbarrier_wait(&signals.previous_layer_left, layer % 2);
     if (lane_index() == 0) signals.layers[(layer + 1) % 2] = next;
     if (layer > 0) clear(arguments.copies[(layer + 1) % 2], arguments.layout.size);
     __threadfence();
     __syncwarp();
-    if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals.cleared);
+    if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals.words_cleared);
   }
   launch_next_kernel();  // it finds room when the first blocks leave
 }

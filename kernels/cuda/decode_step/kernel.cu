@@ -19,7 +19,7 @@ class FusedStep {
  public:
   using Element = __nv_bfloat16;
   using Signals = FusedSignals<kTokens, kHeadDim>;
-  static constexpr bool kFinishesOwnPasses = !has_finishing_warp(kTokens);
+  static constexpr bool kFinishesOwnPasses = !has_epilogue_warp(kTokens);
   static constexpr int kReplicas = exchange_replicas(kTokens);
 
   __device__ FusedStep(const FusedDecodeArguments& arguments, Signals& signals,
@@ -43,8 +43,8 @@ class FusedStep {
   }
 
  private:
-  __device__ uint32_t* copy(int layer) const { return arguments_.copies[layer % 2]; }
-  __device__ uint32_t* words(int offset) const { return copy(position_.layer) + offset; }
+  __device__ uint32_t* exchange(int layer) const { return arguments_.copies[layer % 2]; }
+  __device__ uint32_t* words(int offset) const { return exchange(position_.layer) + offset; }
   __device__ const FusedExchangeLayout& layout() const { return arguments_.layout; }
 
   // What needs no other block.
@@ -143,8 +143,9 @@ class FusedStep {
 
   __device__ void attend() {
     // All words of the layer before have been read.
-    if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.left);
-    FusedAttention<kTokens, kHeadDim>(arguments_, signals_, copy(position_.layer), input_memory_)
+    if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.previous_layer_left);
+    FusedAttention<kTokens, kHeadDim>(arguments_, signals_, exchange(position_.layer),
+                                      input_memory_)
         .run(ring_);
   }
 
@@ -178,7 +179,7 @@ class FusedStep {
     return words(input_offset()) + own_replica<kTokens>() * arguments_.num_tokens * (features / 2);
   }
   __device__ int input_offset() const {
-    if (position_.product == kOutput) return layout().attention_out;
+    if (position_.product == kOProj) return layout().attention_out;
     if (position_.product == kDown) return layout().hidden;
     return position_.product == kGateUp ? layout().weighted_mid : layout().weighted_in;
   }
@@ -190,8 +191,8 @@ class FusedStep {
   int hidden_size_;
   FusedPosition position_;
   PassWalk passes_;
-  RingPosition place_;                     // of sums
-  FusedFinish<kTokens, kHeadDim> finish_;  // of token `warp`, if kFinishesOwnPasses
+  RingPosition place_;                       // of sums
+  FusedEpilogue<kTokens, kHeadDim> finish_;  // of token `warp`, if kFinishesOwnPasses
 };
 
 template <int kTokens, int kHeadDim>
@@ -215,17 +216,17 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
     if (thread < kPassSlots) {
       mbarrier_init(&signals.pass_told[thread], warp_arrivals(kFusedWarps));
       mbarrier_init(&signals.pass_known[thread],
-                    (kFusedWarps + (has_finishing_warp(kTokens) ? 1 : 0)) * warp_arrivals());
+                    (kFusedWarps + (has_epilogue_warp(kTokens) ? 1 : 0)) * warp_arrivals());
     }
     if (thread < kSumBuffers) {
       mbarrier_init(&signals.sums_full[thread], kFusedWarps * warp_arrivals());
       mbarrier_init(&signals.sums_free[thread],
-                    (has_finishing_warp(kTokens) ? 1 : kFusedWarps) * warp_arrivals());
+                    (has_epilogue_warp(kTokens) ? 1 : kFusedWarps) * warp_arrivals());
     }
     if (thread == 0) {
       mbarrier_init(&signals.planned, warp_arrivals());
-      mbarrier_init(&signals.left, kFusedWarps * warp_arrivals());
-      mbarrier_init(&signals.cleared, warp_arrivals());
+      mbarrier_init(&signals.previous_layer_left, kFusedWarps * warp_arrivals());
+      mbarrier_init(&signals.words_cleared, warp_arrivals());
     }
     fence_barrier_init();
   }
@@ -243,8 +244,8 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
     give_up_registers<other_registers(kTokens)>();
     if (warp == kFillingWarp && lane_index() < kFusedWarps) fill_rings(arguments, signals, rings);
     if (warp == kHelpingWarp) help_consumers(arguments, signals);
-    if constexpr (has_finishing_warp(kTokens)) {
-      if (warp == kFinishingWarp) finish_products(arguments, signals);
+    if constexpr (has_epilogue_warp(kTokens)) {
+      if (warp == kEpilogueWarp) run_epilogues(arguments, signals);
     }
     return;
   }

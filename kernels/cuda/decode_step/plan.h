@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/tensor/check.h"
 #include "kernels/tensor/checked_math.h"
 
@@ -58,7 +59,7 @@ constexpr int max_fused_pieces(int tokens) { return tokens == 1 ? 8 : kMaxFusedP
 // ones lose, since memory serves rings unevenly (8B: 1 %).
 inline constexpr int kFewUnderWay = 2;
 // Layers of little weight have less than this.
-inline constexpr int64_t kManyLayerBytes = int64_t{256} << 20;
+inline constexpr int64_t kSmallLayerBytes = int64_t{256} << 20;
 // Of a single token, no piece of an item has fewer tiles (attention/decode/partition.h): the warps
 // of a block have a few keys each side by side, and fewer pieces are merged.
 inline constexpr int kLeastFusedTiles = 4;
@@ -71,7 +72,7 @@ inline constexpr int kMaxFusedPages = 256;
 // Keys or values of one KV head in a unit.
 constexpr int unit_tokens(int head_dim) { return kUnitBytes / (2 * head_dim); }
 
-enum FusedProductIndex : uint8_t { kQkv, kOutput, kGateUp, kDown, kHead, kNumFusedProducts };
+enum FusedProductIndex : uint8_t { kQkv, kOProj, kGateUp, kDown, kLmHead, kNumFusedProducts };
 
 // A matrix product as the kernel walks it.
 struct FusedProduct {
@@ -133,16 +134,14 @@ struct FusedDecodeShape {
   int64_t head_dim = 0;
   int64_t page_size = 0;  // tokens
   bool is_bfloat16 = false;
-  int64_t num_multiprocessors = 0;
-  int64_t shared_bytes = 0;      // that a block may have
-  bool has_copy_engine = false;  // sm_90, with code for it in this binary, and not switched off
+  GpuTraits gpu;
 };
 
 struct FusedDecodePlan {
   std::string problem;  // for people: why the kernel cannot run; empty when it can
   std::array<FusedProduct, kNumFusedProducts> products{};
   int num_blocks = 0;
-  int group = 0;  // query heads per KV head
+  int heads_per_kv_head = 0;
   int max_tokens = 0;
   int most_under_way = 0;  // units of a ring that are asked for and not there yet
 
@@ -166,7 +165,7 @@ constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan,
   layout.squares_in = take(replicas * kSquareShares);
   layout.squares_mid = take(replicas * kSquareShares);
   layout.qkv = take(products[kQkv].rows);
-  layout.attention_out = take(replicas * products[kOutput].features / 2);
+  layout.attention_out = take(replicas * products[kOProj].features / 2);
   layout.hidden = take(replicas * products[kDown].features / 2);
   layout.size = end;
   return layout;
@@ -175,11 +174,13 @@ constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan,
 // Words of the counters of claimed items, one counter per product of the step, each in a memory
 // sector of its own.
 inline constexpr int kClaimStride = 8;
-constexpr int fused_claim_words(int num_layers) { return (num_layers * kHead + 1) * kClaimStride; }
+constexpr int fused_claim_words(int num_layers) {
+  return (num_layers * kLmHead + 1) * kClaimStride;
+}
 
 // Words that a block's partial result of attention takes: outputs, then log-sums.
-constexpr int fused_partial_words(int group, int head_dim) {
-  return group * head_dim + (group + 3) / 4 * 4;
+constexpr int fused_partial_words(int heads_per_kv_head, int head_dim) {
+  return heads_per_kv_head * head_dim + (heads_per_kv_head + 3) / 4 * 4;
 }
 
 // Shared memory for the kernel's own variables: barriers, pieces, rotations, sums.
@@ -200,13 +201,14 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   const auto& products = plan.products;
   // A single token's features all go through shared memory; those of several only where one pass
   // after the other wants them.
-  const int features = tokens == 1 ? std::max({products[kQkv].features, products[kOutput].features,
-                                               products[kDown].features})
-                                   : products[kQkv].features;
+  const int features =
+      tokens == 1
+          ? std::max({products[kQkv].features, products[kOProj].features, products[kDown].features})
+          : products[kQkv].features;
   FusedSharedMemory memory{};
   // 64 bytes more than a multiple of 128: two tokens are read at a time.
   memory.input_stride = features * 2 + 64;
-  const int64_t staging = kFusedWarps * int64_t{plan.group} * (head_dim + 8 + 2) * 4;
+  const int64_t staging = kFusedWarps * int64_t{plan.heads_per_kv_head} * (head_dim + 8 + 2) * 4;
   memory.input_bytes = static_cast<int>(
       ceil_divide(std::max(int64_t{memory.input_stride} * tokens, staging), int64_t{128}) * 128);
   const int64_t left =
@@ -222,7 +224,7 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
   FusedDecodePlan plan;
   const int64_t query_size = shape.num_heads * shape.head_dim;
   const auto as_int = [](int64_t value) { return static_cast<int>(value); };
-  if (!shape.has_copy_engine) {
+  if (!shape.gpu.runs_hopper()) {
     plan.problem = "it needs the copy engine of sm_90";
   } else if (!shape.is_bfloat16) {
     plan.problem = "it computes in bfloat16";
@@ -280,26 +282,26 @@ inline FusedDecodePlan plan_fused_decode(const FusedDecodeShape& shape) {
                    single(hidden_size, intermediate_size), single(shape.vocab_size, hidden_size)};
   // Every block has items of its own of the products that end in the residual stream: a word of
   // each block there says that it is done with what came before.
-  plan.num_blocks = as_int(
-      std::min<int64_t>({shape.num_multiprocessors, hidden_size / kUnitRows, kMaxFusedBlocks}));
+  plan.num_blocks = as_int(std::min<int64_t>(
+      {int64_t{shape.gpu.num_multiprocessors}, hidden_size / kUnitRows, kMaxFusedBlocks}));
   for (FusedProduct& product : plan.products) {
     product.static_items = product.num_items / plan.num_blocks;
     product.claims_many = product.static_items > kClaimedItems ? 1 : 0;
     // These two end in the residual stream: a block reads the inputs of several tokens anew for
     // every pass, and has one place for the squares of a claimed item.
-    if (&product == &plan.products[kOutput] || &product == &plan.products[kDown]) {
+    if (&product == &plan.products[kOProj] || &product == &plan.products[kDown]) {
       product.claims_many = 0;
     }
     if (product.claims_many != 0) product.static_items -= kClaimedItems;
   }
-  plan.group = as_int(shape.num_heads / shape.num_kv_heads);
+  plan.heads_per_kv_head = as_int(shape.num_heads / shape.num_kv_heads);
   const int64_t layer_bytes =
       2 *
       ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
        shape.hidden_size);
-  plan.most_under_way = layer_bytes < kManyLayerBytes ? kFewUnderWay : kMaxFusedStages;
+  plan.most_under_way = layer_bytes < kSmallLayerBytes ? kFewUnderWay : kMaxFusedStages;
   const auto fits = [&](int tokens) {
-    return fused_shared_memory(plan, tokens, head_dim, shape.shared_bytes).stages >=
+    return fused_shared_memory(plan, tokens, head_dim, shape.gpu.shared_bytes).stages >=
            kLeastFusedStages;
   };
   plan.max_tokens = fits(kFusedMaxTokens)

@@ -216,12 +216,12 @@ __device__ void fill_rings(const FusedDecodeArguments& arguments,
   for (int layer = 0; layer < arguments.num_layers; ++layer) {
     fill(kQkv, maps + kQkvMap);
     fill_attention(arguments, signals, maps + kKeysMap, maps + kValuesMap, filler);
-    fill(kOutput, maps + kOutputMap);
+    fill(kOProj, maps + kOProjMap);
     fill(kGateUp, maps + kGateUpMap);
     fill(kDown, maps + kDownMap);
     maps += kNumLayerMaps;
   }
-  fill(kHead, maps);
+  fill(kLmHead, maps);
 }
 
 }  // namespace tessera

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kernels/cuda/device/gpu_traits.h"
+
 namespace tessera {
 
 enum class LinearKernel : uint8_t {
@@ -33,11 +35,6 @@ struct LinearShape {
   int64_t num_tokens;
   int64_t out_features;
   int64_t in_features;
-};
-
-struct LinearDevice {
-  bool has_hopper_kernels;  // and is one
-  int num_multiprocessors;
 };
 
 // The skinny kernel keeps the sum of a token's squares in parts, one of each so many features.
@@ -116,11 +113,10 @@ constexpr SkinnyPlan plan_gated_skinny(int64_t num_tokens, int64_t out_features,
 // Decoding with an 8B model on an H200, tokens/s of the skinny kernel and of cuBLAS: 16 sequences
 // 3,157 and 2,890, 32 5,534 and 5,090, 64 8,774 and 8,479. With 1, 4 and 8 tokens the GEMV takes 2,
 // 5 and 6 % less time for all products of a step than the skinny kernel.
-constexpr LinearPlan plan_linear(const LinearShape& shape, const LinearDevice& device) {
+constexpr LinearPlan plan_linear(const LinearShape& shape, const GpuTraits& gpu) {
   if (shape.num_tokens <= kGemvMaxTokens) return {.kernel = LinearKernel::kGemv};
-  if (shape.num_tokens <= kSkinnyMaxTokens && device.has_hopper_kernels) {
-    return {.kernel = LinearKernel::kSkinny,
-            .skinny = plan_skinny(shape, device.num_multiprocessors)};
+  if (shape.num_tokens <= kSkinnyMaxTokens && gpu.runs_hopper()) {
+    return {.kernel = LinearKernel::kSkinny, .skinny = plan_skinny(shape, gpu.num_multiprocessors)};
   }
   return {.kernel = LinearKernel::kCublas};
 }
@@ -136,11 +132,10 @@ constexpr bool fuses_rope(const LinearPlan& plan, int64_t head_dim) {
 
 // Whether RMSNorm's rows go from product to product without their scale: where products of so many
 // tokens take the skinny kernel, with a multiple of kSquaresFeatures rows for every block.
-constexpr bool defers_norm_scale(int64_t num_tokens, int64_t hidden_size,
-                                 const LinearDevice& device) {
+constexpr bool defers_norm_scale(int64_t num_tokens, int64_t hidden_size, const GpuTraits& gpu) {
   const LinearPlan plan = plan_linear(
       {.num_tokens = num_tokens, .out_features = hidden_size, .in_features = kSkinnySplitFeatures},
-      device);
+      gpu);
   return plan.kernel == LinearKernel::kSkinny && plan.skinny.tile_rows != 96 &&
          hidden_size % 128 == 0;
 }

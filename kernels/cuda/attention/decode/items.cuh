@@ -16,12 +16,13 @@ struct DecodePiece {
   int query_length;    // tokens
   int context_length;  // tokens
   int kv_head;
-  int first_row;  // of the KV head's query rows; row r is query r / group, head r % group
+  int first_row;  // of the KV head's query rows; with g heads per KV head, row r is query r / g,
+                  // head r % g
   int num_rows;
   int tile_begin;  // tiles of the context; none when no row sees a key
   int tile_end;
   int index;  // among the item's pieces
-  DecodePieces pieces;
+  PieceOwners owners;
   bool is_guess;  // from lengths that another kernel may have been about to change
 };
 
@@ -83,8 +84,8 @@ class DecodeItems {
   __device__ void divide() {
     item_begin_ = end_ = lane_ = 0;
     if (base_ != 0) load(0);
-    has_only_ =
-        division_.is_even && from_lane(own_.query_length) * arguments_.group <= division_.item_rows;
+    has_only_ = division_.is_even &&
+                from_lane(own_.query_length) * arguments_.heads_per_kv_head <= division_.item_rows;
     if (!has_only_) divide_unevenly();
   }
 
@@ -120,13 +121,13 @@ class DecodeItems {
       piece.first_token = from_lane(own_.first_token);
       piece.kv_head = sequence.row_blocks == 1 ? item : item / sequence.row_blocks;
       piece.first_row = (item - piece.kv_head * sequence.row_blocks) * division_.item_rows;
-      piece.num_rows =
-          min(division_.item_rows, piece.query_length * arguments_.group - piece.first_row);
+      piece.num_rows = min(division_.item_rows,
+                           piece.query_length * arguments_.heads_per_kv_head - piece.first_row);
       piece.tile_begin = sequence.first_tile + tiles.begin;
       piece.tile_end = sequence.first_tile + tiles.end;
-      piece.pieces =
-          num_tiles > 0 ? decode_pieces(share_, item_begin, num_tiles) : DecodePieces{block, 1};
-      piece.index = block - piece.pieces.first_block;
+      piece.owners =
+          num_tiles > 0 ? piece_owners(share_, item_begin, num_tiles) : PieceOwners{block, 1};
+      piece.index = block - piece.owners.first_block;
       return true;
     }
     return false;
@@ -163,7 +164,7 @@ class DecodeItems {
   }
 
   __device__ DecodeSequence items_of(int query_length, int context_length) const {
-    return decode_sequence({.group = arguments_.group,
+    return decode_sequence({.heads_per_kv_head = arguments_.heads_per_kv_head,
                             .num_kv_heads = arguments_.num_kv_heads,
                             .item_rows = division_.item_rows,
                             .window = arguments_.window},
@@ -181,7 +182,7 @@ class DecodeItems {
     piece.context_length = from_lane(own_.context_length);
     piece.kv_head = static_cast<int>(item_blocks.divide(block));
     piece.first_row = 0;
-    piece.num_rows = piece.query_length * arguments_.group;
+    piece.num_rows = piece.query_length * arguments_.heads_per_kv_head;
     piece.index = block - piece.kv_head * num_blocks;
     const DecodeSequence sequence = items_of(piece.query_length, piece.context_length);
     const int num_tiles = sequence.num_tiles;
@@ -191,7 +192,7 @@ class DecodeItems {
     const int begin = piece.index * share;
     piece.tile_begin = sequence.first_tile + begin;
     piece.tile_end = sequence.first_tile + min(begin + share, num_tiles);
-    piece.pieces = {.first_block = block - piece.index,
+    piece.owners = {.first_block = block - piece.index,
                     .count = max(1, (num_tiles + share - 1) / share)};
     return piece.kv_head < arguments_.num_kv_heads && piece.num_rows > 0 &&
            (begin < num_tiles || piece.index == 0);

@@ -26,7 +26,7 @@ template <int kHeadDim, bool kCopyEngine>
 struct DecodeThreads {
   static constexpr int kConsumerWarps = decode_warps(kHeadDim);
   static constexpr int kConsumers = kConsumerWarps * kWarpSize;
-  static constexpr int kProducerWarps = kCopyEngine ? 1 : kDecodeTileTokens / kGroupTokens;
+  static constexpr int kProducerWarps = kCopyEngine ? 1 : kDecodeTileTokens / kCopyTokens;
   static constexpr int kAll = kConsumers + kProducerWarps * kWarpSize;
 };
 
@@ -43,11 +43,11 @@ __device__ bool arrive_last(const DecodePiece& piece, const DecodePartials& part
   __shared__ bool is_last;
   sync_consumers<kConsumers>();  // all partial results of this block are written
   if (thread == 0) {
-    const uint32_t last = static_cast<uint32_t>(piece.pieces.count - 1);
+    const uint32_t last = static_cast<uint32_t>(piece.owners.count - 1);
     uint32_t before;
     asm volatile("atom.inc.acq_rel.gpu.global.u32 %0, [%1], %2;"
                  : "=r"(before)
-                 : "l"(partials.arrivals + piece.pieces.first_block), "r"(last)
+                 : "l"(partials.arrivals + piece.owners.first_block), "r"(last)
                  : "memory");
     is_last = before == last;
   }
@@ -162,7 +162,7 @@ __device__ void consume(const AttentionArguments& arguments, const DecodeArgumen
     staging.store(warp, role.slice_of_tiles(piece.tile_begin, tile_end, skip), role.row,
                   piece.num_rows);
     sync_consumers<kConsumers>();
-    const bool is_whole = piece.pieces.count == 1;
+    const bool is_whole = piece.owners.count == 1;
     for (int index = thread; index < piece.num_rows * kRowVectors; index += kConsumers) {
       const int row = index / kRowVectors;
       const int column = index % kRowVectors * 4;
@@ -200,7 +200,7 @@ __device__ void decode_block(const AttentionArguments& arguments, const DecodeAr
   const int producer_warp = warp_index() - Threads::kConsumerWarps;
   const int lane_offset = kCopyEngine
                               ? lane_index() * decode.box_tokens
-                              : lane_index() * kDecodeTileTokens + producer_warp * kGroupTokens;
+                              : lane_index() * kDecodeTileTokens + producer_warp * kCopyTokens;
   PieceSource source(arguments, decode.division, signals, lane_offset, producer_warp == 0);
   [[maybe_unused]] DecodeGuess guess;
   if (producer_warp < 0) {
@@ -253,7 +253,8 @@ __global__ void __launch_bounds__((DecodeThreads<kHeadDim, kCopyEngine>::kAll), 
 // Whatever the lengths in device memory: the tiles of all items are counted in 32 bits.
 void check_limits(const AttentionArguments& arguments, const DecodeAttentionPlan& plan) {
   const int64_t max_tokens = int64_t{arguments.max_pages} * plan.page_size;
-  const int64_t row_blocks = ceil_divide(arguments.group * kMaxDecodeQueryLength, plan.item_rows);
+  const int64_t row_blocks =
+      ceil_divide(arguments.heads_per_kv_head * kMaxDecodeQueryLength, plan.item_rows);
   const int64_t max_items = arguments.num_decodes * int64_t{arguments.num_kv_heads} * row_blocks;
   CHECK(max_tokens * plan.page_size < int64_t{1} << 32, "attention: block tables of ",
         arguments.max_pages, " pages of ", plan.page_size, " tokens are too long");
@@ -289,8 +290,8 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
     const int box_tokens = static_cast<int>(plan.box_tokens);
     maps.keys = make_page_rows_tensor_map(params.pages.keys, box_tokens);
     maps.values = make_page_rows_tensor_map(params.pages.values, box_tokens);
-    maps.last_keys = make_page_rows_tensor_map(params.pages.keys, kGroupTokens);
-    maps.last_values = make_page_rows_tensor_map(params.pages.values, kGroupTokens);
+    maps.last_keys = make_page_rows_tensor_map(params.pages.keys, kCopyTokens);
+    maps.last_values = make_page_rows_tensor_map(params.pages.values, kCopyTokens);
   }
   const auto kernel = attention_decode_kernel<Element, kHeadDim, kCopyEngine>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

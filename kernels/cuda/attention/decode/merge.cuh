@@ -103,8 +103,9 @@ template <typename Element, int kHeadDim>
 __device__ void store_output(const AttentionArguments& arguments, const DecodePiece& piece, int row,
                              int column, float4 value) {
   const int packed_row = piece.first_row + row;
-  const int index = packed_row / arguments.group;
-  const int head = piece.kv_head * arguments.group + packed_row - index * arguments.group;
+  const int index = packed_row / arguments.heads_per_kv_head;
+  const int head = piece.kv_head * arguments.heads_per_kv_head + packed_row -
+                   index * arguments.heads_per_kv_head;
   const int64_t out_row =
       static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head;
   store_vector(static_cast<Element*>(arguments.out) + out_row * kHeadDim, column / 4,
@@ -125,9 +126,9 @@ __device__ void merge_pieces(const AttentionArguments& arguments, const DecodePi
     float max_log_sum = -INFINITY;
     float sum = 0.0f;
     float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    const int count = piece.pieces.count;
+    const int count = piece.owners.count;
     const int64_t partial = static_cast<int64_t>(row) * partials.num_slots +
-                            decode_slot(piece.pieces.first_block, true);
+                            decode_slot(piece.owners.first_block, true);
     const float* const row_log_sums = partials.log_sums + partial;
     const float* const row_outputs = partials.outputs + partial * kHeadDim + column;
     for (int first = 0; first < count; first += kAtOnce) {

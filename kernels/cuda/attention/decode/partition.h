@@ -26,7 +26,7 @@ inline constexpr int kDecodeItemOverhead = 1;
 
 // What the heads, the mask and the plan have in common for all sequences.
 struct DecodeItemShape {
-  int group;  // query heads per KV head
+  int heads_per_kv_head;
   int num_kv_heads;
   int item_rows;  // most query rows of an item
   int window;     // keys a query sees, itself included; huge: all
@@ -45,7 +45,7 @@ constexpr DecodeSequence decode_sequence(const DecodeItemShape& shape, int query
   const int first_visible = std::max(0, context_length - query_length + 1 - shape.window);
   const int first_tile = first_visible / kDecodeTileTokens;
   const int end_tile = (context_length + kDecodeTileTokens - 1) / kDecodeTileTokens;
-  const int rows = query_length * shape.group;
+  const int rows = query_length * shape.heads_per_kv_head;
   const int row_blocks =
       rows <= shape.item_rows ? (rows > 0 ? 1 : 0) : (rows + shape.item_rows - 1) / shape.item_rows;
   return {.first_tile = first_tile,
@@ -151,11 +151,11 @@ inline DecodeShare decode_share(std::span<const DecodeSequence> sequences, int n
 }
 
 // The blocks that read the tiles of an item whose payload begins at item_begin, if it has any.
-struct DecodePieces {
+struct PieceOwners {
   int first_block;
   int count;
 };
-constexpr DecodePieces decode_pieces(const DecodeShare& share, int item_begin, int num_tiles) {
+constexpr PieceOwners piece_owners(const DecodeShare& share, int item_begin, int num_tiles) {
   const int tiles_begin = item_begin + share.overhead();
   const int first_block = (tiles_begin + share.moved_to_begin(num_tiles)) / share.tiles;
   const int last_block = (tiles_begin + num_tiles - share.most_moved(num_tiles) - 1) / share.tiles;

@@ -12,6 +12,7 @@
 
 #include "kernels/attention_params.h"
 #include "kernels/cuda/attention/decode/partition.h"
+#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/tensor/check.h"
 #include "kernels/tensor/checked_math.h"
 
@@ -26,10 +27,7 @@ struct DecodeAttentionShape {
   int64_t head_dim = 0;
   int64_t page_size = 0;         // tokens
   int64_t max_query_length = 1;  // tokens per sequence
-  int64_t num_multiprocessors = 0;
-  int64_t shared_bytes = 0;  // that a block may have
-  // sm_90, with code for it in this binary, and not switched off.
-  bool has_copy_engine = false;
+  GpuTraits gpu;
 };
 
 struct DecodeAttentionPlan {
@@ -87,11 +85,11 @@ inline int64_t max_decode_item_rows(const DecodeAttentionShape& shape) {
 inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& shape) {
   constexpr int64_t kAlignmentBytes = 1024;  // of the ring
   DecodeAttentionPlan plan;
-  plan.num_blocks = shape.num_multiprocessors;
+  plan.num_blocks = shape.gpu.num_multiprocessors;
   plan.page_size = shape.page_size;
   // The largest power of two that divides pages and tiles.
   plan.box_tokens = std::min<int64_t>(shape.page_size & -shape.page_size, kDecodeTileTokens);
-  if (!shape.has_copy_engine) {
+  if (!shape.gpu.runs_hopper()) {
     plan.reason = "there is no copy engine to use";
   } else if (shape.head_dim % 64 != 0) {
     plan.reason = "the copy engine takes multiples of 64 columns";
@@ -111,8 +109,8 @@ inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& sha
     // A stage is always read by the same set of warps: a warp that skipped a phase of a barrier
     // could take it for the next one.
     const int64_t sets = decode_tile_sets(shape.head_dim, plan.row_tiles);
-    const int64_t stages =
-        std::clamp<int64_t>((shape.shared_bytes - other_bytes) / stage_bytes, 0, kMaxDecodeStages);
+    const int64_t stages = std::clamp<int64_t>((shape.gpu.shared_bytes - other_bytes) / stage_bytes,
+                                               0, kMaxDecodeStages);
     plan.num_stages = stages - stages % sets;
     plan.shared_bytes = other_bytes - kDecodeStaticBytes + plan.num_stages * stage_bytes;
     // Fewer rows at a time read keys and values more often, but leave room for them.
@@ -130,7 +128,7 @@ inline std::string describe(const DecodeAttentionPlan& plan) {
 // Float32 elements of the partial results, per slot and row an output row and its log2-sum-exp, for
 // any lengths and for any plan whose queries are no longer.
 inline int64_t decode_partial_elements(const DecodeAttentionShape& shape) {
-  return num_decode_slots(static_cast<int>(shape.num_multiprocessors)) *
+  return num_decode_slots(static_cast<int>(shape.gpu.num_multiprocessors)) *
          max_decode_item_rows(shape) * (shape.head_dim + 1);
 }
 

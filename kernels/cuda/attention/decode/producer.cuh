@@ -136,7 +136,7 @@ inline constexpr int kTilesUnderWay = 2;
 struct DecodePageMaps {
   CUtensorMap keys;  // boxes of box_tokens rows
   CUtensorMap values;
-  CUtensorMap last_keys;  // boxes of kGroupTokens rows
+  CUtensorMap last_keys;  // boxes of kCopyTokens rows
   CUtensorMap last_values;
 };
 
@@ -215,13 +215,13 @@ __device__ void fill_by_copy_engine(PieceSource source, const DecodeGuess& guess
   }
 }
 
-// kDecodeTileTokens / kGroupTokens warps fill the ring with cp.async, each its own group of tokens
+// kDecodeTileTokens / kCopyTokens warps fill the ring with cp.async, each its own group of tokens
 // of every tile. Rows past the context's end become zeros.
 template <typename Element, int kHeadDim>
 __device__ void fill_by_loads(PieceSource source, const AttentionArguments& arguments,
                               const DecodeRing<Element, kHeadDim>& ring, int warp) {
   using Rows = SwizzledRows<Element, kHeadDim>;
-  const int first_row = warp * kGroupTokens;
+  const int first_row = warp * kCopyTokens;
   RingPosition position;
   DecodePiece piece;
   int pages = 0;  // lane l: that of the warp's group in the l-th tile of 32
@@ -237,9 +237,9 @@ __device__ void fill_by_loads(PieceSource source, const AttentionArguments& argu
       const int stage = position.stage;
       mbarrier_wait(&ring.signals.empty[stage], position.parity ^ 1);
       const auto copy = [&](Element* rows, const void* pool, uint64_t* full) {
-        Rows{rows}.template copy_rows_async<kGroupTokens>(
-            first_row, static_cast<const Element*>(pool) + offset, kHeadDim,
-            piece.context_length - token);
+        Rows{rows}.template copy_rows_async<kCopyTokens>(first_row,
+                                                         static_cast<const Element*>(pool) + offset,
+                                                         kHeadDim, piece.context_length - token);
         mbarrier_arrive_after_copies(full);
       };
       copy(ring.keys(stage), arguments.keys, &ring.signals.keys_full[stage]);

@@ -30,7 +30,7 @@ struct RowChunks {
 // Rows of the boxes that bring the tile with the context's last num_tokens tokens: the smallest
 // when that reads less.
 __device__ inline int tile_box_tokens(int num_tokens, int box_tokens) {
-  return num_tokens <= kDecodeTileTokens - kGroupTokens ? kGroupTokens : box_tokens;
+  return num_tokens <= kDecodeTileTokens - kCopyTokens ? kCopyTokens : box_tokens;
 }
 
 // A tile as the copy engine leaves it: boxes of box_tokens rows, each in panels of 64 columns, the
@@ -41,7 +41,7 @@ struct BoxRows {
   uint32_t tile;  // address
   int box_tokens;
 
-  // `first_row` is a multiple of kGroupTokens, and so are boxes: none ends among the kGroupTokens
+  // `first_row` is a multiple of kCopyTokens, and so are boxes: none ends among the kCopyTokens
   // rows that follow. odd: 0 or 1.
   __device__ RowChunks chunks(int first_row, int row, int odd) const {
     const int box_row = first_row & (box_tokens - 1);

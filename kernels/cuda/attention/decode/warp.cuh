@@ -30,8 +30,9 @@ struct DecodeWarp : WarpAttention<Element, kHeadDim, 1, decode_step_keys(kHeadDi
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int my_row = row + half * 8 + lane / 4;
-      const int index = my_row / arguments.group;  // of the query in its sequence
-      const int head = piece.kv_head * arguments.group + my_row - index * arguments.group;
+      const int index = my_row / arguments.heads_per_kv_head;  // of the query in its sequence
+      const int head = piece.kv_head * arguments.heads_per_kv_head + my_row -
+                       index * arguments.heads_per_kv_head;
       const int end = piece.context_length - piece.query_length + index + 1;
       visible_end[half] = arguments.causal ? end : piece.context_length;
       visible_begin[half] = end - arguments.window;

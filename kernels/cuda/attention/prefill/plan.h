@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/backend.h"
+#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/tensor/check.h"
 
 namespace tessera {
@@ -35,27 +35,20 @@ constexpr PrefillTileShape hopper_prefill_shape(int64_t head_dim, bool has_softc
           .query_stages = head_dim == 256 ? 1 : 2};
 }
 
-struct PrefillDevice {
-  int compute_capability = 0;       // 90 for 9.0
-  bool has_hopper_kernels = false;  // this binary has code for sm_90a
-  AttentionChoice choice = AttentionChoice::kFastest;
-};
-
 struct PrefillPlan {
   PrefillKernel kernel = PrefillKernel::kPortable;
   PrefillTileShape shape;  // of the Hopper kernel
   std::string_view reason;
 };
 
-inline PrefillPlan plan_prefill_attention(const PrefillDevice& device, int64_t head_dim,
+inline PrefillPlan plan_prefill_attention(const GpuTraits& gpu, int64_t head_dim,
                                           bool has_softcap) {
   const auto portable = [](std::string_view reason) {
     return PrefillPlan{PrefillKernel::kPortable, {}, reason};
   };
-  if (device.choice == AttentionChoice::kPortable) return portable("it was asked for");
-  // sm_90a code runs on 9.0 only, not on what came after.
-  if (device.compute_capability != 90) return portable("the compute capability is not 9.0");
-  if (!device.has_hopper_kernels) return portable("built without sm_90a");
+  if (gpu.choice == KernelChoice::kPortable) return portable("it was asked for");
+  if (gpu.compute_capability != 90) return portable("the compute capability is not 9.0");
+  if (!gpu.runs_hopper()) return portable("built without sm_90a");
   if (head_dim != 64 && head_dim != 128 && head_dim != 256) {
     return portable("head_dim is not 64, 128 or 256");
   }

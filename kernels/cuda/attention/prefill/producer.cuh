@@ -52,11 +52,11 @@ struct PrefillProducer {
   }
   __device__ void copy_keys(const PrefillTile& tile, int key_tile, int page) {
     copy_tile(&maps.keys, shared.keys[0], shared.key_full, shared.key_empty, keys, key_tile,
-              tile.head / arguments.group, page);
+              tile.head / arguments.heads_per_kv_head, page);
   }
   __device__ void copy_values(const PrefillTile& tile, int key_tile, int page) {
     copy_tile(&maps.values, shared.values[0], shared.value_full, shared.value_empty, values,
-              key_tile, tile.head / arguments.group, page);
+              key_tile, tile.head / arguments.heads_per_kv_head, page);
   }
 
   // Hands the tile to the consumers together with its queries.

@@ -22,7 +22,7 @@ struct TileSizes {
   static constexpr int kQueries = kWarps * kWarpQueries;
   static constexpr int kKeys = kHeadDim <= 128 ? 64 : 32;
   static constexpr int kWarpKeys = kKeys / kWarps;  // that a warp copies
-  static_assert(kGroupTokens % kWarpKeys == 0, "a warp's keys lie in one page");
+  static_assert(kCopyTokens % kWarpKeys == 0, "a warp's keys lie in one page");
   // The queries, then per stage the keys and the values.
   static constexpr int kSharedRows = kQueries + 2 * kStages * kKeys;
 };
@@ -121,10 +121,11 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   // The first group of tokens that the first row sees; keys before it may have lost their page.
   const int first_key =
-      max(0, tile.first_position + 1 - arguments.window) / kGroupTokens * kGroupTokens;
+      max(0, tile.first_position + 1 - arguments.window) / kCopyTokens * kCopyTokens;
   const int keys_end = arguments.causal ? tile.first_position + tile.num_rows : tile.context_length;
   const PagedRows<Element, kHeadDim> context{
-      arguments, tile.sequence, static_cast<int>(blockIdx.x) / arguments.group, keys_end};
+      arguments, tile.sequence, static_cast<int>(blockIdx.x) / arguments.heads_per_kv_head,
+      keys_end};
   const auto copy_tile = [&](int stage, int key, int32_t page) {
     const int row = warp * Sizes::kWarpKeys;
     context.template copy_group_async<Sizes::kWarpKeys>(key_rows(stage), value_rows(stage), row,

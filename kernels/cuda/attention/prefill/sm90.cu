@@ -56,11 +56,12 @@ void launch(const AttentionArguments& arguments, const AttentionParams& params, 
                                 Config::kHeadDim * batch.max_context_length * num_sequences;
   const int64_t section_kv_heads = std::clamp<int64_t>(
       kSectionBytes / std::max<int64_t>(1, kv_head_bytes), 1, arguments.num_kv_heads);
-  const PrefillSchedule tiles{.num_sequences = static_cast<int>(num_sequences),
-                              .num_query_tiles = static_cast<int>(ceil_divide<int64_t>(
-                                  batch.max_query_length, Config::kTileQueries)),
-                              .section_heads = static_cast<int>(section_kv_heads) * arguments.group,
-                              .next_tile = schedule};
+  const PrefillSchedule tiles{
+      .num_sequences = static_cast<int>(num_sequences),
+      .num_query_tiles =
+          static_cast<int>(ceil_divide<int64_t>(batch.max_query_length, Config::kTileQueries)),
+      .section_heads = static_cast<int>(section_kv_heads) * arguments.heads_per_kv_head,
+      .next_tile = schedule};
   const int num_tiles = tiles.num_query_tiles * tiles.num_sequences * arguments.num_heads;
   if (num_tiles == 0) return;
 

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Runs compute-sanitizer over the kernels whose warps and blocks hand each other data: decode
+# attention, skinny products, the decode step in one kernel.
+#
+#   tests/sanitize_gpu.sh BUILD RACECHECK_BUILD
+#
+# BUILD is a build folder with tests, for memcheck and synccheck. RACECHECK_BUILD is one configured
+# with -DTESSERA_RACECHECK=ON. Ends with a line per tool, and with status 1 when any found anything.
+# About three minutes on an H200.
+set -uo pipefail
+
+if ! nvidia-smi -L >/dev/null 2>&1; then
+  echo "skipped: there is no GPU"
+  exit 77
+fi
+if (( $# != 2 )); then
+  sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
+
+kernels='FusedDecoderTest.OneSequence/cuda_bf16:FusedDecoderTest.LongContexts/cuda_bf16'
+kernels+=':FusedDecoderTest.SeveralSequences/cuda_bf16:FusedDecoderTest.SlidingWindow/cuda_bf16'
+kernels+=':AttentionDecodeTest.*/cuda_bf16:LinearSkinnyTest.*/cuda_bf16'
+logs=$(mktemp -d)
+status=0
+
+# check TOOL BUILD TEST FILTER: the tests pass, some ran, and the tool found nothing.
+check() {
+  local tool=$1 build=$2 test=$3 filter=$4 log="$logs/$1-$3"
+  if timeout 540 compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 \
+       "$build/$test" --gtest_filter="$filter" >"$log" 2>&1 && grep -q '^\[       OK' "$log"; then
+    echo "$tool: $test: $(grep -c '^\[       OK' "$log") tests, $(grep 'SUMMARY' "$log" | tail -1 | sed 's/=* //')"
+  else
+    echo "$tool: $test: FAILED, status $?"
+    grep -E 'Race reported|Error|ERROR SUMMARY|RACECHECK SUMMARY|FAILED' "$log" | sort | uniq -c | head -20
+    return 1
+  fi
+}
+
+jobs=()
+for tool in memcheck synccheck racecheck; do
+  build=$1
+  [[ $tool == racecheck ]] && build=$2
+  check "$tool" "$build" kernels_test "$kernels" & jobs+=($!)
+  check "$tool" "$build" golden_test '*.LogitsMatch/one_kernel_cuda_bfloat16' & jobs+=($!)
+done
+for job in "${jobs[@]}"; do wait "$job" || status=1; done
+rm -rf "$logs"
+exit "$status"
