@@ -9,10 +9,7 @@ namespace tessera {
 
 // The KV pages of one layer. A page holds page_size consecutive tokens of one sequence; within a
 // page the rows of one KV head are contiguous, so that a head's tile is one straight copy.
-//
-// A step writes the rows of its own tokens and no others: those of earlier tokens are complete
-// before its first operation begins, because a copy or a memset lies between that and whatever
-// wrote them (the engine copies every step's inputs). Attention reads them early.
+// A step writes the rows of its own tokens and no others; see early reads in kernels/backend.h.
 struct KvPages {
   Tensor keys;    // [num_pages, num_kv_heads, page_size, head_dim]
   Tensor values;  // same shape

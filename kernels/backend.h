@@ -77,6 +77,14 @@ struct NormedRows {
   float epsilon = 0.0f;
 };
 
+// Early reads. A device may begin an operation while the one before it in the order of calls ends,
+// and read these of its inputs at once:
+//   - weights, also of norms, and inverse frequencies;
+//   - positions, slots, query starts, context lengths and block tables;
+//   - rows of KV pages of tokens before this step.
+// They must be complete before the operation just before begins, and that one may itself begin
+// early. embed() never does: it begins when all before it is complete. So the engine copies a
+// step's inputs (upload_inputs) before embed(), and a step writes KV rows of its own tokens only.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -107,8 +115,7 @@ class Backend {
   void upload(const Tensor& destination, const Tensor& source);
   // The same without conversion and with less delay between the operations before and after, for
   // the few kilobytes that change from step to step: int32 or float32, to the beginning of an
-  // allocation or a multiple of 16 bytes from it. No weights: some operations read theirs before
-  // this is done, while the operation before them ends.
+  // allocation or a multiple of 16 bytes from it. No weights: see early reads.
   void upload_inputs(const Tensor& destination, const Tensor& source);
   // Fills all `parts`, converting as upload() does, while several threads read: read(i, target)
   // writes parts[i].source_bytes() bytes to host memory, 16-byte aligned. on_read(i) follows on the
@@ -171,7 +178,6 @@ class Backend {
   //   query activation [num_tokens, num_heads, head_dim]
   //   positions int32 [num_tokens]; inverse_frequencies float32 [head_dim / 2]
   //   kv_slots int32 [num_tokens], page * page_size + row
-  // Positions and slots are no result of the operation just before.
   void rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
                      const Tensor& positions, const Tensor& kv_slots,
                      const Tensor& inverse_frequencies);
@@ -179,8 +185,6 @@ class Backend {
   // rope_store_kv(query, pages, x . weight^T, ...)
   //   weight [(num_heads + 2 * num_kv_heads) * head_dim, hidden_size]
   //   qkv activation [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim], scratch
-  // Positions and slots are complete before the operation that makes x begins, as they are with
-  // embed() in between.
   void normed_linear_rope_store_kv(const Tensor& query, const KvPages& pages, const NormedRows& x,
                                    const Tensor& weight, const Tensor& positions,
                                    const Tensor& kv_slots, const Tensor& inverse_frequencies,

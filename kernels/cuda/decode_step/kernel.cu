@@ -5,7 +5,7 @@
 #include "kernels/cuda/decode_step/producer.cuh"
 #include "kernels/cuda/decode_step/product.cuh"
 #include "kernels/cuda/device/cuda_check.h"
-#include "kernels/cuda/device/dependent_launch.h"
+#include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
 #include "kernels/cuda/primitives/register_budget.cuh"
 #include "kernels/cuda/primitives/rotation.cuh"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "kernels/cuda/device/dependent_launch.h"
 #include "kernels/cuda/device/dispatch.h"
+#include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/primitives/block_reduce.cuh"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
 #include "kernels/cuda/primitives/element.cuh"

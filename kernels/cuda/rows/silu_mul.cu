@@ -1,5 +1,5 @@
-#include "kernels/cuda/device/dependent_launch.h"
 #include "kernels/cuda/device/dispatch.h"
+#include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
 #include "kernels/cuda/primitives/element.cuh"
 #include "kernels/cuda/primitives/silu.cuh"

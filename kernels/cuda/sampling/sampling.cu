@@ -1,5 +1,5 @@
 #include "kernels/cuda/device/cuda_check.h"
-#include "kernels/cuda/device/dependent_launch.h"
+#include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
 #include "kernels/cuda/sampling/few_candidates.cuh"
 #include "kernels/cuda/sampling/logit_select.cuh"

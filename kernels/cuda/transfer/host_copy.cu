@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "kernels/cuda/device/dependent_launch.h"
+#include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
 #include "kernels/cuda/transfer/host_copy.h"
 #include "kernels/tensor/checked_math.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "kernels/cuda/device/cuda_check.h"
-#include "kernels/cuda/device/dependent_launch.h"
 #include "kernels/cuda/device/dispatch.h"
+#include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/device/tensor_map.h"
 #include "kernels/cuda/linear/skinny/consumer.cuh"
 #include "kernels/cuda/linear/skinny/kernel.h"

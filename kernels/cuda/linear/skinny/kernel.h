@@ -19,8 +19,7 @@ struct SkinnyNormTarget {
 };
 
 // The product is queries, keys and values, which go where Backend::rope_store_kv puts them. Each is
-// rounded once, after its rotation. Positions and slots are read before the kernel just before has
-// ended.
+// rounded once, after its rotation.
 struct SkinnyRopeTarget {
   KvPages pages;               // head_dim 64 or 128
   Tensor positions;            // int32 [num_tokens]
@@ -49,7 +48,6 @@ struct SkinnyProduct {
 
 //   num_tokens <= kSkinnyMaxTokens; in_features a multiple of 8, for 16-byte aligned rows
 //   plan one of kSkinnyPlans, of kGatedSkinnyPlans when gated, of kRopeSkinnyPlans with rope
-//   weights not written by the kernel just before, which may still run
 //
 // A block per multiprocessor takes tiles of plan.tile_rows rows of the weights. A warp copies them
 // into a deep ring in shared memory, from before the preceding kernel's end; another warp copies

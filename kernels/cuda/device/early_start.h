@@ -1,10 +1,12 @@
 // Launches a kernel that begins while its predecessor in the stream ends (programmatic dependent
-// launch, sm_90). The kernel must call wait_for_previous_kernel() of
-// primitives/dependent_launch.cuh.
+// launch, sm_90). Until the kernel has called wait_for_previous_results() of
+// primitives/dependent_launch.cuh, it may read only what kernels/backend.h lists under "Early
+// reads", and write nothing that the predecessor may read or write.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <type_traits>
 
 #include "kernels/cuda/device/cuda_check.h"
@@ -18,6 +20,10 @@ struct LaunchShape {
   unsigned cluster_blocks = 1;  // more than 1 only where the GPU has clusters
 };
 
+// While true, every kernel waits for its predecessor's end, so that nothing is read early. For
+// tests: an operation whose inputs break the rules of early reads gives other results then.
+inline std::atomic<bool> launches_serially = false;
+
 // On the current device. An ordinary launch where the GPU knows no other.
 template <typename... Parameters>
 void launch_dependent(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream,
@@ -28,7 +34,7 @@ void launch_dependent(void (*kernel)(Parameters...), const LaunchShape& shape, c
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   cudaLaunchAttribute attributes[2] = {};
   unsigned num_attributes = 0;
-  if (major >= 9) {
+  if (major >= 9 && !launches_serially) {
     cudaLaunchAttribute& attribute = attributes[num_attributes++];
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;

@@ -1,0 +1,81 @@
+// Whole forward passes with kernels that begin early and with kernels that wait for each other: the
+// same bits. An operation that is put where its inputs break the rules of early reads
+// (kernels/backend.h) would give others, sooner or later.
+#ifdef TESSERA_CUDA
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "kernels/cuda/device/early_start.h"
+#include "tests/engine/model_fixture.h"
+
+namespace tessera {
+namespace {
+
+class SerialLaunches {
+ public:
+  SerialLaunches() { launches_serially = true; }
+  ~SerialLaunches() { launches_serially = false; }
+};
+
+class EarlyReadsTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (cuda_status().num_devices == 0) GTEST_SKIP() << cuda_status().problem;
+    ModelFixture model(GetParam());
+    EngineOptions options = model.options();
+    options.device = DeviceChoice::kCuda;
+    engine_ = Engine::load(options);
+  }
+
+  std::vector<TokenId> prompt(int64_t num_tokens) const {
+    std::vector<TokenId> tokens;
+    for (int64_t i = 0; i < num_tokens; ++i) {
+      tokens.push_back(static_cast<TokenId>(3 + (i * 37 + num_tokens) % 250));
+    }
+    return tokens;
+  }
+  std::vector<TokenId> answer(int64_t num_tokens) const {
+    SamplingParams params;
+    params.max_tokens = 40;
+    params.ignore_eos = true;
+    const SequencePtr sequence = engine_->create_sequence();
+    return engine_->generate(*sequence, prompt(num_tokens), params).tokens;
+  }
+
+  std::unique_ptr<Engine> engine_;
+};
+
+// 1 to 8 tokens take the GEMV, up to 64 the skinny products, more cuBLAS.
+TEST_P(EarlyReadsTest, LogitsAreTheSameWithSerialLaunches) {
+  for (const int64_t num_tokens : {1, 5, 8, 9, 33, 64, 65, 200}) {
+    std::vector<float> expected;
+    {
+      const SerialLaunches serial;
+      expected = engine_->prompt_logits(prompt(num_tokens));
+    }
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      EXPECT_TRUE(engine_->prompt_logits(prompt(num_tokens)) == expected)
+          << num_tokens << " tokens, repeat " << repeat;
+    }
+  }
+}
+
+TEST_P(EarlyReadsTest, AnswersAreTheSameWithSerialLaunches) {
+  for (const int64_t num_tokens : {1, 33, 150}) {
+    std::vector<TokenId> expected;
+    {
+      const SerialLaunches serial;
+      expected = answer(num_tokens);
+    }
+    EXPECT_EQ(answer(num_tokens), expected) << num_tokens << " tokens";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EarlyReadsTest, testing::Values("one_kernel", "gqa_d128"));
+
+}  // namespace
+}  // namespace tessera
+
+#endif
