@@ -12,9 +12,9 @@
 
 namespace tessera {
 
-// body<Element>() with a 16-bit type: activations, weights, KV pages.
+// body<Element>() with a 16-bit type: activations, weights, KV pages. Returns what body returns.
 template <typename Body>
-void dispatch_element(DType dtype, Body&& body) {
+auto dispatch_element(DType dtype, Body&& body) {
   switch (dtype) {
     case DType::kBFloat16:
       return body.template operator()<__nv_bfloat16>();

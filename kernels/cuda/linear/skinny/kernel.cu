@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/device/dispatch.h"
@@ -184,38 +186,45 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
   launch_for.template operator()<typename Config::Element>();
 }
 
+// Launches the kernel of the one of kPlans that equals `plan`; false when none does. So what is
+// built is what linear/plan.h lists.
+template <typename Element, const auto& kPlans, bool kGated, bool kRotates>
+bool launch_plan(const SkinnyProduct& product, const SkinnyPlan& plan, int num_multiprocessors,
+                 cudaStream_t stream) {
+  const auto launch_if_equal = [&]<size_t kIndex>() {
+    constexpr SkinnyPlan kPlan = kPlans[kIndex];
+    if (plan != kPlan) return false;
+    launch<
+        SkinnyConfig<Element, kPlan.tile_rows, kPlan.split, kGated, kPlan.tiles_at_once, kRotates>>(
+        product, num_multiprocessors, stream);
+    return true;
+  };
+  return [&]<size_t... kIndices>(std::index_sequence<kIndices...>) {
+    return (launch_if_equal.template operator()<kIndices>() || ...);
+  }
+  (std::make_index_sequence<std::size(kPlans)>());
+}
+
 }  // namespace
 
 void launch_linear_skinny_sm90(const SkinnyProduct& product, const SkinnyPlan& plan,
                                int num_multiprocessors, cudaStream_t stream) {
   CHECK(product.x.dim(0) <= kSkinnyMaxTokens, "linear_skinny: ", product.x.dim(0),
         " tokens, at most ", kSkinnyMaxTokens);
-  dispatch_element(product.x.dtype, [&]<typename Element>() {
-    const auto run = [&]<int kRows, int kSplit, bool kGated, int kTilesAtOnce = 1,
-                         bool kRotates = false>() {
-      launch<SkinnyConfig<Element, kRows, kSplit, kGated, kTilesAtOnce, kRotates>>(
-          product, num_multiprocessors, stream);
-    };
+  const bool is_built = dispatch_element(product.x.dtype, [&]<typename Element>() {
     if (!product.rope.positions.empty()) {
-      if (plan == SkinnyPlan{64, 2}) return run.template operator()<64, 2, false, 1, true>();
-      if (plan == SkinnyPlan{96, 2}) return run.template operator()<96, 2, false, 1, true>();
-    } else if (product.is_gated) {
-      if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1, true>();
-      if (plan == SkinnyPlan{64, 1, 2}) return run.template operator()<64, 1, true, 2>();
-      if (plan == SkinnyPlan{112, 1}) return run.template operator()<112, 1, true>();
-      if (plan == SkinnyPlan{112, 1, 2}) return run.template operator()<112, 1, true, 2>();
-      if (plan == SkinnyPlan{128, 1}) return run.template operator()<128, 1, true>();
-      if (plan == SkinnyPlan{128, 1, 2}) return run.template operator()<128, 1, true, 2>();
-    } else {
-      if (plan == SkinnyPlan{64, 1}) return run.template operator()<64, 1, false>();
-      if (plan == SkinnyPlan{64, 2}) return run.template operator()<64, 2, false>();
-      if (plan == SkinnyPlan{96, 2}) return run.template operator()<96, 2, false>();
-      if (plan == SkinnyPlan{128, 1}) return run.template operator()<128, 1, false>();
-      if (plan == SkinnyPlan{128, 1, 2}) return run.template operator()<128, 1, false, 2>();
+      return launch_plan<Element, kRopeSkinnyPlans, false, true>(product, plan, num_multiprocessors,
+                                                                 stream);
     }
-    throw Error(concat("linear_skinny: no tiles of ", plan.tile_rows, " rows shared by ",
-                       plan.split, " blocks, ", plan.tiles_at_once, " at once; see kSkinnyPlans"));
+    if (product.is_gated) {
+      return launch_plan<Element, kGatedSkinnyPlans, true, false>(product, plan,
+                                                                  num_multiprocessors, stream);
+    }
+    return launch_plan<Element, kSkinnyPlans, false, false>(product, plan, num_multiprocessors,
+                                                            stream);
   });
+  CHECK(is_built, "linear_skinny: no tiles of ", plan.tile_rows, " rows shared by ", plan.split,
+        " blocks, ", plan.tiles_at_once, " at once; see linear/plan.h");
 }
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 // How long fused decode steps of real shapes take, and whether they give the same bits every time.
 // Not a test, so only on request; needs 40 GiB of GPU memory:
-//   kernels_test --gtest_also_run_disabled_tests --gtest_filter='FusedDecoderSpeedTest.*cuda_bf16'
+//   kernels_speed --gtest_filter='*DecodeStepSpeed.*cuda_bf16'
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct RealShape {
   int64_t num_layers, hidden_size, num_heads, num_kv_heads, head_dim, intermediate_size, vocab_size;
 };
 
-class FusedDecoderSpeedTest : public BackendTest {
+class DecodeStepSpeed : public BackendTest {
  protected:
   void SetUp() override {
     BackendTest::SetUp();
@@ -171,7 +171,7 @@ class FusedDecoderSpeedTest : public BackendTest {
   double weight_bytes_ = 0.0;  // that a step reads
 };
 
-TEST_P(FusedDecoderSpeedTest, DISABLED_RealShapes) {
+TEST_P(DecodeStepSpeed, RealShapes) {
   for (const RealShape& shape : {RealShape{"8B", 32, 4096, 32, 8, 128, 14336, 128256},
                                  RealShape{"1B", 16, 2048, 32, 8, 64, 8192, 128256}}) {
     buffers_.clear();
@@ -185,7 +185,7 @@ TEST_P(FusedDecoderSpeedTest, DISABLED_RealShapes) {
   }
 }
 
-FOR_EACH_BACKEND(FusedDecoderSpeedTest);
+FOR_EACH_BACKEND(DecodeStepSpeed);
 
 }  // namespace
 }  // namespace tessera

@@ -1,6 +1,5 @@
 // How long the kernels that plan_linear() chooses among take, for the products of an 8B model.
-// Not a test, so only on request:
-//   kernels_test --gtest_also_run_disabled_tests --gtest_filter='LinearSpeedTest.*cuda_bf16'
+//   kernels_speed --gtest_filter='*LinearSpeed.*cuda_bf16'
 #ifdef TESSERA_CUDA
 
 #include <gtest/gtest.h>
@@ -45,7 +44,7 @@ struct Kernel {
       run;
 };
 
-class LinearSpeedTest : public BackendTest {
+class LinearSpeed : public BackendTest {
  protected:
   void SetUp() override {
     BackendTest::SetUp();
@@ -169,7 +168,7 @@ class LinearSpeedTest : public BackendTest {
   GpuTraits gpu_;
 };
 
-TEST_P(LinearSpeedTest, DISABLED_ProductsOfAnEightBillionModel) {
+TEST_P(LinearSpeed, ProductsOfAnEightBillionModel) {
   const std::vector<Product> products = {{"qkv", 6144, 4096, false, activation()},
                                          {"output", 4096, 4096, true, DType::kFloat32},
                                          {"gate and up", 28672, 4096, false, activation()},
@@ -201,7 +200,7 @@ TEST_P(LinearSpeedTest, DISABLED_ProductsOfAnEightBillionModel) {
 }
 
 // The products of a layer between two attentions, one after the other and each alone.
-TEST_P(LinearSpeedTest, DISABLED_LayersOfAnEightBillionModel) {
+TEST_P(LinearSpeed, LayersOfAnEightBillionModel) {
   constexpr int64_t kLayerElements =
       int64_t{4096} * 4096 + int64_t{28672} * 4096 + int64_t{4096} * 14336 + int64_t{6144} * 4096;
   constexpr int64_t kLayers = kPoolElements / kLayerElements;
@@ -243,7 +242,7 @@ TEST_P(LinearSpeedTest, DISABLED_LayersOfAnEightBillionModel) {
 }
 
 // Products whose blocks have several tiles, one after the other and side by side.
-TEST_P(LinearSpeedTest, DISABLED_TilesSideBySide) {
+TEST_P(LinearSpeed, TilesSideBySide) {
   const DeviceTensor some = activations(RandomValues(1).normal(kSomeElements), {kSomeElements});
   const Buffer memory = pool_of(some);
   const Tensor pool{memory.data(), activation(), DeviceType::kCuda, {kPoolElements}};
@@ -277,7 +276,7 @@ TEST_P(LinearSpeedTest, DISABLED_TilesSideBySide) {
   }
 }
 
-FOR_EACH_BACKEND(LinearSpeedTest);
+FOR_EACH_BACKEND(LinearSpeed);
 
 }  // namespace
 }  // namespace tessera
