@@ -50,8 +50,9 @@ GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<con
   if (!ends_with_newline) print("\n");
   if (result.stop_reason == StopReason::kNonFiniteLogits) throw Error(result.error);
   if (result.stop_reason == StopReason::kContextFull) {
-    console.say(concat("the answer was cut: the context is full (", engine.context_size(),
-                       " tokens, of which the prompt took ", result.prompt_tokens, ")"));
+    console.say(concat("the answer was cut: the context is full (",
+                       counted(engine.context_size(), "token"), ", of which the prompt took ",
+                       result.prompt_tokens, ")"));
   }
   return result;
 }

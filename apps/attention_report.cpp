@@ -110,15 +110,15 @@ std::string attention_text(const AttentionReport& report) {
                    " TFLOP/s of matrix products, reads ", fixed(report.read_bandwidth / 1e9, 1),
                    " GB/s");
   }
-  text += concat("\nattention    ", heads.num_heads, " heads, ", heads.num_kv_heads,
-                 " KV heads of ", heads.head_dim, ", ", to_string(report.dtype),
-                 heads.causal ? ", causal" : ", not causal");
+  text += concat("\nattention    ", counted(heads.num_heads, "head"), ", ",
+                 counted(heads.num_kv_heads, "KV head"), " of ", heads.head_dim, ", ",
+                 to_string(report.dtype), heads.causal ? ", causal" : ", not causal");
   if (heads.sliding_window > 0) text += concat(", window of ", heads.sliding_window);
   if (heads.softcap > 0) text += concat(", softcap ", heads.softcap);
   const PageLayout& layout = report.options.layout;
-  text += layout.contiguous
-              ? "\npages        one per sequence, in order\n"
-              : concat("\npages        ", layout.page_size, " tokens each, in random order\n");
+  text += layout.contiguous ? "\npages        one per sequence, in order\n"
+                            : concat("\npages        ", counted(layout.page_size, "token"),
+                                     " each, in random order\n");
   return text + table(report, /*is_decode=*/false) + table(report, /*is_decode=*/true);
 }
 

@@ -28,11 +28,8 @@ struct BenchOptions {
 
 constexpr std::array<int64_t, 2> kDefaultPromptLengths = {512, 2048};
 
-void require_positive(const std::vector<int64_t>& values, const char* flag) {
-  for (const int64_t value : values) {
-    if (value < 1) throw UsageError(concat(flag, " must be 1 or more, got ", value));
-  }
-}
+constexpr NumberLimits<int64_t> kLengthLimits = {1, kContextSizeLimits.high};
+constexpr NumberLimits<int64_t> kRepetitionLimits = {1, 1000};
 
 std::vector<BenchCase> bench_cases(const BenchOptions& options, int64_t context_size,
                                    const Console& console) {
@@ -51,14 +48,16 @@ std::vector<BenchCase> bench_cases(const BenchOptions& options, int64_t context_
           cases.push_back({batch_size, prompt_length, decode_length});
           continue;
         }
-        const std::string problem = concat("prompt ", prompt_length, " + 1 + decode ",
-                                           decode_length, " > context ", context_size, " tokens");
-        CHECK(is_default, problem);
+        const std::string problem =
+            concat("prompt ", prompt_length, " + 1 + decode ", decode_length, " > context ",
+                   counted(context_size, "token"));
+        if (!is_default) throw UsageError("--prompt-lengths, --decode-lengths: " + problem);
         console.say("skipped: " + problem);
       }
     }
   }
-  CHECK(!cases.empty(), "the context of ", context_size, " tokens holds none of the cases");
+  CHECK(!cases.empty(), "the context of ", counted(context_size, "token"),
+        " holds none of the cases");
   return cases;
 }
 
@@ -96,7 +95,7 @@ int run_bench(BenchOptions& options, const Console& console) {
   report.peak_resident_bytes = peak_resident_bytes();
   report.read_bandwidth = engine->measure_read_bandwidth();
   if (options.json_path != "-") {
-    print(bench_header(*engine, report) + bench_table(report));
+    print(escape_control_characters(bench_header(*engine, report)) + bench_table(report));
     if (baseline) print("\n" + comparison_table(*baseline, report));
   }
   json.write(bench_json(*engine, options.engine, report));
@@ -109,22 +108,17 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   constexpr const char* kGroup = "Measurement";
   auto options = std::make_shared<BenchOptions>();
   CLI::App& command = *app.add_subcommand("bench", "measure tokens per second");
-  command
-      .add_option("--prompt-lengths,--context", options->prompt_lengths,
-                  "prompt tokens, also the context decoding starts from (512,2048)")
-      ->delimiter(',')
-      ->option_text("N,...")
+  add_numbers(command, "--prompt-lengths,--context", options->prompt_lengths, kLengthLimits,
+              "prompt tokens, also the context decoding starts from (512,2048)", Suffix::kKibi)
       ->group(kGroup);
-  command.add_option("--decode-lengths", options->decode_lengths, "tokens to generate (128)")
-      ->delimiter(',')
-      ->option_text("N,...")
+  add_numbers(command, "--decode-lengths", options->decode_lengths, kLengthLimits,
+              "tokens to generate (128)", Suffix::kKibi)
       ->group(kGroup);
-  command.add_option("--batch-sizes", options->batch_sizes, "sequences at the same time (1)")
-      ->delimiter(',')
-      ->option_text("N,...")
+  add_numbers(command, "--batch-sizes", options->batch_sizes, kMaxSequencesLimits,
+              "sequences at the same time (1)")
       ->group(kGroup);
-  command.add_option("--repetitions", options->repetitions, "times each case is measured (5)")
-      ->option_text("N")
+  add_number(command, "--repetitions", options->repetitions, kRepetitionLimits,
+             "times each case is measured (5)")
       ->group(kGroup);
   command.add_option("--json", options->json_path, "write the report as JSON; - for stdout")
       ->option_text("FILE")
@@ -153,10 +147,6 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   command.callback([options, &command, &invocation] {
     if (command.got_subcommand("attention")) return;
     require_model(options->engine);
-    require_positive(options->prompt_lengths, "--prompt-lengths");
-    require_positive(options->decode_lengths, "--decode-lengths");
-    require_positive(options->batch_sizes, "--batch-sizes");
-    require_positive({options->repetitions}, "--repetitions");
     if (!options->compare_path.empty() && options->repetitions < 2) {
       throw UsageError("--compare needs --repetitions 2 or more: one has no spread");
     }

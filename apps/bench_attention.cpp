@@ -1,6 +1,5 @@
 // tessera bench attention: the attention kernels alone, against standard attention and the device.
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 #include "apps/attention_report.h"
@@ -29,54 +28,34 @@ const std::vector<std::string> kDefaultDecodeCases = {"1x4k",  "1x32k", "1x128k"
 const std::vector<int64_t> kDefaultCpuLengths = {256, 512, 1024};
 const std::vector<std::string> kDefaultCpuDecodeCases = {"1x1k", "1x4k", "8x1k"};
 
-constexpr int64_t kMaxLength = int64_t{1} << 24;  // tokens
+constexpr NumberLimits<int64_t> kLengthLimits = {1, int64_t{1} << 24};  // tokens
+constexpr NumberLimits<int64_t> kWindowLimits = {0, kLengthLimits.high};
+constexpr NumberLimits<int64_t> kHeadsLimits = {1, 1024};
+constexpr NumberLimits<int64_t> kHeadDimLimits = {1, NormalPool::kMaxRowSize};
+constexpr NumberLimits<int64_t> kRepetitionLimits = {0, 1000};
+constexpr NumberLimits<double> kSoftcapLimits = {0.0, 1e6};
 
 // Short prompts are batched up to this many tokens, so that they fill the device.
 int64_t tokens_of_prefill(DeviceType device) { return device == DeviceType::kCuda ? 8192 : 1024; }
 
-void require_between(int64_t value, int64_t low, int64_t high, const char* flag) {
-  if (value < low || value > high) {
-    throw UsageError(concat(flag, " must be from ", low, " to ", high, ", got ", value));
-  }
-}
-
 // "16x32k": 16 sequences of 32768 tokens.
 AttentionCase parse_decode_case(const std::string& text) {
-  const auto number = [&text](std::string digits) {
-    digits = expand_kibi(digits);
-    int64_t value = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [stopped, problem] = std::from_chars(digits.data(), end, value);
-    if (problem != std::errc{} || stopped != end || value < 1 || value > kMaxLength) {
-      throw UsageError("--decode-cases must be like 16x32k, got " + text);
-    }
-    return value;
-  };
-  const size_t cross = text.find('x');
-  if (cross == std::string::npos) {
-    throw UsageError("--decode-cases must be like 16x32k, got " + text);
+  const size_t cross = std::min(text.find('x'), text.size());
+  const std::string_view context = std::string_view(text).substr(std::min(cross + 1, text.size()));
+  const auto batch_size = find_number(text.substr(0, cross), kLengthLimits, Suffix::kKibi);
+  const auto context_length = find_number(context, kLengthLimits, Suffix::kKibi);
+  if (!batch_size || !context_length) {
+    const std::string allowed = concat("like 16x32k, with ", kLengthLimits.text(), " twice");
+    throw UsageError(refusal("--decode-cases", allowed, text));
   }
-  return {.batch_size = number(text.substr(0, cross)),
-          .query_length = 1,
-          .context_length = number(text.substr(cross + 1))};
+  return {.batch_size = *batch_size, .query_length = 1, .context_length = *context_length};
 }
 
 void check(const Options& options) {
   const AttentionHeads& heads = options.benchmark.heads;
-  for (const int64_t length : options.lengths) require_between(length, 1, kMaxLength, "--lengths");
-  for (const std::string& text : options.decode_cases) parse_decode_case(text);
-  require_between(heads.num_heads, 1, 1024, "--num-heads");
-  require_between(heads.num_kv_heads, 1, heads.num_heads, "--num-kv-heads");
-  require_between(heads.head_dim, 1, NormalPool::kMaxRowSize, "--head-dim");
-  require_between(heads.sliding_window, 0, kMaxLength, "--sliding-window");
-  require_between(options.benchmark.layout.page_size, 1, kMaxLength, "--page-size");
-  require_between(options.benchmark.repetitions, 0, 1000, "--repetitions");
   if (heads.num_heads % heads.num_kv_heads != 0) {
     throw UsageError(concat("--num-heads ", heads.num_heads,
                             " is not a multiple of --num-kv-heads ", heads.num_kv_heads));
-  }
-  if (!(heads.softcap >= 0.0f && heads.softcap <= 1e6f)) {
-    throw UsageError(concat("--softcap must be from 0 to 1000000, got ", heads.softcap));
   }
   if (heads.sliding_window > 0 && !heads.causal) {
     throw UsageError("--sliding-window is of causal attention: leave out --no-causal");
@@ -128,28 +107,33 @@ void add_case_options(CLI::App& command, Options& options) {
   constexpr const char* kGroup = "What is timed";
   AttentionHeads& heads = options.benchmark.heads;
   PageLayout& layout = options.benchmark.layout;
-  const auto add = [&command, kGroup](const char* flag, auto& value, const char* help) {
-    return command.add_option(flag, value, help)->option_text("N")->group(kGroup);
+  const auto add = [&command, kGroup](const char* flag, auto& value, const auto& limits,
+                                      const char* help) {
+    return add_number(command, flag, value, limits, help)->group(kGroup);
   };
-  add("--lengths", options.lengths,
-      "prompts of these many tokens (1k,2k,4k,8k,16k,32k; on the CPU 256,512,1k)")
-      ->delimiter(',')
-      ->transform(expand_kibi)
-      ->option_text("N,...");
-  add("--decode-cases", options.decode_cases,
-      "decode steps, sequences x tokens of context, e.g. 1x4k,16x32k (seven)")
-      ->delimiter(',')
-      ->option_text("BxN,...");
-  add("--num-heads", heads.num_heads, "query heads (32)");
-  add("--num-kv-heads", heads.num_kv_heads, "key and value heads (8)");
-  add("--head-dim", heads.head_dim, "dimensions of a head (128)");
+  add_numbers(command, "--lengths", options.lengths, kLengthLimits,
+              "prompts of these many tokens (1k,2k,4k,8k,16k,32k; on the CPU 256,512,1k)",
+              Suffix::kKibi)
+      ->group(kGroup);
+  const auto take_decode_cases = [&options](const std::vector<std::string>& words) {
+    for (const std::string& word : words) parse_decode_case(word);
+    options.decode_cases = words;
+  };
+  add_list(command, "--decode-cases", take_decode_cases,
+           "decode steps, sequences x tokens of context, e.g. 1x4k,16x32k (seven)")
+      ->option_text("BxN,...")
+      ->group(kGroup);
+  add("--num-heads", heads.num_heads, kHeadsLimits, "query heads (32)");
+  add("--num-kv-heads", heads.num_kv_heads, kHeadsLimits, "key and value heads (8)");
+  add("--head-dim", heads.head_dim, kHeadDimLimits, "dimensions of a head (128)");
   command
       .add_flag_callback(
           "--no-causal", [&heads] { heads.causal = false; }, "every query sees all keys")
       ->group(kGroup);
-  add("--sliding-window", heads.sliding_window, "keys a query sees; 0: all (0)");
-  add("--softcap", heads.softcap, "squeeze scores into ±X; 0: do not (0)")->option_text("X");
-  add("--page-size", layout.page_size, "tokens in a page of the KV cache (64)");
+  add("--sliding-window", heads.sliding_window, kWindowLimits, "keys a query sees; 0: all (0)");
+  add("--softcap", heads.softcap, kSoftcapLimits, "squeeze scores into ±X; 0: do not (0)")
+      ->option_text("X");
+  add("--page-size", layout.page_size, kLengthLimits, "tokens in a page of the KV cache (64)");
   command
       .add_flag("--contiguous", layout.contiguous,
                 "one page per sequence, in order, to see what paging costs")
@@ -170,10 +154,8 @@ void add_measurement_options(CLI::App& command, Options& options) {
           "--portable", [&device] { device.attention = KernelChoice::kPortable; },
           "the kernels of every GPU, also where faster ones exist")
       ->group(kGroup);
-  command
-      .add_option("--repetitions", options.benchmark.repetitions,
-                  "times each case is measured; 0: run and check once, for a profiler (15)")
-      ->option_text("N")
+  add_number(command, "--repetitions", options.benchmark.repetitions, kRepetitionLimits,
+             "times each case is measured; 0: run and check once, for a profiler (15)")
       ->group(kGroup);
   command.add_option("--json", options.json_path, "write the report as JSON; - for stdout")
       ->option_text("FILE")

@@ -55,8 +55,9 @@ Timing time_once(Engine& engine, const BenchCase& bench_case,
   timing.decode_seconds = seconds_to_finish(engine);
   for (const SequencePtr& sequence : sequences) {
     const auto generated = static_cast<int64_t>(engine.result(*sequence).tokens.size());
-    CHECK(generated == bench_case.decode_length, "generated ", generated, " tokens instead of ",
-          bench_case.decode_length, ": ", finish_reason(engine.result(*sequence).stop_reason));
+    CHECK(generated == bench_case.decode_length, "generated ", counted(generated, "token"),
+          " instead of ", bench_case.decode_length, ": ",
+          finish_reason(engine.result(*sequence).stop_reason));
   }
   return timing;
 }

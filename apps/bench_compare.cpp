@@ -101,7 +101,7 @@ BenchBaseline read_baseline(const std::string& path) {
   baseline.dtype = report.text("dtype");
   baseline.weights_bytes = report.count("weights_bytes");
   CHECK(report.count("repetitions") >= 2, path, ": measured each case ",
-        report.count("repetitions"), " time; a spread needs --repetitions 2 or more");
+        counted(report.count("repetitions"), "time"), "; a spread needs --repetitions 2 or more");
   const Json& results = report.at("results");
   if (!results.is_array() || results.empty()) report.fail("results", "a list of cases");
   for (size_t i = 0; i < results.size(); ++i) {
@@ -129,7 +129,7 @@ void require_comparable(const BenchBaseline& baseline, const Engine& engine,
   }
   const uint64_t weights_bytes = engine.memory_plan().weights_bytes;
   if (baseline.weights_bytes != weights_bytes) {
-    refuse("weights of", concat(baseline.weights_bytes, " bytes"), concat(weights_bytes, " bytes"));
+    refuse("weights of", counted(baseline.weights_bytes, "byte"), counted(weights_bytes, "byte"));
   }
   if (baseline.device != engine.device_description()) {
     refuse("the device", baseline.device, engine.device_description());
@@ -142,14 +142,15 @@ void require_comparable(const BenchBaseline& baseline, const Engine& engine,
       return same_case(result.bench_case, bench_case);
     });
     CHECK(is_known, baseline.path, ": did not measure ", case_text(bench_case), "; its first of ",
-          baseline.results.size(), " cases is ", case_text(baseline.results.front().bench_case));
+          counted(baseline.results.size(), "case"), " is ",
+          case_text(baseline.results.front().bench_case));
   }
   for (const BenchResult& result : baseline.results) {
     const bool is_run = std::ranges::any_of(cases, [&](const BenchCase& bench_case) {
       return same_case(result.bench_case, bench_case);
     });
     CHECK(is_run, baseline.path, ": measured ", case_text(result.bench_case),
-          ", which this run does not; its first of ", cases.size(), " cases is ",
+          ", which this run does not; its first of ", counted(cases.size(), "case"), " is ",
           case_text(cases.front()));
   }
 }

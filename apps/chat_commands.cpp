@@ -66,7 +66,7 @@ ChatOutcome show(ChatSession& session, const std::string&) {
   console.tell("device       " + engine.device_description());
   console.tell(concat("context      ", engine.context_size(), " tokens"));
   const std::string system = session.conversation().system();
-  console.tell("system       " + (system.empty() ? "none" : escape_control_characters(system)));
+  console.tell("system       " + (system.empty() ? "none" : system));
   console.tell(concat("messages     ", session.conversation().messages().size()));
   console.tell(concat("sampling     temperature ", params.temperature, ", top_k ", params.top_k,
                       ", top_p ", params.top_p, ", min_p ", params.min_p, ", seed ", params.seed));

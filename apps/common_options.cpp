@@ -9,6 +9,7 @@ namespace tessera {
 namespace {
 
 constexpr const char* kModelGroup = "Model and device";
+constexpr const char* kContextFlags = "-c,--ctx-size,--max-model-len";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -60,15 +61,10 @@ void parse_dtype(const std::string& text, EngineOptions& options) {
 
 }  // namespace
 
-std::string expand_kibi(std::string text) {
-  if (text.size() < 2 || (text.back() != 'k' && text.back() != 'K')) return text;
-  int64_t count = 0;
-  const char* end = text.data() + text.size() - 1;
-  const auto [stopped, problem] = std::from_chars(text.data(), end, count);
-  if (problem != std::errc{} || stopped != end || count < 0 || count > (int64_t{1} << 30)) {
-    return text;
-  }
-  return std::to_string(count * 1024);
+UsageError usage_error(const CLI::App& command, const ContextSizeError& error) {
+  const std::string name = flag_name(kContextFlags);
+  return UsageError(refusal(name, error.allowed(), command.get_option("-c")->results().back()),
+                    error.hint());
 }
 
 void add_device_options(CLI::App& app, EngineOptions& options) {
@@ -82,8 +78,8 @@ void add_device_options(CLI::App& app, EngineOptions& options) {
          "number format on the GPU: auto, bfloat16 or float16 (auto: bfloat16)")
       ->option_text("NAME")
       ->group(kModelGroup);
-  app.add_option("--threads", options.num_threads, "CPU threads; 0: one per physical core (0)")
-      ->option_text("N")
+  add_number(app, "--threads", options.num_threads, kThreadsLimits,
+             "CPU threads; 0: one per physical core (0)")
       ->group(kModelGroup);
 }
 
@@ -94,18 +90,15 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
       ->envname("TESSERA_MODEL")
       ->option_text("DIR|org/name")
       ->group(kModelGroup);
-  app.add_option("-c,--ctx-size,--max-model-len", options.context_size,
-                 "context in tokens, 32k is 32768; 0: the most that fits (0)")
-      ->transform(expand_kibi)
-      ->option_text("N")
+  add_number(app, kContextFlags, options.context_size, kContextSizeLimits,
+             "context in tokens, 32k is 32768; 0: the most that fits (0)", Suffix::kKibi)
       ->group(kModelGroup);
   add_device_options(app, options);
-  app.add_option("--page-size", options.page_size, "tokens in a page of the KV cache (64)")
-      ->option_text("N")
+  add_number(app, "--page-size", options.page_size, kPageSizeLimits,
+             "tokens in a page of the KV cache (64)")
       ->group(kModelGroup);
-  app.add_option("--prefill-chunk", options.prefill_chunk,
-                 "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)")
-      ->option_text("N")
+  add_number(app, "--prefill-chunk", options.prefill_chunk, kPrefillChunkLimits,
+             "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)")
       ->group(kModelGroup);
   app.add_option("--chat-template", options.chat_template,
                  "chat format by name, e.g. chatml (the model's own)")
@@ -123,13 +116,14 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
   for (const SamplingField& field : sampling_fields()) {
     std::visit(
         [&](auto member) {
-          app.add_option(std::string(field.flags), options.*member, std::string(field.help))
-              ->option_text("N")
+          add_number(app, std::string(field.flags), options.*member, limits_of(field, member),
+                     std::string(field.help))
               ->group(kGroup);
         },
         field.member);
   }
   app.add_option("--stop", options.stop, "end the answer before this text; may be repeated")
+      ->check([](const std::string& text) { return text.empty() ? "must not be empty" : ""; })
       ->option_text("TEXT")
       ->expected(1)
       ->take_all()

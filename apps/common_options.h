@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "apps/console.h"
+#include "apps/exit_codes.h"
+#include "apps/number_option.h"
 #include "apps/sampling_options.h"
 #include "apps/text_input.h"
 #include "engine/chat_template.h"
@@ -19,8 +21,8 @@ void add_model_options(CLI::App& app, EngineOptions& options);
 // Of these, the ones that also mean something without a model: --device, --dtype, --threads.
 void add_device_options(CLI::App& app, EngineOptions& options);
 
-// "32k" and "32K" are 32 * 1024. Other text is left for the conversion to refuse.
-std::string expand_kibi(std::string text);
+// The same in terms of the flag, with its value as it was typed for `command`.
+UsageError usage_error(const CLI::App& command, const ContextSizeError& error);
 
 // --temp, --seed, --stop, --max-tokens and their like.
 void add_sampling_options(CLI::App& app, SamplingOptions& options);

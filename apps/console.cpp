@@ -1,5 +1,6 @@
 #include "apps/console.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "apps/output.h"
 
@@ -17,6 +19,20 @@ constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kRed = "\x1b[31m";
 constexpr std::string_view kPlain = "\x1b[0m";
 
+// The message of a log line, escaped.
+class EscapedMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& destination) override {
+    const std::string text =
+        escape_control_characters({message.payload.data(), message.payload.size()});
+    destination.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<EscapedMessage>();
+  }
+};
+
 void set_up_log(const ConsoleOptions& options, bool uses_color, bool is_terminal) {
   const auto mode = uses_color ? spdlog::color_mode::always : spdlog::color_mode::never;
   auto log = std::make_shared<spdlog::logger>(
@@ -26,7 +42,10 @@ void set_up_log(const ConsoleOptions& options, bool uses_color, bool is_terminal
                  : options.verbosity == 1 ? spdlog::level::info
                                           : spdlog::level::debug);
   // On a terminal a progress bar may stand on the line: wipe it first.
-  log->set_pattern(is_terminal ? "\r\x1b[K%^%l%$: %v" : "%^%l%$: %v");
+  auto layout = std::make_unique<spdlog::pattern_formatter>();
+  layout->add_flag<EscapedMessage>('*');
+  layout->set_pattern(is_terminal ? "\r\x1b[K%^%l%$: %*" : "%^%l%$: %*");
+  log->set_formatter(std::move(layout));
   spdlog::set_default_logger(log);
 }
 
@@ -46,10 +65,13 @@ void Console::say(std::string_view line) const {
   if (!options_.quiet) tell(line);
 }
 
-void Console::tell(std::string_view line) const { write(concat(line, '\n')); }
+void Console::tell(std::string_view line) const {
+  write(concat(escape_control_characters(line), '\n'));
+}
 
 void Console::say_dim(std::string_view line) const {
-  say(uses_color_ ? concat(kDim, line, kPlain) : std::string(line));
+  if (!uses_color_) return say(line);
+  if (!options_.quiet) write(concat(kDim, escape_control_characters(line), kPlain, '\n'));
 }
 
 void Console::report(const Error& error) const {

@@ -1,4 +1,5 @@
-// What the program says to the person, all of it on standard error.
+// What the program says to the person, all of it on standard error. Control characters in it are
+// escaped: names of files and keys of configurations come from strangers.
 #pragma once
 
 #include <string_view>
@@ -35,7 +36,7 @@ class Console {
   void report(const Error& error) const;
   void report(std::string_view error_message) const;
 
-  // Text as it is, for prompts and progress.
+  // Text as it is, for prompts and progress: only what this program wrote itself.
   void write(std::string_view text) const;
 
  private:

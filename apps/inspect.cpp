@@ -107,7 +107,7 @@ std::string config_text(const ModelConfig& config) {
              "\n", "heads          ", config.num_heads, ", KV heads ", config.num_kv_heads,
              ", head dim ", config.head_dim, "\n",  //
              "vocabulary     ", config.vocab_size, config.ties_embeddings ? ", tied" : "", "\n",
-             "context        ", config.max_position_embeddings, " tokens");
+             "context        ", counted(config.max_position_embeddings, "token"));
   if (config.sliding_window > 0) text += concat(", sliding window ", config.sliding_window);
   text += concat("\nRoPE           theta ", config.rope_theta, ", scaling ",
                  rope_scaling_name(config.rope_scaling.kind));
@@ -141,7 +141,7 @@ std::string tensors_text(const ModelDescription& model, bool all_tensors) {
 }
 
 std::string tokens_text(const ModelDescription& model) {
-  std::string text = concat("tokenizer      ", model.tokenizer_size, " pieces, BOS ");
+  std::string text = concat("tokenizer      ", counted(model.tokenizer_size, "piece"), ", BOS ");
   text += model.bos_token ? std::to_string(*model.bos_token) : "none";
   text += ", ends at";
   for (const TokenId token : model.eos_tokens) text += concat(' ', token);
@@ -155,7 +155,7 @@ std::string memory_text(const ModelDescription& model) {
   std::string text = "device         " + model.device + "\n";
   if (!model.memory_plan) return text + "memory         " + model.memory_problem + "\n";
   const MemoryPlan& plan = *model.memory_plan;
-  text += concat("memory         context ", plan.context_size, " tokens, ",
+  text += concat("memory         context ", counted(plan.context_size, "token"), ", ",
                  human_bytes(plan.kv_bytes_per_token), " of KV cache a token\n", plan.table());
   return text.ends_with('\n') ? text : text + "\n";
 }
@@ -164,7 +164,7 @@ int run_inspect(const InspectOptions& options, const Console& console) {
   const ModelDescription model = describe_model(options.engine);
   if (options.json) {
     const Json object = description_json(model, options.all_tensors);
-    print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    print(object.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n");
     return kExitOk;
   }
   for (const std::string& warning : model.warnings) console.say("warning: " + warning);
@@ -189,7 +189,7 @@ void add_inspect(CLI::App& app, Invocation& invocation) {
       "\n"
       "Examples:\n"
       "  tessera inspect -m weights/demo\n"
-      "  tessera inspect -m weights/demo -c 32k --json");
+      "  tessera inspect -m weights/demo -c 8k --json");
   command.callback([options, &invocation] {
     require_model(options->engine);
     invocation.run = [options](const Console& console) { return run_inspect(*options, console); };

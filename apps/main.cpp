@@ -8,6 +8,7 @@
 #include <string>
 
 #include "apps/commands.h"
+#include "apps/common_options.h"
 #include "apps/exit_codes.h"
 #include "apps/output.h"
 #include "apps/signals.h"
@@ -69,15 +70,22 @@ std::string help_text(const CLI::App& app) {
   return text;
 }
 
+// The subcommand that was given, or `app` when there was none.
+const CLI::App& parsed_command(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
 int report_usage(const CLI::App& app, const Console& console, std::string message,
                  const std::string& hint) {
   if (!message.empty() && message[0] != '-') {
     message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
   }
-  std::string command = "tessera";
-  for (const CLI::App* parsed = &app; !parsed->get_subcommands().empty();) {
-    parsed = parsed->get_subcommands().front();
-    command += " " + parsed->get_name();
+  std::string command;
+  for (const CLI::App* parsed = &parsed_command(app); parsed != nullptr;
+       parsed = parsed->get_parent()) {
+    command = parsed->get_name() + (command.empty() ? "" : " ") + command;
   }
   const std::string help = "see '" + command + " --help'";
   console.report(Error(message, hint.empty() ? help : hint + "; " + help));
@@ -94,6 +102,9 @@ int run(const CLI::App& app, const Invocation& invocation) {
     return invocation.run(console);
   } catch (const UsageError& error) {
     return report_usage(app, console, error.what(), error.hint());
+  } catch (const ContextSizeError& error) {
+    const UsageError usage = usage_error(parsed_command(app), error);
+    return report_usage(app, console, usage.what(), usage.hint());
   } catch (const Error& error) {
     console.report(error);
   } catch (const Interrupted& interrupted) {

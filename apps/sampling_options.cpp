@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <random>
 
+#include "apps/number_option.h"
 #include "engine/engine.h"
 
 namespace tessera {
@@ -13,30 +13,32 @@ namespace {
 constexpr std::array kFields = {
     SamplingField{"temperature", "temp", "--temp,--temperature",
                   "0: always the likeliest token; above: more variety (the model's, else 0)",
-                  &SamplingOptions::temperature},
+                  &SamplingOptions::temperature, kTemperatureLimits},
     SamplingField{"top_k", "", "--top-k", "draw from the K likeliest tokens; 0: off (the model's)",
-                  &SamplingOptions::top_k},
+                  &SamplingOptions::top_k, kTopKLimits},
     SamplingField{"top_p", "", "--top-p",
                   "draw from the likeliest tokens that make up P; 1: off (the model's)",
-                  &SamplingOptions::top_p},
+                  &SamplingOptions::top_p, kTopPLimits},
     SamplingField{"min_p", "", "--min-p",
                   "drop tokens below P times the likeliest; 0: off (the model's)",
-                  &SamplingOptions::min_p},
+                  &SamplingOptions::min_p, kMinPLimits},
     SamplingField{"repetition_penalty", "repeat_penalty", "--repeat-penalty,--repetition-penalty",
                   "above 1: repeat less; 1: off (the model's)",
-                  &SamplingOptions::repetition_penalty},
+                  &SamplingOptions::repetition_penalty, kRepetitionPenaltyLimits},
     SamplingField{"presence_penalty", "", "--presence-penalty",
-                  "taken from tokens that occurred, -2..2 (0)", &SamplingOptions::presence_penalty},
+                  "taken from tokens that occurred, -2..2 (0)", &SamplingOptions::presence_penalty,
+                  kOccurrencePenaltyLimits},
     SamplingField{"frequency_penalty", "", "--frequency-penalty",
                   "taken from tokens for each time they occurred, -2..2 (0)",
-                  &SamplingOptions::frequency_penalty},
+                  &SamplingOptions::frequency_penalty, kOccurrencePenaltyLimits},
     SamplingField{"repeat_last_n", "", "--repeat-last-n",
-                  "tokens the penalties look back; 0: all (64)", &SamplingOptions::penalty_window},
+                  "tokens the penalties look back; 0: all (64)", &SamplingOptions::penalty_window,
+                  kPenaltyWindowLimits},
     SamplingField{"seed", "", "-s,--seed", "same seed, same answer (random, and printed)",
-                  &SamplingOptions::seed},
+                  &SamplingOptions::seed, kSeedLimits},
     SamplingField{"max_tokens", "max_completion_tokens", "-n,--max-tokens,--n-predict",
                   "longest answer in tokens; 0: until it ends or the context is full",
-                  &SamplingOptions::max_tokens},
+                  &SamplingOptions::max_tokens, kMaxTokensLimits},
 };
 
 bool same_name(std::string_view left, std::string_view right) {
@@ -68,12 +70,7 @@ void set_sampling_field(SamplingOptions& options, const SamplingField& field,
                         const std::string& text) {
   std::visit(
       [&](auto member) {
-        typename std::remove_reference_t<decltype(options.*member)>::value_type value{};
-        const char* end = text.data() + text.size();
-        const auto [stopped, problem] = std::from_chars(text.data(), end, value);
-        CHECK(problem == std::errc{} && stopped == end, field.name, " must be a number, got '",
-              text, "'");
-        options.*member = value;
+        options.*member = parse_number(std::string(field.name), text, limits_of(field, member));
       },
       field.member);
 }

@@ -33,19 +33,29 @@ struct SamplingField {
   using Member = std::variant<std::optional<double> SamplingOptions::*,
                               std::optional<int64_t> SamplingOptions::*,
                               std::optional<uint64_t> SamplingOptions::*>;
+  // Of the same kind of number as `member`.
+  using Limits = std::variant<NumberLimits<double>, NumberLimits<int64_t>, NumberLimits<uint64_t>>;
   std::string_view name;   // in /set and in batch lines
   std::string_view alias;  // another name, or ""
   std::string_view flags;  // for CLI11
   std::string_view help;
   Member member;
+  Limits limits;
 };
+
+// `member` is that of `field`.
+template <typename Number>
+const NumberLimits<Number>& limits_of(const SamplingField& field,
+                                      std::optional<Number> SamplingOptions::* /*member*/) {
+  return std::get<NumberLimits<Number>>(field.limits);
+}
 
 std::span<const SamplingField> sampling_fields();
 
 // The field called `name` or by its alias, "-" and "_" being the same; nullptr when there is none.
 const SamplingField* find_sampling_field(std::string_view name);
 
-// Reads `text` into the field. Throws Error when it is not a number of the field's kind.
+// Reads `text` into the field. Throws Error when it is not a number within the field's limits.
 void set_sampling_field(SamplingOptions& options, const SamplingField& field,
                         const std::string& text);
 

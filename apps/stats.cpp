@@ -111,7 +111,10 @@ StatsFile::~StatsFile() {
 
 void StatsFile::write(const Json& object) const {
   if (descriptor_ < 0) return;
-  write_all(descriptor_, object.dump() + "\n", path_ == "-" ? "standard output" : path_);
+  // In ASCII, because control characters beyond it may stand in names of folders.
+  const std::string text =
+      object.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  write_all(descriptor_, text + "\n", path_ == "-" ? "standard output" : path_);
 }
 
 }  // namespace tessera

@@ -25,13 +25,13 @@ void require_fit(const Engine& engine, const ContextDemand& demand) {
   if (demand.fits()) return;
   const int64_t needed = demand.prompt_tokens + demand.answer_tokens;
   const int64_t model_maximum = engine.folder().config.max_position_embeddings;
-  throw Error(concat("the document does not fit: ", demand.prompt_tokens, " tokens + ",
+  throw Error(concat("the document does not fit: ", counted(demand.prompt_tokens, "token"), " + ",
                      demand.answer_tokens, " reserved for the summary = ", needed,
                      ", the context holds ", demand.context_size),
               needed <= model_maximum
                   ? concat("-c ", needed, " would hold it, if memory allows")
-                  : concat("this model holds at most ", model_maximum,
-                           " tokens; use one with a longer context, or a shorter document"));
+                  : concat("this model holds at most ", counted(model_maximum, "token"),
+                           "; use one with a longer context, or a shorter document"));
 }
 
 int run_summarize(const SummarizeOptions& options, const Console& console) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string_view>
 
 namespace tessera {
 namespace {
@@ -27,21 +28,6 @@ int terminal_width(int descriptor) {
   winsize size = {};
   if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return 80;
-}
-
-std::string escape_control_characters(std::string_view text) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string escaped;
-  escaped.reserve(text.size());
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if ((byte >= 0x20 && byte != 0x7f) || character == '\n' || character == '\t') {
-      escaped += character;
-    } else {
-      escaped += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return escaped;
 }
 
 }  // namespace tessera

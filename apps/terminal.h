@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace tessera {
@@ -16,8 +15,5 @@ bool uses_color(int descriptor, ColorChoice choice);
 
 // Columns; 80 when they cannot be known.
 int terminal_width(int descriptor);
-
-// `text` with control characters other than newline and tab spelled as \xHH.
-std::string escape_control_characters(std::string_view text);
 
 }  // namespace tessera

@@ -72,8 +72,8 @@ class SegmentEncoder {
  private:
   void add_special_token(const std::string& content) {
     const auto token = tokenizer_.special_token(content);
-    CHECK(token, "the tokenizer has no special token '", content, "', which the chat template ",
-          template_name_, " needs");
+    CHECK(token, tokenizer_.path(), ": has no special token '", content,
+          "', which the chat template ", template_name_, " needs");
     finish_text(token);
     tokens_.push_back(*token);
     strips_left_of_text_ = tokenizer_.strips_right(*token);

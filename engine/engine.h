@@ -27,6 +27,7 @@
 #include "engine/weight_reader.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_folder.h"
+#include "model_loaders/printable.h"
 
 namespace tessera {
 

@@ -39,12 +39,13 @@ void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserve
   }
   const auto prompt_size = static_cast<int64_t>(prompt.size());
   if (prompt_size + reserved > plan.context_size) {
-    throw Error(concat("prompt ", prompt_size, " + reserved ", reserved, " > limit ",
-                       plan.context_size, " tokens"),
-                plan.context_size < folder.config.max_position_embeddings
-                    ? concat("the model itself takes up to ", folder.config.max_position_embeddings,
-                             " tokens: see --ctx-size")
-                    : "shorten the prompt or --max-tokens");
+    throw Error(
+        concat("prompt ", prompt_size, " + reserved ", reserved, " > limit ",
+               counted(plan.context_size, "token")),
+        plan.context_size < folder.config.max_position_embeddings
+            ? concat("the model itself takes up to ",
+                     counted(folder.config.max_position_embeddings, "token"), ": see --ctx-size")
+            : "shorten the prompt or --max-tokens");
   }
 }
 
@@ -78,8 +79,8 @@ bool Engine::Impl::run_step() {
   if (launched.empty()) {
     std::vector<ScheduledSequence> batch = scheduler->next_batch();
     if (batch.empty()) {
-      CHECK(scheduler->is_idle(), "the KV cache of ", plan.num_pages,
-            " pages is too small for the running sequences");
+      CHECK(scheduler->is_idle(), "the KV cache of ", counted(plan.num_pages, "page"),
+            " is too small for the running sequences");
       return false;
     }
     launch(std::move(batch));

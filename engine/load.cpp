@@ -49,15 +49,17 @@ std::vector<std::string> check_inventory(const ModelConfig& config, const Checkp
     for (size_t i = 0; i < std::min<size_t>(missing.size(), 5); ++i) {
       names += concat(i == 0 ? ": " : ", ", missing[i]);
     }
-    throw Error(concat(checkpoint.file_paths().front(), ": ", missing.size(),
-                       " tensors are missing", names, missing.size() > 5 ? ", ..." : ""));
+    throw Error(concat(checkpoint.file_paths().front(), ": ",
+                       counted(missing.size(), "tensor is", "tensors are"), " missing", names,
+                       missing.size() > 5 ? ", ..." : ""));
   }
   check_weight_shapes(checkpoint, config);
   std::vector<std::string> warnings = checkpoint.warnings();
   const std::vector<std::string> unexpected = unexpected_weights(checkpoint, config);
   if (!unexpected.empty()) {
-    warnings.push_back(concat(
-        unexpected.size(), " tensors are not used by this model, the first: ", unexpected.front()));
+    warnings.push_back(concat(checkpoint.file_paths().front(), ": ",
+                              counted(unexpected.size(), "tensor is", "tensors are"),
+                              " not used by this model, the first: ", unexpected.front()));
   }
   return warnings;
 }
@@ -70,6 +72,7 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   validate(options);
   folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
                              options.allow_unknown_config);
+  check_context_size(options, folder);
   for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
   auto device = std::async(std::launch::async, [&options] { return make_backend(options); });
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
@@ -140,6 +143,7 @@ ModelDescription describe_model(const EngineOptions& options) {
   description.folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
                                          options.allow_unknown_config);
   const ModelFolder& folder = description.folder;
+  check_context_size(options, folder);
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
   description.warnings = folder.warnings;
   std::ranges::copy(check_inventory(folder.config, checkpoint),

@@ -70,8 +70,6 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options,
                        const Backend& backend, size_t weights_bytes) {
   const int64_t limit = config.max_position_embeddings;
   const int64_t wanted = options.context_size;
-  CHECK(wanted <= limit, "--ctx-size ", wanted, " exceeds the model's maximum of ", limit,
-        " tokens");
   const auto plan_at = [&](int64_t context_size) {
     return plan_for(config, options, backend, weights_bytes, context_size);
   };
@@ -97,8 +95,9 @@ std::string MemoryPlan::table() const {
   };
   return row("weights", weights_bytes, "") +
          row("KV cache", kv_bytes,
-             concat(max_sequences, " x ", context_size, " tokens, ", kv_bytes_per_token,
-                    " bytes each, ", num_pages, " pages of ", page_size)) +
+             concat(max_sequences, " x ", counted(context_size, "token"), ", ",
+                    counted(kv_bytes_per_token, "byte"), " each, ", counted(num_pages, "page"),
+                    " of ", page_size)) +
          row("activations", activation_bytes, "") + row("together", total_bytes(), "") +
          row("free", free_bytes, concat(kReserveBytes >> 20, " MiB of it stay in reserve"));
 }

@@ -31,7 +31,7 @@ struct MemoryPlan {
 BackendLimits step_limits(const ModelConfig& config, const EngineOptions& options,
                           DeviceType device, int64_t context_size);
 
-// Chooses the context: options.context_size, which must fit and not exceed the model's maximum, or
+// Chooses the context: options.context_size, which must fit (check_context_size has seen it), or
 // when 0 the largest up to the model's maximum that fits. Throws Error with the table and the
 // --ctx-size that would fit (or that nothing fits).
 MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options,

@@ -9,8 +9,20 @@
 #include "kernels/backend.h"
 #include "kernels/tensor/dtype.h"
 #include "model_loaders/generation_config.h"
+#include "model_loaders/model_folder.h"
 
 namespace tessera {
+
+// What the options' numbers may be; those that generation_config.json also holds are stated there.
+inline constexpr NumberLimits<int64_t> kContextSizeLimits = {0, int64_t{1} << 30};
+inline constexpr NumberLimits<int64_t> kMaxSequencesLimits = {1, 4096};
+inline constexpr NumberLimits<int64_t> kPageSizeLimits = {16, 256, Allowed::kPowersOfTwo};
+inline constexpr NumberLimits<int64_t> kPrefillChunkLimits = {0, 65536};
+inline constexpr NumberLimits<int64_t> kThreadsLimits = {0, 1024};
+inline constexpr NumberLimits<double> kOccurrencePenaltyLimits = {-2.0, 2.0};
+inline constexpr NumberLimits<int64_t> kPenaltyWindowLimits = {0, int64_t{1} << 30};
+inline constexpr NumberLimits<uint64_t> kSeedLimits = {0, UINT64_MAX};
+inline constexpr NumberLimits<int64_t> kMaxTokensLimits = {0, int64_t{1} << 30};
 
 enum class DeviceChoice : uint8_t { kAuto, kCpu, kCuda };
 
@@ -39,7 +51,7 @@ struct EngineOptions {
   int64_t context_size = 0;           // tokens a sequence may hold; 0: the model's maximum,
                                       // less when memory is short
   int64_t max_sequences = 1;          // sequences that run at the same time
-  int64_t page_size = 64;             // tokens per KV page: 16, 32, 64, 128 or 256
+  int64_t page_size = 64;             // tokens per KV page
   int64_t prefill_chunk = 0;          // prompt tokens of one step; 0: kCudaPrefillChunk or
                                       // kCpuPrefillChunk
   std::string chat_template;          // "": the folder's own
@@ -51,14 +63,29 @@ struct EngineOptions {
 // Throws Error naming the field, its value and the allowed range.
 void validate(const EngineOptions& options);
 
+// The options ask for a longer context than the model has, however much memory there is.
+class ContextSizeError : public Error {
+ public:
+  ContextSizeError(int64_t context_size, const ModelFolder& folder);
+
+  // What follows "must be".
+  const std::string& allowed() const { return allowed_; }
+
+ private:
+  std::string allowed_;
+};
+
+// Throws ContextSizeError.
+void check_context_size(const EngineOptions& options, const ModelFolder& folder);
+
 struct SamplingParams {
-  double temperature = 0.0;         // 0: greedy; else [0.01, 100]
+  double temperature = 0.0;         // 0: greedy
   int64_t top_k = 0;                // 0: off
-  double top_p = 1.0;               // (0, 1]; 1: off
-  double min_p = 0.0;               // [0, 1]; 0: off
-  double repetition_penalty = 1.0;  // > 0; 1: off
-  double presence_penalty = 0.0;    // [-2, 2]; 0: off
-  double frequency_penalty = 0.0;   // [-2, 2]; 0: off
+  double top_p = 1.0;               // 1: off
+  double min_p = 0.0;               // 0: off
+  double repetition_penalty = 1.0;  // 1: off
+  double presence_penalty = 0.0;    // 0: off
+  double frequency_penalty = 0.0;   // 0: off
   int64_t penalty_window = 64;      // last tokens the penalties look at; 0: all
   uint64_t seed = 0;                // same seed, same tokens
   int64_t max_tokens = 0;           // 0: until the context is full

@@ -167,8 +167,8 @@ class ModelParser {
   void check_vocabulary() const {
     CHECK(!model_.pieces.empty(), malformed_, ": it has no pieces");
     // They follow the pieces: a file that was cut short lacks them.
-    CHECK(has_trainer_ && has_normalizer_, malformed_, ": it ends after ", model_.pieces.size(),
-          " pieces, without the settings that should follow");
+    CHECK(has_trainer_ && has_normalizer_, malformed_, ": it ends after ",
+          counted(model_.pieces.size(), "piece"), ", without the settings that should follow");
     size_t num_unknown = 0, num_bytes = 0;
     std::unordered_set<std::string_view> texts;
     for (size_t i = 0; i < model_.pieces.size(); ++i) {
@@ -178,12 +178,12 @@ class ModelParser {
       if (piece.type == PieceType::kUnknown) ++num_unknown;
       if (piece.type == PieceType::kByte) ++num_bytes;
     }
-    CHECK(num_unknown == 1, path_, ": ", num_unknown,
-          " pieces of type UNKNOWN where there must be one");
+    CHECK(num_unknown == 1, path_, ": ", counted(num_unknown, "piece"),
+          " of type UNKNOWN where there must be one");
     const size_t expected_bytes = model_.has_byte_fallback ? kNumBytePieces : 0;
-    CHECK(num_bytes == expected_bytes, path_, ": ", num_bytes,
-          " byte pieces where byte_fallback = ", model_.has_byte_fallback ? "true" : "false",
-          " needs ", expected_bytes);
+    CHECK(num_bytes == expected_bytes, path_, ": ", counted(num_bytes, "byte piece"),
+          " where byte_fallback = ", model_.has_byte_fallback ? "true" : "false", " needs ",
+          expected_bytes);
   }
 
   void expect(const ProtobufField& field, WireType type) const {

@@ -8,6 +8,7 @@
 #include "engine/vocabulary.h"
 #include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
+#include "model_loaders/printable.h"
 
 namespace tessera {
 namespace {
@@ -58,10 +59,11 @@ struct Tokenizer::Impl {
   // Appends the tokens of a chunk.
   void encode_chunk(std::string_view chunk, std::vector<TokenId>& tokens) const;
   const VocabularyToken& token(TokenId id) const;
-  // A token that tokenizer_config.json names, which must exist, else the model's own, if any.
+  // A token that the folder's files name, which must exist, else the model's own, if any.
   std::optional<TokenId> named_token(const char* key, const std::optional<std::string>& configured,
-                                     const std::string& piece) const;
+                                     const std::string& piece, const ModelFolder& folder) const;
 
+  std::string path;
   sentencepiece::SentencePieceProcessor processor;
   Vocabulary vocabulary;
   TextChunker chunker;
@@ -75,7 +77,8 @@ struct Tokenizer::Impl {
 };
 
 Tokenizer::Impl::Impl(SentencePieceModel model, const ModelFolder& folder)
-    : vocabulary(make_vocabulary(model, folder.tokenizer, folder.config.vocab_size)),
+    : path(folder.tokenizer_model_path),
+      vocabulary(make_vocabulary(model, folder)),
       chunker(model) {
   const TokenizerConfig& config = folder.tokenizer;
   const std::string proto = serialize(model);
@@ -88,8 +91,8 @@ Tokenizer::Impl::Impl(SentencePieceModel model, const ModelFolder& folder)
   // Hugging Face's default: configurations older than the key mean the older convention.
   adds_prefix_to_every_text = adds_prefix && config.legacy.value_or(true);
   removes_extra_spaces = model.removes_extra_whitespace;
-  bos_token = named_token("bos_token", config.bos_token, model.bos_piece);
-  eos_token = named_token("eos_token", config.eos_token, model.eos_piece);
+  bos_token = named_token("bos_token", config.bos_token, model.bos_piece, folder);
+  eos_token = named_token("eos_token", config.eos_token, model.eos_piece, folder);
   adds_bos_token = bos_token && config.add_bos_token.value_or(true);
 }
 
@@ -109,16 +112,18 @@ void Tokenizer::Impl::encode_chunk(std::string_view chunk, std::vector<TokenId>&
 
 const VocabularyToken& Tokenizer::Impl::token(TokenId id) const {
   CHECK(id >= 0 && static_cast<size_t>(id) < vocabulary.tokens.size(), "token ", id,
-        " is outside the tokenizer's ", vocabulary.tokens.size(), " tokens");
+        " is outside the tokenizer's ", counted(vocabulary.tokens.size(), "token"));
   return vocabulary.tokens[static_cast<size_t>(id)];
 }
 
 std::optional<TokenId> Tokenizer::Impl::named_token(const char* key,
                                                     const std::optional<std::string>& configured,
-                                                    const std::string& piece) const {
+                                                    const std::string& piece,
+                                                    const ModelFolder& folder) const {
   const auto token = vocabulary.special_token(configured.value_or(piece));
-  CHECK(token || !configured, "tokenizer_config.json names '", *configured, "' as ", key,
-        ", but the vocabulary has no such token");
+  CHECK(token || !configured, folder.path,
+        ": tokenizer_config.json or special_tokens_map.json names '", printable(*configured),
+        "' as ", key, ", but the vocabulary has no such token");
   return token;
 }
 
@@ -129,8 +134,9 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const ModelFolder& folder) {
   const std::string& path = folder.tokenizer_model_path;
   SentencePieceModel model = parse_sentencepiece_model(read_tokenizer_model(folder), path);
   CHECK(static_cast<int64_t>(model.pieces.size()) <= folder.config.vocab_size, path, ": ",
-        model.pieces.size(), " pieces, but config.json has vocab_size ", folder.config.vocab_size);
-  mark_special_pieces(model, folder.tokenizer);
+        counted(model.pieces.size(), "piece"), ", but config.json has vocab_size ",
+        folder.config.vocab_size);
+  mark_special_pieces(model, folder);
   return std::unique_ptr<Tokenizer>(
       new Tokenizer(std::make_unique<Impl>(std::move(model), folder)));
 }
@@ -176,6 +182,7 @@ std::string Tokenizer::token_bytes(TokenId token, bool is_first) const {
   return has_prefix ? entry.bytes.substr(1) : entry.bytes;
 }
 
+const std::string& Tokenizer::path() const { return impl_->path; }
 bool Tokenizer::is_special(TokenId token) const { return impl_->token(token).is_special; }
 bool Tokenizer::strips_left(TokenId token) const { return impl_->token(token).strips_left; }
 bool Tokenizer::strips_right(TokenId token) const { return impl_->token(token).strips_right; }

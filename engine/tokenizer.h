@@ -59,6 +59,9 @@ class Tokenizer {
   // What inspect and error messages print for a token, e.g. "▁the" or "<0x0A>".
   std::string piece(TokenId token) const;
 
+  // The file it was loaded from.
+  const std::string& path() const;
+
   // Ids are in [0, size()); the model's vocab_size may be larger (padding).
   int64_t size() const;
 

@@ -10,9 +10,9 @@ namespace {
 
 constexpr int64_t kMaxTokens = 4'000'000;
 
-void make_control(SentencePiece& piece) {
-  CHECK(piece.type != PieceType::kByte, "tokenizer_config.json calls the byte ", piece.text,
-        " a special token");
+void make_control(SentencePiece& piece, const std::string& folder) {
+  CHECK(piece.type != PieceType::kByte, folder, ": tokenizer_config.json calls the byte ",
+        piece.text, " a special token");
   if (piece.type != PieceType::kUnknown) piece.type = PieceType::kControl;
 }
 
@@ -73,18 +73,20 @@ std::optional<TokenId> Vocabulary::special_token(std::string_view content) const
   return found->second;
 }
 
-void mark_special_pieces(SentencePieceModel& model, const TokenizerConfig& config) {
+void mark_special_pieces(SentencePieceModel& model, const ModelFolder& folder) {
+  const TokenizerConfig& config = folder.tokenizer;
   for (const AddedToken& added : config.added_tokens) {
     const auto id = static_cast<uint64_t>(added.id);
-    if (added.special && id < model.pieces.size()) make_control(model.pieces[id]);
+    if (added.special && id < model.pieces.size()) make_control(model.pieces[id], folder.path);
   }
   for (SentencePiece& piece : model.pieces) {
-    if (piece.text == config.bos_token || piece.text == config.eos_token) make_control(piece);
+    if (piece.text == config.bos_token || piece.text == config.eos_token) {
+      make_control(piece, folder.path);
+    }
   }
 }
 
-Vocabulary make_vocabulary(const SentencePieceModel& model, const TokenizerConfig& config,
-                           int64_t vocab_size) {
+Vocabulary make_vocabulary(const SentencePieceModel& model, const ModelFolder& folder) {
   Vocabulary vocabulary;
   vocabulary.tokens.reserve(model.pieces.size());
   for (const SentencePiece& piece : model.pieces) {
@@ -93,10 +95,11 @@ Vocabulary make_vocabulary(const SentencePieceModel& model, const TokenizerConfi
     vocabulary.special_tokens.emplace(piece.text,
                                       static_cast<TokenId>(vocabulary.tokens.size() - 1));
   }
-  for (const AddedToken& added : config.added_tokens) {
-    CHECK(added.id >= 0 && added.id < kMaxTokens, "tokenizer_config.json: added token ",
-          printable(added.content), " has the id ", added.id);
-    if (added.id < vocab_size) add_token(vocabulary, added);
+  for (const AddedToken& added : folder.tokenizer.added_tokens) {
+    CHECK(added.id >= 0 && added.id < kMaxTokens, folder.path,
+          ": tokenizer_config.json: added token ", printable(added.content), " has the id ",
+          added.id);
+    if (added.id < folder.config.vocab_size) add_token(vocabulary, added);
   }
   return vocabulary;
 }

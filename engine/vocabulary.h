@@ -28,13 +28,12 @@ struct Vocabulary {
   std::optional<TokenId> special_token(std::string_view content) const;
 };
 
-// Makes control pieces of those that `config` calls special or names as BOS or EOS: models that
-// declare them user defined would let anyone type the end of a turn.
-void mark_special_pieces(SentencePieceModel& model, const TokenizerConfig& config);
+// Makes control pieces of those that the folder's files call special or name as BOS or EOS: models
+// that declare them user defined would let anyone type the end of a turn.
+void mark_special_pieces(SentencePieceModel& model, const ModelFolder& folder);
 
-// Added tokens from `vocab_size` on are left out: the embedding table has no row for them. Throws
-// Error when an id is negative or absurd.
-Vocabulary make_vocabulary(const SentencePieceModel& model, const TokenizerConfig& config,
-                           int64_t vocab_size);
+// Added tokens from the folder's vocab_size on are left out: the embedding table has no row for
+// them. Throws Error when an id is negative or absurd.
+Vocabulary make_vocabulary(const SentencePieceModel& model, const ModelFolder& folder);
 
 }  // namespace tessera

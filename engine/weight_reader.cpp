@@ -37,13 +37,13 @@ Parts cut(std::span<const WeightPiece> pieces) {
   return parts;
 }
 
-void check_finite(const FileRange& range, const std::byte* data) {
+void check_finite(const FileRange& range, const std::byte* data, const std::string& path) {
   const DType dtype = range.entry->dtype;
   const auto num_elements = static_cast<int64_t>(range.size_bytes / size_of(dtype));
   const auto first = static_cast<int64_t>(range.begin_bytes / size_of(dtype));
   const auto scan = [&]<typename T>(const T* values) {
     for (int64_t i = 0; i < num_elements; ++i) {
-      CHECK(std::isfinite(to_float(values[i])), "tensor '", range.entry->name, "' holds ",
+      CHECK(std::isfinite(to_float(values[i])), path, ": tensor '", range.entry->name, "' holds ",
             to_float(values[i]), " at flat index ", first + i);
     }
   };
@@ -62,7 +62,9 @@ void read_weights(std::span<const WeightPiece> pieces, const Checkpoint& checkpo
   const auto read = [&](size_t index, std::byte* target) {
     const FileRange& range = parts.ranges[index];
     checkpoint.read(*range.entry, target, range.begin_bytes, range.size_bytes);
-    if (check_values) check_finite(range, target);
+    if (check_values) {
+      check_finite(range, target, checkpoint.file_paths()[range.entry->file_index]);
+    }
   };
   const auto on_read = [&](size_t index) {
     done_bytes += parts.ranges[index].size_bytes;

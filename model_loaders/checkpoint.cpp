@@ -70,7 +70,7 @@ struct Checkpoint::Impl {
     FileReader file(path);
     for (TensorEntry& entry : read_safetensors_header(file, files.size())) {
       std::string name = entry.name;
-      total_bytes = checked_add(total_bytes, entry.size_bytes, "size of all tensors");
+      total_bytes = checked_add(total_bytes, entry.size_bytes, path + ": size of all tensors");
       const auto [position, is_new] = tensors.try_emplace(std::move(name), std::move(entry));
       CHECK(is_new, path, ": tensor '", printable(position->first), "' is also in ",
             paths[position->second.file_index]);
@@ -88,8 +88,8 @@ struct Checkpoint::Impl {
     check_mapping(index_path, index);
     if (index.total_size_bytes && *index.total_size_bytes != static_cast<double>(total_bytes)) {
       warnings.push_back(concat(index_path, ": total_size is ",
-                                static_cast<uint64_t>(*index.total_size_bytes),
-                                " bytes, the tensors have ", total_bytes));
+                                counted(static_cast<uint64_t>(*index.total_size_bytes), "byte"),
+                                ", the tensors have ", total_bytes));
     }
   }
 
@@ -111,9 +111,9 @@ struct Checkpoint::Impl {
       if (unmapped++ == 0) first_unmapped = name;
     }
     if (unmapped == 0) return;
-    warnings.push_back(concat(index_path, ": ", unmapped,
-                              " tensors of the files are not in the index, the first is '",
-                              printable(first_unmapped), "'"));
+    warnings.push_back(concat(
+        index_path, ": ", counted(unmapped, "tensor of the files is", "tensors of the files are"),
+        " not in the index, the first is '", printable(first_unmapped), "'"));
   }
 };
 
@@ -158,9 +158,9 @@ const TensorEntry& Checkpoint::expect(std::string_view name, const Shape& shape)
 
 void Checkpoint::read(const TensorEntry& entry, void* destination, uint64_t begin_bytes,
                       uint64_t size_bytes) const {
-  CHECK(begin_bytes <= entry.size_bytes && size_bytes <= entry.size_bytes - begin_bytes, "bytes ",
-        begin_bytes, " + ", size_bytes, " of tensor '", printable(entry.name), "', which has ",
-        entry.size_bytes);
+  CHECK(begin_bytes <= entry.size_bytes && size_bytes <= entry.size_bytes - begin_bytes,
+        impl_->paths.at(entry.file_index), ": bytes ", begin_bytes, " + ", size_bytes,
+        " of tensor '", printable(entry.name), "', which has ", entry.size_bytes);
   const uint64_t offset_bytes = checked_add(entry.offset_bytes, begin_bytes, "file offset");
   impl_->files.at(entry.file_index).read(destination, offset_bytes, size_bytes);
 }

@@ -49,7 +49,8 @@ FileReader::FileReader(const std::string& path)
 
 void FileReader::read(void* destination, uint64_t offset_bytes, uint64_t size_bytes) const {
   CHECK(offset_bytes <= size_bytes_ && size_bytes <= size_bytes_ - offset_bytes, path_,
-        ": cannot read ", size_bytes, " bytes at ", offset_bytes, ", the file has ", size_bytes_);
+        ": cannot read ", counted(size_bytes, "byte"), " at ", offset_bytes, ", the file has ",
+        size_bytes_);
   auto* cursor = static_cast<char*>(destination);
   while (size_bytes > 0) {
     // Linux transfers at most 2 GiB per call in any case.
@@ -58,8 +59,8 @@ void FileReader::read(void* destination, uint64_t offset_bytes, uint64_t size_by
         ::pread(descriptor_.value(), cursor, wanted, static_cast<off_t>(offset_bytes));
     if (got < 0 && errno == EINTR) continue;
     CHECK(got >= 0, path_, ": read failed at byte ", offset_bytes, ": ", system_message(errno));
-    CHECK(got > 0, path_, ": file changed during load: it had ", size_bytes_,
-          " bytes, now it ends at or before byte ", offset_bytes);
+    CHECK(got > 0, path_, ": file changed during load: it had ", counted(size_bytes_, "byte"),
+          ", now it ends at or before byte ", offset_bytes);
     cursor += got;
     offset_bytes += static_cast<uint64_t>(got);
     size_bytes -= static_cast<uint64_t>(got);
@@ -68,8 +69,8 @@ void FileReader::read(void* destination, uint64_t offset_bytes, uint64_t size_by
 
 std::string read_whole_file(const std::string& path, uint64_t max_bytes) {
   const FileReader file(path);
-  CHECK(file.size_bytes() <= max_bytes, path, ": has ", file.size_bytes(), " bytes, at most ",
-        max_bytes, " are read");
+  CHECK(file.size_bytes() <= max_bytes, path, ": has ", counted(file.size_bytes(), "byte"),
+        ", at most ", max_bytes, " are read");
   std::string text(static_cast<size_t>(file.size_bytes()), '\0');
   file.read(text.data(), 0, file.size_bytes());
   return text;

@@ -1,7 +1,5 @@
 #include "model_loaders/generation_config.h"
 
-#include <limits>
-
 #include "model_loaders/file_reader.h"
 #include "model_loaders/json.h"
 
@@ -11,15 +9,14 @@ GenerationConfig read_generation_config(const std::string& path, int64_t vocab_s
   GenerationConfig config;
   if (!file_exists(path)) return config;
   const JsonObject json = JsonObject::read(path);
-  constexpr double kSmallest = std::numeric_limits<double>::min();
   config.eos_token_ids = json.find_integers("eos_token_id", 0, vocab_size - 1);
   config.bos_token_id = json.find_integer("bos_token_id", 0, vocab_size - 1);
   config.do_sample = json.find_bool("do_sample");
-  config.temperature = json.find_number("temperature", 0.0, 100.0);
-  config.top_k = json.find_integer("top_k", 0, int64_t{1} << 30);
-  config.top_p = json.find_number("top_p", kSmallest, 1.0);
-  config.min_p = json.find_number("min_p", 0.0, 1.0);
-  config.repetition_penalty = json.find_number("repetition_penalty", kSmallest, 100.0);
+  config.temperature = json.find_number("temperature", kTemperatureLimits);
+  config.top_k = json.find_integer("top_k", kTopKLimits);
+  config.top_p = json.find_number("top_p", kTopPLimits);
+  config.min_p = json.find_number("min_p", kMinPLimits);
+  config.repetition_penalty = json.find_number("repetition_penalty", kRepetitionPenaltyLimits);
   return config;
 }
 

@@ -6,18 +6,27 @@
 #include <string>
 #include <vector>
 
+#include "model_loaders/number_limits.h"
+
 namespace tessera {
+
+// What sampling can be asked for, here as by a flag or a request.
+inline constexpr NumberLimits<double> kTemperatureLimits = {0.01, 100.0, Allowed::kAllAndZero};
+inline constexpr NumberLimits<int64_t> kTopKLimits = {0, int64_t{1} << 30};
+inline constexpr NumberLimits<double> kTopPLimits = {0.0, 1.0, Allowed::kAllAboveLow};
+inline constexpr NumberLimits<double> kMinPLimits = {0.0, 1.0};
+inline constexpr NumberLimits<double> kRepetitionPenaltyLimits = {0.01, 100.0};
 
 // Absent fields were absent in the file. Values are checked against their ranges.
 struct GenerationConfig {
   std::vector<int64_t> eos_token_ids;
   std::optional<int64_t> bos_token_id;
   std::optional<bool> do_sample;
-  std::optional<double> temperature;         // [0, 100]
-  std::optional<int64_t> top_k;              // >= 0; 0: off
-  std::optional<double> top_p;               // (0, 1]
-  std::optional<double> min_p;               // [0, 1]
-  std::optional<double> repetition_penalty;  // (0, 100]
+  std::optional<double> temperature;
+  std::optional<int64_t> top_k;  // 0: off
+  std::optional<double> top_p;
+  std::optional<double> min_p;
+  std::optional<double> repetition_penalty;
 };
 
 // Reads the file; all fields absent when there is none. Throws Error naming the field, its value

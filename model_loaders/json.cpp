@@ -54,29 +54,18 @@ std::string short_text(const Json& json) {
   throw Error(concat(where, " must be ", expected, ", got ", short_text(got)));
 }
 
-std::string expected_integer(int64_t low, int64_t high) {
-  return concat("an integer in ", low, "..", high);
-}
-
-std::string expected_number(double low, double high) {
-  return concat("a number in ", low, "..", high);
-}
-
-int64_t as_integer(const Json& json, const std::string& where, int64_t low, int64_t high) {
+int64_t as_integer(const Json& json, const std::string& where,
+                   const NumberLimits<int64_t>& limits) {
   // get<int64_t>() would wrap around.
   const bool fits =
       json.is_number_integer() &&
       !(json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX));
-  if (!fits || json.get<int64_t>() < low || json.get<int64_t>() > high) {
-    refuse(where, expected_integer(low, high), json);
-  }
+  if (!fits || !limits.allow(json.get<int64_t>())) refuse(where, limits.text(), json);
   return json.get<int64_t>();
 }
 
-double as_number(const Json& json, const std::string& where, double low, double high) {
-  if (!json.is_number() || json.get<double>() < low || json.get<double>() > high) {
-    refuse(where, expected_number(low, high), json);
-  }
+double as_number(const Json& json, const std::string& where, const NumberLimits<double>& limits) {
+  if (!json.is_number() || !limits.allow(json.get<double>())) refuse(where, limits.text(), json);
   return json.get<double>();
 }
 
@@ -169,20 +158,26 @@ const Json& JsonObject::required_value(std::string_view key, std::string_view ex
 std::string JsonObject::where(std::string_view key) const { return path() + ": " + field(key); }
 
 int64_t JsonObject::get_integer(std::string_view key, int64_t low, int64_t high) const {
-  return as_integer(required_value(key, expected_integer(low, high)), where(key), low, high);
+  const NumberLimits<int64_t> limits = {low, high};
+  return as_integer(required_value(key, limits.text()), where(key), limits);
 }
 
 int64_t JsonObject::get_integer_or(std::string_view key, int64_t otherwise, int64_t low,
                                    int64_t high) const {
   const Json* const found = value(key);
-  return found == nullptr ? otherwise : as_integer(*found, where(key), low, high);
+  return found == nullptr ? otherwise : as_integer(*found, where(key), {low, high});
+}
+
+std::optional<int64_t> JsonObject::find_integer(std::string_view key,
+                                                const NumberLimits<int64_t>& limits) const {
+  const Json* const found = present_value(key);
+  if (found == nullptr) return std::nullopt;
+  return as_integer(*found, where(key), limits);
 }
 
 std::optional<int64_t> JsonObject::find_integer(std::string_view key, int64_t low,
                                                 int64_t high) const {
-  const Json* const found = present_value(key);
-  if (found == nullptr) return std::nullopt;
-  return as_integer(*found, where(key), low, high);
+  return find_integer(key, NumberLimits<int64_t>{low, high});
 }
 
 std::vector<int64_t> JsonObject::find_integers(std::string_view key, int64_t low,
@@ -190,25 +185,32 @@ std::vector<int64_t> JsonObject::find_integers(std::string_view key, int64_t low
   std::vector<int64_t> numbers;
   const Json* const found = present_value(key);
   if (found == nullptr) return numbers;
-  if (!found->is_array()) return {as_integer(*found, where(key), low, high)};
-  for (const Json& element : *found) numbers.push_back(as_integer(element, where(key), low, high));
+  const NumberLimits<int64_t> limits = {low, high};
+  if (!found->is_array()) return {as_integer(*found, where(key), limits)};
+  for (const Json& element : *found) numbers.push_back(as_integer(element, where(key), limits));
   return numbers;
 }
 
 double JsonObject::get_number(std::string_view key, double low, double high) const {
-  return as_number(required_value(key, expected_number(low, high)), where(key), low, high);
+  const NumberLimits<double> limits = {low, high};
+  return as_number(required_value(key, limits.text()), where(key), limits);
 }
 
 double JsonObject::get_number_or(std::string_view key, double otherwise, double low,
                                  double high) const {
   const Json* const found = value(key);
-  return found == nullptr ? otherwise : as_number(*found, where(key), low, high);
+  return found == nullptr ? otherwise : as_number(*found, where(key), {low, high});
+}
+
+std::optional<double> JsonObject::find_number(std::string_view key,
+                                              const NumberLimits<double>& limits) const {
+  const Json* const found = present_value(key);
+  if (found == nullptr) return std::nullopt;
+  return as_number(*found, where(key), limits);
 }
 
 std::optional<double> JsonObject::find_number(std::string_view key, double low, double high) const {
-  const Json* const found = present_value(key);
-  if (found == nullptr) return std::nullopt;
-  return as_number(*found, where(key), low, high);
+  return find_number(key, NumberLimits<double>{low, high});
 }
 
 bool JsonObject::get_bool_or(std::string_view key, bool otherwise) const {

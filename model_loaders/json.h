@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model_loaders/number_limits.h"
+
 namespace tessera {
 
 // A view of one object of a document; copies share the document.
@@ -40,15 +42,18 @@ class JsonObject {
   bool is_object(std::string_view key) const;
   bool is_string(std::string_view key) const;
 
-  // Numbers are in [low, high]; integers are written without fraction and exponent.
+  // Numbers are in [low, high] or in `limits`; integers are written without fraction and exponent.
   int64_t get_integer(std::string_view key, int64_t low, int64_t high) const;
   int64_t get_integer_or(std::string_view key, int64_t otherwise, int64_t low, int64_t high) const;
+  std::optional<int64_t> find_integer(std::string_view key,
+                                      const NumberLimits<int64_t>& limits) const;
   std::optional<int64_t> find_integer(std::string_view key, int64_t low, int64_t high) const;
   // One integer or a list of them; empty when absent or null.
   std::vector<int64_t> find_integers(std::string_view key, int64_t low, int64_t high) const;
 
   double get_number(std::string_view key, double low, double high) const;
   double get_number_or(std::string_view key, double otherwise, double low, double high) const;
+  std::optional<double> find_number(std::string_view key, const NumberLimits<double>& limits) const;
   std::optional<double> find_number(std::string_view key, double low, double high) const;
 
   bool get_bool_or(std::string_view key, bool otherwise) const;

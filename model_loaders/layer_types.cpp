@@ -16,7 +16,7 @@ std::optional<std::string_view> read_layer_type(const JsonObject& config, int64_
   const std::optional<std::vector<std::string>> types = config.find_strings("layer_types");
   if (!types) return std::nullopt;
   CHECK(static_cast<int64_t>(types->size()) == num_layers, config.path(), ": layer_types has ",
-        types->size(), " entries, num_hidden_layers is ", num_layers);
+        counted(types->size(), "entry", "entries"), ", num_hidden_layers is ", num_layers);
   for (const std::string& type : *types) {
     CHECK(is_layer_type(type), config.path(), ": layer type '", printable(type),
           "' is not supported; supported: ", kFullAttention, " ", kSlidingAttention);

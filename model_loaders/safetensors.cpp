@@ -69,8 +69,8 @@ std::string read_header_text(const FileReader& file) {
     if (const auto error = recognise_foreign_format(first_bytes, path)) throw *error;
   };
   if (file_bytes < kLengthBytes) refuse_foreign_format();
-  CHECK(file_bytes >= kLengthBytes, path, ": file has ", file_bytes,
-        " bytes, too short for the 8-byte header length");
+  CHECK(file_bytes >= kLengthBytes, path, ": file has ", counted(file_bytes, "byte"),
+        ", too short for the 8-byte header length");
   uint64_t header_bytes = 0;
   for (size_t i = kLengthBytes; i-- > 0;) {
     header_bytes = header_bytes << 8 | static_cast<unsigned char>(first_bytes[i]);
@@ -78,8 +78,9 @@ std::string read_header_text(const FileReader& file) {
   if (header_bytes > kMaxSafetensorsHeaderBytes) refuse_foreign_format();
   CHECK(header_bytes <= kMaxSafetensorsHeaderBytes, path, ": header length ", header_bytes,
         " exceeds limit ", kMaxSafetensorsHeaderBytes);
-  CHECK(header_bytes <= file_bytes - kLengthBytes, path, ": header claims ", header_bytes,
-        " bytes, file has ", file_bytes - kLengthBytes, " after the header length");
+  CHECK(header_bytes <= file_bytes - kLengthBytes, path, ": header claims ",
+        counted(header_bytes, "byte"), ", file has ", file_bytes - kLengthBytes,
+        " after the header length");
   CHECK(header_bytes > 0, path, ": header is empty");
 
   std::string text(static_cast<size_t>(header_bytes), '\0');
@@ -123,7 +124,7 @@ void check_size(const SafetensorsRow& row, const StoredDtype& dtype, const std::
         "] are reversed");
   const uint64_t needed = needed_bytes(row, dtype, path);
   CHECK(needed == end - begin, path, ": ", tensor_label(row), ": ", dtype.name, " ", row.shape,
-        " needs ", needed, " bytes, header gives ", end - begin);
+        " needs ", counted(needed, "byte"), ", header gives ", end - begin);
 }
 
 // The data must be covered exactly once. `rows` are sorted by offsets.
@@ -141,17 +142,17 @@ void check_coverage(const std::vector<SafetensorsRow>& rows, uint64_t data_bytes
                     " (", range_text(row), ")");
     };
     if (begin > previous_end) {
-      throw Error(concat(path, ": ", begin - previous_end, " unused bytes between ", both()));
+      throw Error(
+          concat(path, ": ", counted(begin - previous_end, "unused byte"), " between ", both()));
     }
     if (begin < previous_end) throw Error(concat(path, ": data overlaps: ", both()));
   }
   const uint64_t end = rows.back().data_offsets[1];
-  CHECK(end <= data_bytes, path, ": file is ", end - data_bytes, " bytes short; ",
+  CHECK(end <= data_bytes, path, ": file is ", counted(end - data_bytes, "byte"), " short; ",
         tensor_label(rows.back()), " needs bytes up to ", end, " of the data, the file has ",
         data_bytes);
   const uint64_t excess = data_bytes - end;
-  CHECK(excess == 0, path, ": ", excess, excess == 1 ? " unexpected byte" : " unexpected bytes",
-        " after tensor data");
+  CHECK(excess == 0, path, ": ", counted(excess, "unexpected byte"), " after tensor data");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // threw is kept apart and shown only in verbose output.
 #pragma once
 
+#include <concepts>
 #include <source_location>
 #include <sstream>
 #include <stdexcept>
@@ -34,6 +35,14 @@ std::string concat(const Parts&... parts) {
   std::ostringstream stream;
   (stream << ... << parts);
   return stream.str();
+}
+
+// "1 byte", "2 bytes": `count` and the word for what is counted, `singular` for 1, else `plural`,
+// which is `singular` with an "s" unless given.
+template <std::integral Count>
+std::string counted(Count count, std::string_view singular, std::string_view plural = {}) {
+  if (count == 1) return concat(count, ' ', singular);
+  return plural.empty() ? concat(count, ' ', singular, 's') : concat(count, ' ', plural);
 }
 
 }  // namespace tessera

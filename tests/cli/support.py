@@ -1,6 +1,7 @@
 """Running tessera, with pipes or on a terminal of its own."""
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -28,6 +29,12 @@ def configure(tessera, model, demo):
     _tessera = tessera.resolve()
     _model = model.resolve()
     _demo = demo.resolve() if demo and (demo / "config.json").exists() else None
+
+
+@functools.cache
+def is_sanitized():
+    """Whether tessera was built with the address sanitizer, which needs more memory and time."""
+    return b"__asan_init" in _tessera.read_bytes()
 
 
 @dataclasses.dataclass
@@ -86,7 +93,9 @@ class Case(unittest.TestCase):
     # --- running ------------------------------------------------------------------------------
 
     def command(self, *arguments):
-        return [str(_tessera), *map(str, arguments)]
+        """Arguments may be text, numbers, paths, and bytes that are no text."""
+        return [str(_tessera), *(os.fsdecode(argument) if isinstance(argument, bytes)
+                                 else str(argument) for argument in arguments)]  # fmt: skip
 
     def start(self, *arguments, **streams):
         streams.setdefault("stdin", subprocess.DEVNULL)

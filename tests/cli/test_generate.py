@@ -155,11 +155,6 @@ class Limits(Case):
         result = self.check("generate", *self.model, "-p", "word " * 2000, code=1)
         self.assert_one_error(result)
 
-    def test_context_that_does_not_fit_memory(self):
-        flags = self.long_model()
-        result = self.check("generate", *flags, "-p", "x", "-c", "1073741824", code=1)
-        self.assert_one_error(result)
-
     def test_kibi_tokens(self):
         flags = self.long_model()
         for spelled in ("2k", "2K", "2048"):

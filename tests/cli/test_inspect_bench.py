@@ -58,7 +58,7 @@ class Bench(Case):
         self.assertGreater(report["first_token_seconds"], report["load_seconds"])
 
     def test_lengths_that_do_not_fit(self):
-        result = self.check("bench", *self.model, "--prompt-lengths", "250", code=1)
+        result = self.check("bench", *self.model, "--prompt-lengths", "250", code=2)
         self.assert_one_error(result, "250")
 
     def test_zero_lengths(self):

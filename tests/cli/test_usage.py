@@ -65,26 +65,8 @@ class UsageErrors(Case):
         self.check("generate", *self.model[2:], "-p", "x", "-n", "1")
 
 
-class OutOfRange(Case):
-    """Values that mean something, but nothing that can be done: exit code 1."""
-
-    def test_sampling(self):
-        for flag, value, name in [
-            ("--temp", "-1", "temperature"),
-            ("--temp", "nan", "temperature"),
-            ("--top-p", "0", "top_p"),
-            ("--top-p", "2", "top_p"),
-            ("--top-k", "-5", "top_k"),
-            ("--min-p", "1.5", "min_p"),
-            ("--repeat-penalty", "0", "repetition_penalty"),
-            ("--presence-penalty", "3", "presence_penalty"),
-        ]:
-            with self.subTest(flag=flag, value=value):
-                result = self.check("generate", *self.model, "-p", "x", flag, value, code=1)
-                self.assert_one_error(result, name)
-
-    def test_engine(self):
-        for flag, value in [("--page-size", "17"), ("--prefill-chunk", "-1"), ("--threads", "-1")]:
-            with self.subTest(flag=flag):
-                result = self.check("generate", *self.model, "-p", "x", flag, value, code=1)
-                self.assert_one_error(result, value)
+class Errors(Case):
+    def test_where_it_was_thrown_only_when_asked(self):
+        arguments = ["generate", "-m", "absent", "-p", "x"]
+        self.assertNotIn(".cpp:", self.check(*arguments, code=1).err)
+        self.assertIn(".cpp:", self.check(*arguments, "-v", code=1).err)

@@ -142,8 +142,9 @@ TEST(EngineLoad, AContextBeyondTheModelIsAnError) {
   const ModelFixture model;
   EngineOptions options = model.options();
   options.context_size = 257;
-  EXPECT_THAT(error_of([&] { Engine::load(options); }).what(),
-              AllOf(HasSubstr("257"), HasSubstr("256")));
+  const Error error = error_of([&] { Engine::load(options); });
+  EXPECT_THAT(error.what(), HasSubstr("257"));
+  EXPECT_THAT(error.hint(), HasSubstr("256 tokens"));
 }
 
 TEST(EngineLoad, AModelMayBeShorterThanAPage) {

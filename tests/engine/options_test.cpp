@@ -42,7 +42,7 @@ TEST(SamplingParams, EveryFieldIsCheckedByName) {
       {"repetition_penalty", [](auto& p) { p.repetition_penalty = 0; }},
       {"presence_penalty", [](auto& p) { p.presence_penalty = 3; }},
       {"frequency_penalty", [](auto& p) { p.frequency_penalty = -3; }},
-      {"penalty window", [](auto& p) { p.penalty_window = -1; }},
+      {"repeat_last_n", [](auto& p) { p.penalty_window = -1; }},
       {"max_tokens", [](auto& p) { p.max_tokens = -1; }},
       {"stop string", [](auto& p) { p.stop = {""}; }},
   };
@@ -72,6 +72,19 @@ TEST(EngineOptions, EveryFieldIsChecked) {
     EngineOptions options = good;
     change(options);
     EXPECT_THAT(problem_of(options), testing::HasSubstr(", got "));
+  }
+}
+
+TEST(EngineOptions, AContextLongerThanTheModelsIsRefusedWithTheModelsOwn) {
+  const ModelFolder folder{.path = "some/model", .config = {.max_position_embeddings = 256}};
+  EXPECT_NO_THROW(check_context_size({.context_size = 256}, folder));
+  try {
+    check_context_size({.context_size = 257}, folder);
+    FAIL();
+  } catch (const ContextSizeError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("257"));
+    EXPECT_EQ(error.allowed(), "an integer in 0..256");
+    EXPECT_THAT(error.hint(), testing::HasSubstr("some/model holds at most 256 tokens"));
   }
 }
 

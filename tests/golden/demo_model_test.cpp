@@ -16,8 +16,8 @@ TEST_P(DemoModelTest, GivesTheCommittedAnswers) {
     GTEST_SKIP() << cuda_status().problem;
   }
   const auto engine = Engine::load(
-      {.model = source_folder() + "/weights/demo", .device = GetParam(), .context_size = 1024});
-  std::ifstream file(source_folder() + "/tests/golden/demo_answers.tsv");
+      {.model = source_folder() / "weights" / "demo", .device = GetParam(), .context_size = 1024});
+  std::ifstream file(source_folder() / "tests" / "golden" / "demo_answers.tsv");
   int num_answers = 0;
   for (std::string line; std::getline(file, line); ++num_answers) {
     const size_t tab = line.find('\t');

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "engine/tokenizer.h"
 #include "kernels/tensor/check.h"
+#include "tests/source_folder.h"
 
 namespace tessera {
 
@@ -36,14 +36,8 @@ struct Golden {
   std::vector<GoldenRun> runs;  // the first is the longest and has logits
 };
 
-// The sources: where they were built, unless the environment says they have moved.
-inline std::string source_folder() {
-  const char* const moved = std::getenv("TESSERA_SOURCE_DIR");
-  return moved != nullptr ? moved : TESSERA_SOURCE_DIR;
-}
-
 inline std::string golden_folder(const std::string& model) {
-  return source_folder() + "/tests/golden/data/" + model;
+  return source_folder() / "tests" / "golden" / "data" / model;
 }
 
 // golden.dat is little-endian 32-bit values: vocab_size, number of runs, then for each run

@@ -163,10 +163,9 @@ TEST_F(ShardedCheckpoint, WarnsOfWhatIsOdd) {
   folder_.write(
       kSecond,
       SafetensorsBuilder().add("b", "F32", "[1]", "BBBB").add("c", "F32", "[1]", "CCCC").file());
-  EXPECT_THAT(
-      Checkpoint::open(folder_.path()).warnings(),
-      ElementsAre(HasSubstr("1 tensors of the files are not in the index, the first is 'c'"),
-                  HasSubstr("total_size is 8 bytes, the tensors have 12")));
+  EXPECT_THAT(Checkpoint::open(folder_.path()).warnings(),
+              ElementsAre(HasSubstr("1 tensor of the files is not in the index, the first is 'c'"),
+                          HasSubstr("total_size is 8 bytes, the tensors have 12")));
 }
 
 TEST_F(ShardedCheckpoint, LetsTheIndexNameTablesThatAreLeftOut) {

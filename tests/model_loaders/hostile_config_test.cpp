@@ -119,7 +119,7 @@ const HostileConfig kHostileSemantics[] = {
     {R"("sliding_window": 4096)", "not understood, results may be wrong: sliding_window"},
     {R"("tie_word_embeddings": 1)", "tie_word_embeddings must be true or false, got 1"},
     {R"("num_hidden_layers": 2, "layer_types": ["full_attention"])",
-     "layer_types has 1 entries, num_hidden_layers is 2"},
+     "layer_types has 1 entry, num_hidden_layers is 2"},
     {R"("num_hidden_layers": 1, "layer_types": ["linear_attention"])",
      "layer type 'linear_attention' is not supported; supported: full_attention"},
     {R"("num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"])",

@@ -74,7 +74,7 @@ std::vector<HostileFile> broken_containers() {
       {"appended_archive", safetensors_file(kGoodHeader, "abcdPK\3\4...."),
        "8 unexpected bytes after tensor data", ""},
       {"one_byte_short", safetensors_file(kGoodHeader, "abc"),
-       "file is 1 bytes short; tensor 'w' needs bytes up to 4", ""},
+       "file is 1 byte short; tensor 'w' needs bytes up to 4", ""},
       {"no_data", safetensors_file(kGoodHeader), "file is 4 bytes short", ""},
   };
 }

@@ -114,5 +114,13 @@ TEST(Arena, MeasuresThenAllocatesTheSameLayout) {
   }
 }
 
+TEST(Counted, IsPluralUnlessThereIsOne) {
+  EXPECT_EQ(counted(0, "byte"), "0 bytes");
+  EXPECT_EQ(counted(1, "byte"), "1 byte");
+  EXPECT_EQ(counted(size_t{2}, "byte"), "2 bytes");
+  EXPECT_EQ(counted(1, "tensor is", "tensors are"), "1 tensor is");
+  EXPECT_EQ(counted(9, "tensor is", "tensors are"), "9 tensors are");
+}
+
 }  // namespace
 }  // namespace tessera
