@@ -9,6 +9,7 @@
 #include <string>
 
 #include "apps/output.h"
+#include "apps/signals.h"
 
 namespace tessera {
 namespace {
@@ -72,6 +73,7 @@ void Console::write(std::string_view text) const {
   try {
     write_all(STDERR_FILENO, text, "standard error");
   } catch (const OutputClosed&) {
+  } catch (const Interrupted&) {
   } catch (const Error&) {
   }
 }

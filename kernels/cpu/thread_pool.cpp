@@ -121,6 +121,11 @@ void ThreadPool::run_chunks(int thread) {
   }
 }
 
+void ThreadPool::set_stop_question(StopQuestion should_stop) {
+  should_stop_ = std::move(should_stop);
+  next_question_ = {};
+}
+
 void ThreadPool::throw_if_stopped() {
   if (!should_stop_) return;
   const Clock::time_point now = Clock::now();
@@ -132,13 +137,13 @@ void ThreadPool::throw_if_stopped() {
 // After a failure, the chunks that are left are claimed and counted, but not run.
 void ThreadPool::run_chunk(int64_t chunk, int thread) {
   const int64_t begin = chunk * chunk_items_;
-  try {
-    if (thread == 0) throw_if_stopped();
-    if (!has_failed_.load(std::memory_order_relaxed)) {
+  if (!has_failed_.load(std::memory_order_relaxed)) {
+    try {
+      if (thread == 0) throw_if_stopped();
       (*run_items_)(begin, std::min(begin + chunk_items_, count_), thread);
+    } catch (...) {
+      if (!has_failed_.exchange(true)) failure_ = std::current_exception();
     }
-  } catch (...) {
-    if (!has_failed_.exchange(true)) failure_ = std::current_exception();
   }
   const bool is_last = unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   if (is_last && thread != 0) unfinished_.notify_one();

@@ -35,9 +35,10 @@ class ThreadPool {
 
   int num_threads() const { return num_threads_; }
 
-  // Loops ask from now on, on the calling thread, every ten milliseconds or after their longest
-  // item. Told to stop, a loop begins no more items and throws Stopped; some have then been done.
-  void set_stop_question(StopQuestion should_stop) { should_stop_ = std::move(should_stop); }
+  // Loops ask from now on, on the calling thread: the next one at once, then every ten milliseconds
+  // or after their longest item. Told to stop, a loop begins no more items and throws Stopped; some
+  // have then been done.
+  void set_stop_question(StopQuestion should_stop);
 
   // body(i) or body(i, thread) for every i in [0, count), each once, in any order and on any
   // thread, `thread` in [0, num_threads): results must not depend on either. Returns when all are

@@ -30,6 +30,11 @@ def configure(tessera, model, demo):
     _demo = demo.resolve() if demo and (demo / "config.json").exists() else None
 
 
+def tiny_model():
+    """The folder of the tiny model."""
+    return _model
+
+
 @dataclasses.dataclass
 class Result:
     code: int
