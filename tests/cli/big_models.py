@@ -7,11 +7,11 @@ import shutil
 import struct
 
 BLOCK_BYTES = 1 << 20
-BYTE_PIECE, NORMAL_PIECE = 6, 1
+BYTE_PIECE = 6
 
 
 def write_slow_model(source, folder):
-    """A model of 126 million random bfloat16 parameters: 2,048 tokens take seconds on a few cores."""
+    """A model of 126 million random parameters: 2,048 tokens take seconds on a few cores."""
     copy_text_files(source, folder)
     config = json.loads((source / "config.json").read_text())
     config.update(hidden_size=2048, intermediate_size=8192, num_attention_heads=16,
@@ -22,8 +22,8 @@ def write_slow_model(source, folder):
 
 
 def write_model_without_length_limit(source, folder):
-    """The tiny model with a tokenizer without byte pieces, to which any run of unknown characters is
-    one token: no text is too long before it has been tokenised."""
+    """The tiny model with a tokenizer without byte pieces, to which unknown characters in a row are
+    one token, however many: no text is too long before it has been tokenised."""
     copy_text_files(source, folder)
     shutil.copy(source / "model.safetensors", folder)
     model = (source / "tokenizer.model").read_bytes()

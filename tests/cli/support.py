@@ -35,6 +35,11 @@ def tiny_model():
     return _model
 
 
+def is_sanitized():
+    """Whether tessera was built with the address sanitizer, which makes it several times slower."""
+    return b"__asan_init" in _tessera.read_bytes()
+
+
 @dataclasses.dataclass
 class Result:
     code: int
