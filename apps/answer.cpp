@@ -4,21 +4,22 @@
 
 #include <algorithm>
 
-#include "apps/human_units.h"
 #include "apps/load_report.h"
 #include "apps/output.h"
-#include "apps/progress_bar.h"
 #include "apps/signals.h"
 
 namespace tessera {
 
+std::function<void(uint64_t, uint64_t)> interruptible(ProgressBar& bar) {
+  return [&bar](uint64_t done_bytes, uint64_t total_bytes) {
+    throw_if_interrupted();
+    bar.update_bytes(done_bytes, total_bytes);
+  };
+}
+
 std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console) {
   ProgressBar bar(console, "loading");
-  return Engine::load(options, [&bar](uint64_t done_bytes, uint64_t total_bytes) {
-    throw_if_interrupted();
-    const double fraction = static_cast<double>(done_bytes) / static_cast<double>(total_bytes);
-    bar.update(fraction, human_bytes(done_bytes) + "/" + human_bytes(total_bytes));
-  });
+  return Engine::load(options, interruptible(bar));
 }
 
 ContextDemand context_demand(const Engine& engine, std::span<const TokenId> prompt,
@@ -43,7 +44,7 @@ GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<con
     print_generated(text);
     ends_with_newline = text.back() == '\n';
   };
-  callbacks.is_cancelled = [] { return pending_signal() != 0; };
+  callbacks.is_cancelled = is_interrupted;
 
   GenerationResult result = engine.generate(sequence, prompt, params, callbacks);
   bar.clear();
@@ -61,11 +62,14 @@ void answer_once(Engine& engine, const EngineOptions& options, std::span<const T
                  const SamplingParams& params, const StatsFile& stats, const Console& console) {
   const SequencePtr sequence = engine.create_sequence();
   const GenerationResult result = stream_answer(engine, *sequence, prompt, params, console);
-  const FirstToken first = first_token(engine, result);
-  spdlog::info("first token: {}", first.text());
   console.say_dim(stats_line(engine, result, params));
   nlohmann::ordered_json object = stats_json(engine, options, result, params);
-  object["first_token_seconds"] = first.total_seconds;
+  object["first_token_seconds"] = nullptr;
+  if (result.is_prompt_computed()) {
+    const FirstToken first = first_token(engine, result);
+    spdlog::info("first token: {}", first.text());
+    object["first_token_seconds"] = first.total_seconds;
+  }
   stats.write(object);
   throw_if_interrupted();
 }

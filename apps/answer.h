@@ -1,16 +1,22 @@
 // From loaded flags to an answer on standard output: what chat, generate and summarize share.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "apps/console.h"
+#include "apps/progress_bar.h"
 #include "apps/sampling_options.h"
 #include "apps/stats.h"
 #include "engine/engine.h"
 
 namespace tessera {
+
+// For long work: shows in `bar` how many bytes are done, and ends the work with Interrupted.
+std::function<void(uint64_t done_bytes, uint64_t total_bytes)> interruptible(ProgressBar& bar);
 
 // Loads the model with a progress bar. Throws Error, or Interrupted on Ctrl-C.
 std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console);
@@ -32,8 +38,8 @@ ContextDemand context_demand(const Engine& engine, std::span<const TokenId> prom
 GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
                                const SamplingParams& params, const Console& console);
 
-// The one answer of a program that gives one: stream_answer and its statistics. Throws Interrupted
-// when a signal cut it short.
+// The one answer of a program that gives one: stream_answer and its statistics, of what was
+// computed when a signal cut it short. Throws Interrupted then.
 void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
                  const SamplingParams& params, const StatsFile& stats, const Console& console);
 

@@ -44,7 +44,14 @@ std::optional<nlohmann::ordered_json> BatchRun::answer(Engine& engine, const Bat
   }
   std::vector<TokenId> prompt;
   try {
-    prompt = engine.encode_chat(request.messages);
+    prompt = engine.encode_chat(request.messages, [this](uint64_t, uint64_t) {
+      throw_if_interrupted();
+      show_progress();
+    });
+  } catch (const Interrupted&) {
+    return std::nullopt;
+  } catch (const PromptTooLong& error) {
+    return failed(item, "context_length_exceeded", error.what());
   } catch (const Error& error) {
     return failed(item, "invalid_prompt", error.what());
   }
@@ -63,10 +70,9 @@ std::optional<nlohmann::ordered_json> BatchRun::generate(Engine& engine, const B
                                                          std::span<const TokenId> prompt,
                                                          const SamplingParams& params) {
   GenerationCallbacks callbacks;
-  callbacks.is_cancelled = [this] {
-    show_progress();
-    return pending_signal() != 0;
-  };
+  callbacks.on_prefill = [this](int64_t, int64_t) { show_progress(); };
+  callbacks.on_text = [this](std::string_view) { show_progress(); };
+  callbacks.is_cancelled = is_interrupted;
   // A fresh sequence each: what a request is answered must not depend on the one before it.
   const SequencePtr sequence = engine.create_sequence();
   const GenerationResult result = engine.generate(*sequence, prompt, params, callbacks);

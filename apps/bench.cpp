@@ -12,6 +12,7 @@
 #include "apps/common_options.h"
 #include "apps/exit_codes.h"
 #include "apps/output.h"
+#include "apps/signals.h"
 
 namespace tessera {
 namespace {
@@ -68,7 +69,10 @@ FirstToken time_first_token(Engine& engine) {
   params.max_tokens = 1;
   params.ignore_eos = true;
   const SequencePtr sequence = engine.create_sequence();
-  return first_token(engine, engine.generate(*sequence, prompt, params));
+  const GenerationResult result =
+      engine.generate(*sequence, prompt, params, {.is_cancelled = is_interrupted});
+  throw_if_interrupted();
+  return first_token(engine, result);
 }
 
 int run_bench(BenchOptions& options, const Console& console) {
@@ -93,7 +97,7 @@ int run_bench(BenchOptions& options, const Console& console) {
   }
   // Before the bandwidth is measured, which allocates more than the model may need.
   report.peak_resident_bytes = peak_resident_bytes();
-  report.read_bandwidth = engine->measure_read_bandwidth();
+  report.read_bandwidth = engine->measure_read_bandwidth(is_interrupted);
   if (options.json_path != "-") {
     print(escape_control_characters(bench_header(*engine, report)) + bench_table(report));
     if (baseline) print("\n" + comparison_table(*baseline, report));

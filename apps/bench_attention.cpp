@@ -83,6 +83,7 @@ std::vector<AttentionCase> list_cases(const Options& options, DeviceType device)
 int run_bench_attention(const Options& options, const Console& console) {
   const StatsFile json(options.json_path);
   AttentionBenchmark benchmark(options.benchmark);
+  benchmark.backend().set_stop_question(is_interrupted);
   AttentionReport report;
   report.options = options.benchmark;
   report.device = benchmark.device_description();

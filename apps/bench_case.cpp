@@ -24,7 +24,9 @@ std::vector<TokenId> random_prompt(const Engine& engine, int64_t length, uint64_
 // Seconds until all that has been submitted is done.
 double seconds_to_finish(Engine& engine) {
   const Clock::time_point start = Clock::now();
-  while (engine.step()) throw_if_interrupted();
+  while (engine.step()) {
+  }
+  throw_if_interrupted();
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -42,7 +44,10 @@ Timing time_once(Engine& engine, const BenchCase& bench_case,
   SamplingParams params;
   params.ignore_eos = true;
   params.max_tokens = 1;
-  for (size_t i = 0; i < prompts.size(); ++i) engine.submit(*sequences[i], prompts[i], params);
+  const GenerationCallbacks callbacks = {.is_cancelled = is_interrupted};
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    engine.submit(*sequences[i], prompts[i], params, callbacks);
+  }
   Timing timing;
   timing.prefill_seconds = seconds_to_finish(engine);
 
@@ -50,7 +55,7 @@ Timing time_once(Engine& engine, const BenchCase& bench_case,
   for (size_t i = 0; i < prompts.size(); ++i) {
     const std::vector<TokenId>& first = engine.result(*sequences[i]).tokens;
     prompts[i].insert(prompts[i].end(), first.begin(), first.end());
-    engine.submit(*sequences[i], prompts[i], params);
+    engine.submit(*sequences[i], prompts[i], params, callbacks);
   }
   timing.decode_seconds = seconds_to_finish(engine);
   for (const SequencePtr& sequence : sequences) {
@@ -77,7 +82,7 @@ Measurement summarize_repetitions(std::vector<double> values) {
 
 void require_sound_logits(Engine& engine) {
   const std::vector<TokenId> prompt = random_prompt(engine, 8, /*seed=*/0);
-  const std::vector<float> logits = engine.prompt_logits(prompt);
+  const std::vector<float> logits = engine.prompt_logits(prompt, is_interrupted);
   CHECK(std::all_of(logits.begin(), logits.end(), [](float value) { return std::isfinite(value); }),
         "refusing to time a model whose logits are not finite");
   CHECK(std::any_of(logits.begin(), logits.end(),

@@ -82,6 +82,8 @@ int converse(ChatSession& session, LineEditor& editor) {
       outcome = take_turn(session, turn);
     } catch (const OutputError&) {
       throw;
+    } catch (const Interrupted&) {
+      console.say("stopped");
     } catch (const Error& error) {
       console.report(error);
       any_turn_failed = true;

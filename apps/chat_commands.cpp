@@ -87,7 +87,9 @@ ChatOutcome show_stats(ChatSession& session, const std::string&) {
 }
 
 ChatOutcome read_file(ChatSession& session, const std::string& path) {
-  const std::string text = read_text(path, session.invalid_utf8());
+  const std::string text = read_prompt_text(
+      path, session.invalid_utf8(), [&session] { return session.engine().text_limit(); },
+      session.console());
   CHECK(!is_blank(text), path, ": is empty");
   session.ask(text);
   return ChatOutcome::kContinue;

@@ -45,7 +45,10 @@ void ChatSession::answer_again() {
 std::optional<std::string> ChatSession::last_stats() const { return last_stats_; }
 
 void ChatSession::answer(Conversation conversation) {
-  const std::vector<TokenId> prompt = engine_.encode_chat(conversation.messages());
+  ProgressBar bar(console_, "tokenising");
+  const std::vector<TokenId> prompt =
+      engine_.encode_chat(conversation.messages(), interruptible(bar));
+  bar.clear();
   const GenerationResult result = stream_answer(engine_, *sequence_, prompt, params_, console_);
   last_stats_ = stats_line(engine_, result, params_);
   console_.say_dim(*last_stats_);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "apps/output.h"
+#include "apps/signals.h"
 
 namespace tessera {
 namespace {
@@ -94,6 +95,7 @@ void Console::write(std::string_view text) const {
   try {
     write_all(STDERR_FILENO, text, "standard error");
   } catch (const OutputClosed&) {
+  } catch (const Interrupted&) {
   } catch (const Error&) {
   }
 }

@@ -18,13 +18,14 @@ struct GenerateOptions {
   std::string stats_path;
 };
 
-std::string read_prompt(const GenerateOptions& options) {
+std::string read_prompt(const GenerateOptions& options, const Console& console) {
   const InvalidUtf8 policy = options.prompt.invalid_utf8;
+  const auto find_limit = [&options] { return read_text_limit(options.engine); };
   std::string text;
   if (!options.file.empty()) {
-    text = read_text(options.file, policy);
+    text = read_prompt_text(options.file, policy, find_limit, console);
   } else if (options.text == "-") {
-    text = read_text("-", policy);
+    text = read_prompt_text("-", policy, find_limit, console);
   } else {
     text = checked_utf8(options.text, "--prompt", policy);
   }
@@ -33,15 +34,17 @@ std::string read_prompt(const GenerateOptions& options) {
 }
 
 std::vector<TokenId> encode_prompt(const Engine& engine, const GenerateOptions& options,
-                                   std::string text, std::vector<Message> messages) {
-  if (options.prompt.raw) return engine.encode_text(text);
+                                   std::string text, std::vector<Message> messages,
+                                   const Console& console) {
+  ProgressBar bar(console, "tokenising");
+  if (options.prompt.raw) return engine.encode_text(text, interruptible(bar));
   messages.push_back({Role::kUser, std::move(text)});
-  return engine.encode_chat(messages);
+  return engine.encode_chat(messages, interruptible(bar));
 }
 
 int run_generate(const GenerateOptions& options, const Console& console) {
   // Everything that can be wrong with the command line is found before the weights are read.
-  std::string text = read_prompt(options);
+  std::string text = read_prompt(options, console);
   std::vector<Message> messages = system_messages(options.prompt);
   resolve_sampling(options.sampling, {});
   const StatsFile stats(options.stats_path);
@@ -49,7 +52,7 @@ int run_generate(const GenerateOptions& options, const Console& console) {
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
   const std::vector<TokenId> prompt =
-      encode_prompt(*engine, options, std::move(text), std::move(messages));
+      encode_prompt(*engine, options, std::move(text), std::move(messages), console);
   answer_once(*engine, options.engine, prompt, params, stats, console);
   return kExitOk;
 }

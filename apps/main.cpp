@@ -109,6 +109,8 @@ int run(const CLI::App& app, const Invocation& invocation) {
     console.report(error);
   } catch (const Interrupted& interrupted) {
     return 128 + interrupted.signal;
+  } catch (const Stopped&) {  // by the question is_interrupted
+    return 128 + pending_signal();
   } catch (const std::bad_alloc&) {
     console.report("out of memory");
   } catch (const std::exception& error) {

@@ -1,26 +1,24 @@
 #include "apps/output.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "apps/signals.h"
 #include "apps/terminal.h"
 
 namespace tessera {
 
 void write_all(int descriptor, std::string_view data, const std::string& name) {
   while (!data.empty()) {
+    wait_for_output(descriptor);
     const ssize_t written = write(descriptor, data.data(), data.size());
     if (written >= 0) {
       data.remove_prefix(static_cast<size_t>(written));
-    } else if (errno == EAGAIN) {  // someone who shares the terminal made it non-blocking
-      pollfd waiting = {descriptor, POLLOUT, 0};
-      poll(&waiting, 1, -1);
     } else if (errno == EPIPE) {
       throw OutputClosed{};
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR && errno != EAGAIN) {  // a shared terminal may be non-blocking
       throw Error(concat(name, ": write failed: ", std::strerror(errno)));
     }
   }

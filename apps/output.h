@@ -17,8 +17,8 @@ class OutputError : public Error {
   using Error::Error;
 };
 
-// Writes all of `data`, unbuffered. Throws OutputClosed on EPIPE, else Error naming `name` and the
-// reason.
+// Writes all of `data`, unbuffered. Throws OutputClosed on EPIPE, Interrupted at a signal while the
+// reader takes nothing, else Error naming `name` and the reason.
 void write_all(int descriptor, std::string_view data, const std::string& name);
 
 // Writes to standard output. Throws OutputClosed or OutputError.

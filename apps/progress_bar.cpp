@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
+
+#include "apps/human_units.h"
 
 namespace tessera {
 namespace {
@@ -43,22 +46,35 @@ void ProgressBar::update(double fraction, const std::string& detail) {
   }
 }
 
+void ProgressBar::update_bytes(uint64_t done_bytes, uint64_t total_bytes) {
+  if (total_bytes == 0) {
+    return update(std::numeric_limits<double>::quiet_NaN(), human_bytes(done_bytes));
+  }
+  update(static_cast<double>(done_bytes) / static_cast<double>(total_bytes),
+         human_bytes(done_bytes) + "/" + human_bytes(total_bytes));
+}
+
 void ProgressBar::clear() {
   if (is_drawn_) console_.write("\r\x1b[K");
   is_drawn_ = false;
 }
 
 std::string ProgressBar::line(double fraction, const std::string& detail) const {
-  const double shown = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0.0;
-  const std::string percent = std::to_string(static_cast<int>(shown * 100)) + "%";
-  if (!console_.is_terminal()) return label_ + ": " + percent + ", " + detail;
-  const int filled = static_cast<int>(shown * kBarWidth);
-  std::string text = label_ + " [" + std::string(static_cast<size_t>(filled), '#') +
-                     std::string(static_cast<size_t>(kBarWidth - filled), '-') + "] " + percent +
-                     " " + detail;
+  const std::string text = label_ + state(fraction) + detail;
+  if (!console_.is_terminal()) return text;
   // A line that wraps could not be wiped.
   const int width = terminal_width(STDERR_FILENO);
   return text.substr(0, static_cast<size_t>(std::max(width - 1, 1)));
+}
+
+std::string ProgressBar::state(double fraction) const {
+  if (!std::isfinite(fraction)) return ": ";
+  const double shown = std::clamp(fraction, 0.0, 1.0);
+  const std::string percent = std::to_string(static_cast<int>(shown * 100)) + "%";
+  if (!console_.is_terminal()) return ": " + percent + ", ";
+  const int filled = static_cast<int>(shown * kBarWidth);
+  return " [" + std::string(static_cast<size_t>(filled), '#') +
+         std::string(static_cast<size_t>(kBarWidth - filled), '-') + "] " + percent + " ";
 }
 
 }  // namespace tessera

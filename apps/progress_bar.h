@@ -18,8 +18,12 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // fraction in [0, 1]; `detail` stands behind the bar, e.g. "512/2048 tokens".
+  // fraction in [0, 1], or NaN where nobody knows it; `detail` stands behind the bar, e.g.
+  // "512/2048 tokens".
   void update(double fraction, const std::string& detail);
+
+  // The same for bytes; total_bytes is 0 where nobody knows it.
+  void update_bytes(uint64_t done_bytes, uint64_t total_bytes);
 
   // Wipes the bar from a terminal. A later update draws it again.
   void clear();
@@ -28,6 +32,8 @@ class ProgressBar {
   using Clock = std::chrono::steady_clock;
 
   std::string line(double fraction, const std::string& detail) const;
+  // What stands between label and detail.
+  std::string state(double fraction) const;
 
   const Console& console_;
   std::string label_;

@@ -1,9 +1,11 @@
 #include "apps/signals.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 
 namespace tessera {
@@ -29,6 +31,14 @@ void use_signal_stack() {
   sigaltstack(&stack, nullptr);
 }
 
+// Waits for a while. A signal that comes just before poll() does not end it, so none lasts long.
+bool is_ready(int descriptor, short events) {
+  constexpr int kMilliseconds = 100;
+  pollfd state = {descriptor, events, 0};
+  const int num_ready = poll(&state, 1, kMilliseconds);
+  return num_ready > 0 || (num_ready < 0 && errno != EINTR);
+}
+
 }  // namespace
 
 void install_signal_handlers() {
@@ -51,6 +61,16 @@ void clear_interrupt() {
 
 void throw_if_interrupted() {
   if (const int signal = pending_signal(); signal != 0) throw Interrupted{signal};
+}
+
+void wait_for_input(int descriptor) {
+  do {
+    throw_if_interrupted();
+  } while (!is_ready(descriptor, POLLIN));
+}
+
+void wait_for_output(int descriptor) {
+  while (!is_ready(descriptor, POLLOUT)) throw_if_interrupted();
 }
 
 }  // namespace tessera

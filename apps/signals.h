@@ -9,6 +9,7 @@ void install_signal_handlers();
 
 // The signal that waits to be handled, or 0.
 int pending_signal();
+inline bool is_interrupted() { return pending_signal() != 0; }
 
 // Forgets a SIGINT that has been dealt with. A SIGTERM stays.
 void clear_interrupt();
@@ -19,5 +20,11 @@ struct Interrupted {
 };
 
 void throw_if_interrupted();
+
+// Returns when reading from `descriptor` would not wait any more. Throws Interrupted at a signal.
+void wait_for_input(int descriptor);
+
+// The same for writing. What can be written at once may be, also after a signal.
+void wait_for_output(int descriptor);
 
 }  // namespace tessera

@@ -47,13 +47,15 @@ uint64_t decode_step_bytes(const Engine& engine, int64_t num_sequences, int64_t 
 std::string stats_line(const Engine& engine, const GenerationResult& result,
                        const SamplingParams& params) {
   const auto generated = static_cast<int64_t>(result.tokens.size());
+  const int64_t held = result.cached_prompt_tokens + result.computed_prompt_tokens;
   const double read_rate = decode_bytes_per_second(engine, result);
-  std::string line =
-      concat("prompt ", result.prompt_tokens, " tok ", fixed(result.prefill_tokens_per_second(), 1),
-             " tok/s | gen ", generated, " tok ", fixed(result.decode_tokens_per_second(), 1),
-             " tok/s", read_rate > 0.0 ? concat(' ', fixed(read_rate / 1e9, 1), " GB/s") : "",
-             " | ttft ", fixed(result.prefill_seconds, 2), " s | kv ",
-             result.prompt_tokens + generated, '/', engine.context_size());
+  std::string line = concat(
+      "prompt ", result.is_prompt_computed() ? "" : concat(held, " of "), result.prompt_tokens,
+      " tok ", fixed(result.prefill_tokens_per_second(), 1), " tok/s | gen ", generated, " tok ",
+      fixed(result.decode_tokens_per_second(), 1), " tok/s",
+      read_rate > 0.0 ? concat(' ', fixed(read_rate / 1e9, 1), " GB/s") : "", " | ttft ",
+      result.is_prompt_computed() ? concat(fixed(result.prefill_seconds, 2), " s") : "-", " | kv ",
+      held + generated, '/', engine.context_size());
   if (params.temperature != 0.0) line += concat(" | seed ", params.seed);
   return line;
 }
@@ -80,9 +82,11 @@ Json stats_json(const Engine& engine, const EngineOptions& options, const Genera
   object["sampling"] = sampling_json(params);
   object["prompt_tokens"] = result.prompt_tokens;
   object["cached_prompt_tokens"] = result.cached_prompt_tokens;
+  object["computed_prompt_tokens"] = result.computed_prompt_tokens;
   object["completion_tokens"] = result.tokens.size();
   object["finish_reason"] = finish_reason(result.stop_reason);
-  object["ttft_seconds"] = result.prefill_seconds;
+  object["ttft_seconds"] = nullptr;
+  if (result.is_prompt_computed()) object["ttft_seconds"] = result.prefill_seconds;
   object["decode_seconds"] = result.decode_seconds;
   object["prefill_tokens_per_second"] = result.prefill_tokens_per_second();
   object["decode_tokens_per_second"] = result.decode_tokens_per_second();

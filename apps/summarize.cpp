@@ -35,7 +35,9 @@ void require_fit(const Engine& engine, const ContextDemand& demand) {
 }
 
 int run_summarize(const SummarizeOptions& options, const Console& console) {
-  const std::string document = read_text(options.file, options.invalid_utf8);
+  const std::string document = read_prompt_text(
+      options.file, options.invalid_utf8, [&options] { return read_text_limit(options.engine); },
+      console);
   if (is_blank(document)) throw UsageError("the document is empty");
   const std::string instruction =
       checked_utf8(options.instruction, "--instruction", options.invalid_utf8);
@@ -45,7 +47,9 @@ int run_summarize(const SummarizeOptions& options, const Console& console) {
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
   const std::vector<Message> messages = {{Role::kUser, instruction + "\n\n" + document}};
-  const std::vector<TokenId> prompt = engine->encode_chat(messages);
+  ProgressBar bar(console, "tokenising");
+  const std::vector<TokenId> prompt = engine->encode_chat(messages, interruptible(bar));
+  bar.clear();
   require_fit(*engine, context_demand(*engine, prompt, params));
   answer_once(*engine, options.engine, prompt, params, stats, console);
   return kExitOk;

@@ -53,10 +53,14 @@ std::string hint_for_choosing() {
 // were.
 class SegmentEncoder {
  public:
-  SegmentEncoder(const Tokenizer& tokenizer, const std::string& template_name)
-      : tokenizer_(tokenizer), template_name_(template_name) {}
+  SegmentEncoder(const Tokenizer& tokenizer, const std::string& template_name,
+                 const EncodeProgress& progress)
+      : tokenizer_(tokenizer), template_name_(template_name), progress_(progress) {}
 
   std::vector<TokenId> encode(std::span<const Segment> segments) {
+    for (const Segment& segment : segments) {
+      if (segment.kind == Segment::Kind::kText) total_bytes_ += segment.content.size();
+    }
     for (const Segment& segment : segments) {
       if (segment.kind == Segment::Kind::kText) {
         text_ += segment.content;
@@ -89,8 +93,12 @@ class SegmentEncoder {
     if (next && tokenizer_.strips_left(*next)) {
       text = text.substr(0, text.find_last_not_of(kWhiteSpace) + 1);
     }
-    const std::vector<TokenId> encoded = tokenizer_.encode(text, tokens_.empty());
+    const std::vector<TokenId> encoded =
+        tokenizer_.encode(text, tokens_.empty(), [this](uint64_t bytes, uint64_t) {
+          if (progress_) progress_(done_bytes_ + bytes, total_bytes_);
+        });
     tokens_.insert(tokens_.end(), encoded.begin(), encoded.end());
+    done_bytes_ += text_.size();
     text_.clear();
   }
 
@@ -103,6 +111,9 @@ class SegmentEncoder {
 
   const Tokenizer& tokenizer_;
   const std::string& template_name_;
+  const EncodeProgress& progress_;
+  uint64_t done_bytes_ = 0;   // of all texts
+  uint64_t total_bytes_ = 0;  // of all texts
   std::vector<TokenId> tokens_;
   std::string text_;
   bool strips_left_of_text_ = false;
@@ -146,12 +157,13 @@ std::vector<Segment> ChatTemplate::render(std::span<const Message> messages) con
 }
 
 std::vector<TokenId> ChatTemplate::encode(const Tokenizer& tokenizer,
-                                          std::span<const Message> messages) const {
+                                          std::span<const Message> messages,
+                                          const EncodeProgress& progress) const {
   for (size_t i = 0; i < messages.size(); ++i) {
     const auto invalid = find_invalid_utf8(messages[i].content);
     CHECK(!invalid, "message ", i + 1, " is not UTF-8 at byte ", invalid.value_or(0));
   }
-  return SegmentEncoder(tokenizer, name()).encode(render(messages));
+  return SegmentEncoder(tokenizer, name(), progress).encode(render(messages));
 }
 
 std::vector<TokenId> ChatTemplate::stop_tokens(const Tokenizer& tokenizer) const {

@@ -65,7 +65,8 @@ class ChatTemplate {
   // render() and tokenise; begins with BOS when the model wants one, never with two. Throws Error
   // when the tokenizer lacks a special token the template needs, and with the message's number when
   // one is not UTF-8.
-  std::vector<TokenId> encode(const Tokenizer& tokenizer, std::span<const Message> messages) const;
+  std::vector<TokenId> encode(const Tokenizer& tokenizer, std::span<const Message> messages,
+                              const EncodeProgress& progress = {}) const;
 
   // Special tokens that end an answer in this format and exist in the tokenizer.
   std::vector<TokenId> stop_tokens(const Tokenizer& tokenizer) const;

@@ -24,7 +24,7 @@ std::string_view finish_reason(StopReason reason) {
 }
 
 double GenerationResult::prefill_tokens_per_second() const {
-  const auto computed = static_cast<double>(prompt_tokens - cached_prompt_tokens);
+  const auto computed = static_cast<double>(computed_prompt_tokens);
   return prefill_seconds > 0.0 ? computed / prefill_seconds : 0.0;
 }
 
@@ -58,15 +58,25 @@ SamplingParams Engine::default_sampling() const {
   return tessera::default_sampling(impl_->folder.generation);
 }
 
-std::vector<TokenId> Engine::encode_text(std::string_view text) const {
-  std::vector<TokenId> tokens = impl_->tokenizer->encode(text);
+TextLimit Engine::text_limit() const {
+  return {.context_size = context_size(), .max_token_bytes = tokenizer().max_token_bytes()};
+}
+
+std::vector<TokenId> Engine::encode_text(std::string_view text,
+                                         const EncodeProgress& progress) const {
+  text_limit().check("the prompt", text.size());
+  std::vector<TokenId> tokens = impl_->tokenizer->encode(text, /*at_start=*/true, progress);
   const auto bos = impl_->tokenizer->bos_token();
   if (bos && impl_->tokenizer->adds_bos_token()) tokens.insert(tokens.begin(), *bos);
   return tokens;
 }
 
-std::vector<TokenId> Engine::encode_chat(std::span<const Message> messages) const {
-  return chat_template().encode(*impl_->tokenizer, messages);
+std::vector<TokenId> Engine::encode_chat(std::span<const Message> messages,
+                                         const EncodeProgress& progress) const {
+  uint64_t bytes = 0;
+  for (const Message& message : messages) bytes += message.content.size();
+  text_limit().check("the conversation", bytes);
+  return chat_template().encode(*impl_->tokenizer, messages, progress);
 }
 
 SequencePtr Engine::create_sequence() {
@@ -101,7 +111,9 @@ bool Engine::is_finished(const Sequence& sequence) const {
 
 const GenerationResult& Engine::result(const Sequence& sequence) const { return sequence.result(); }
 
-std::vector<float> Engine::prompt_logits(std::span<const TokenId> prompt) {
+std::vector<float> Engine::prompt_logits(std::span<const TokenId> prompt,
+                                         const StopQuestion& should_stop) {
+  const StopScope scope(*impl_->backend, should_stop);
   return impl_->prompt_logits(prompt);
 }
 
@@ -112,6 +124,9 @@ uint64_t Engine::allocated_bytes() const {
          impl_->activation_buffer.size_bytes();
 }
 
-double Engine::measure_read_bandwidth() { return impl_->backend->measure_read_bandwidth(); }
+double Engine::measure_read_bandwidth(const StopQuestion& should_stop) {
+  const StopScope scope(*impl_->backend, should_stop);
+  return impl_->backend->measure_read_bandwidth();
+}
 
 }  // namespace tessera

@@ -23,6 +23,7 @@
 #include "engine/load_timings.h"
 #include "engine/memory_plan.h"
 #include "engine/options.h"
+#include "engine/text_limit.h"
 #include "engine/tokenizer.h"
 #include "engine/weight_reader.h"
 #include "model_loaders/checkpoint.h"
@@ -46,7 +47,10 @@ std::string_view finish_reason(StopReason reason);
 struct GenerationCallbacks {
   std::function<void(std::string_view text)> on_text;           // complete UTF-8 characters
   std::function<void(int64_t done, int64_t total)> on_prefill;  // prompt tokens, after each step
-  std::function<bool()> is_cancelled;                           // asked before each step
+  // Asked before each step and, on a CPU, every few milliseconds of one, until it says yes. A step
+  // of which all sequences are cancelled is given up: it changes none of them. No more than a
+  // question: it neither calls the engine nor destroys a sequence.
+  StopQuestion is_cancelled;
 };
 
 struct GenerationResult {
@@ -55,11 +59,17 @@ struct GenerationResult {
   std::vector<TokenId> tokens;  // generated, without the one that ended the answer
   std::string error;            // for kNonFiniteLogits: what and where
   int64_t prompt_tokens = 0;
-  int64_t cached_prompt_tokens = 0;  // of these, found in the sequence's KV cache
-  double prefill_seconds = 0.0;      // from start to the first token
-  double decode_seconds = 0.0;       // from the first token to the last
+  int64_t cached_prompt_tokens = 0;    // of these, found in the sequence's KV cache
+  int64_t computed_prompt_tokens = 0;  // and computed now
+  double prefill_seconds = 0.0;        // from start to the first token, or without one to the last
+                                       // step of the prompt
+  double decode_seconds = 0.0;         // from the first token to the last
 
-  double prefill_tokens_per_second() const;  // of the prompt tokens that were not cached
+  // False when cancelling came first.
+  bool is_prompt_computed() const {
+    return cached_prompt_tokens + computed_prompt_tokens == prompt_tokens;
+  }
+  double prefill_tokens_per_second() const;  // of the prompt tokens that were computed
   double decode_tokens_per_second() const;   // (n - 1) / decode_seconds; 0 below two tokens
 };
 
@@ -114,16 +124,22 @@ class Engine {
   const std::vector<TokenId>& stop_tokens() const;
   SamplingParams default_sampling() const;
 
-  // Prompts as tokens. encode_text puts BOS in front when the model wants one.
-  std::vector<TokenId> encode_text(std::string_view text) const;
-  std::vector<TokenId> encode_chat(std::span<const Message> messages) const;
+  // How long a text can be for this context.
+  TextLimit text_limit() const;
+
+  // Prompts as tokens. encode_text puts BOS in front when the model wants one. Throws PromptTooLong
+  // before it tokenises what cannot fit; that a prompt fits is known only afterwards.
+  std::vector<TokenId> encode_text(std::string_view text,
+                                   const EncodeProgress& progress = {}) const;
+  std::vector<TokenId> encode_chat(std::span<const Message> messages,
+                                   const EncodeProgress& progress = {}) const;
 
   SequencePtr create_sequence();
 
   // Generates after `prompt`, which replaces what the sequence holds; the longest common prefix is
   // kept in the cache and not computed again. Blocks until the answer ends. Throws Error when
-  // the prompt is empty, has ids outside the vocabulary, or does not leave room for one token
-  // (or for params.max_tokens: the three numbers are in the message).
+  // the prompt is empty or has ids outside the vocabulary, PromptTooLong when it does not leave
+  // room for one token (or for params.max_tokens: the three numbers are in the message).
   GenerationResult generate(Sequence& sequence, std::span<const TokenId> prompt,
                             const SamplingParams& params,
                             const GenerationCallbacks& callbacks = {});
@@ -138,16 +154,18 @@ class Engine {
   const GenerationResult& result(const Sequence& sequence) const;
 
   // For tests and benchmarks: logits of every prompt token, float32 [num_tokens, vocab_size]
-  // row-major, computed in one pass over a fresh cache.
-  std::vector<float> prompt_logits(std::span<const TokenId> prompt);
+  // row-major, computed in one pass over a fresh cache. Throws Stopped when told to.
+  std::vector<float> prompt_logits(std::span<const TokenId> prompt,
+                                   const StopQuestion& should_stop = {});
 
   // Bytes of weights a decode step must read: all matrices once, the embedding table only as the
   // output projection when tied.
   uint64_t weight_bytes_per_token() const;
   // Bytes of device memory in use by this process's buffers.
   uint64_t allocated_bytes() const;
-  // Bytes per second this device reads now; see Backend::measure_read_bandwidth.
-  double measure_read_bandwidth();
+  // Bytes per second this device reads now; see Backend::measure_read_bandwidth. Throws Stopped
+  // when told to.
+  double measure_read_bandwidth(const StopQuestion& should_stop = {});
 
  private:
   struct Impl;

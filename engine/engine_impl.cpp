@@ -20,6 +20,12 @@ bool is_wanted(const LaunchedStep& step) {
       step.batch, [](const ScheduledSequence& item) { return item.sequence != nullptr; });
 }
 
+// Whether nobody waits any more for a step that is being launched.
+bool is_cancelled(const LaunchedStep& step) {
+  return std::ranges::all_of(
+      step.batch, [](const ScheduledSequence& item) { return item.sequence->is_cancelled(); });
+}
+
 }  // namespace
 
 // The memory that a launched step uses is freed before the backend is.
@@ -39,7 +45,7 @@ void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserve
   }
   const auto prompt_size = static_cast<int64_t>(prompt.size());
   if (prompt_size + reserved > plan.context_size) {
-    throw Error(
+    throw PromptTooLong(
         concat("prompt ", prompt_size, " + reserved ", reserved, " > limit ",
                counted(plan.context_size, "token")),
         plan.context_size < folder.config.max_position_embeddings
@@ -83,7 +89,10 @@ bool Engine::Impl::run_step() {
             " is too small for the running sequences");
       return false;
     }
-    launch(std::move(batch));
+    if (!launch(std::move(batch))) {
+      finish_cancelled();
+      return !scheduler->is_idle();
+    }
   }
   if (runs_ahead) {
     // The device goes on with this one while the host sees to the tokens of the one before.
@@ -98,8 +107,7 @@ bool Engine::Impl::run_step() {
 void Engine::Impl::finish_cancelled() {
   std::vector<Sequence*> cancelled;
   for (Sequence* sequence : sequences) {
-    const auto& is_cancelled = sequence->callbacks().is_cancelled;
-    if (is_active(*sequence) && is_cancelled && is_cancelled()) cancelled.push_back(sequence);
+    if (is_active(*sequence) && sequence->is_cancelled()) cancelled.push_back(sequence);
   }
   for (Sequence* sequence : cancelled) finish(*sequence, StopReason::kCancelled);
 }
@@ -116,10 +124,21 @@ bool Engine::Impl::release_oldest_unused_cache() {
   return true;
 }
 
-void Engine::Impl::launch(std::vector<ScheduledSequence> batch) {
-  const Tensor sampled = launched.empty() ? Tensor{} : launched.back().tokens;
-  const ForwardBatch inputs = activations->inputs.prepare(batch, sampled, *cache, *backend);
+bool Engine::Impl::launch(std::vector<ScheduledSequence> batch) {
   LaunchedStep step{.batch = std::move(batch)};
+  const StopScope scope(*backend, [&step] { return is_cancelled(step); });
+  try {
+    compute(step);
+  } catch (const Stopped&) {
+    return false;
+  }
+  launched.push_back(std::move(step));
+  return true;
+}
+
+void Engine::Impl::compute(LaunchedStep& step) {
+  const Tensor sampled = launched.empty() ? Tensor{} : launched.back().tokens;
+  const ForwardBatch inputs = activations->inputs.prepare(step.batch, sampled, *cache, *backend);
   if (inputs.sampled_rows.dim(0) == 0) {
     transformer->forward(inputs);
   } else {
@@ -127,7 +146,6 @@ void Engine::Impl::launch(std::vector<ScheduledSequence> batch) {
                                               inputs.sampling, tokenizer->size(), *backend);
     step.download = backend->start_download(step.tokens);
   }
-  launched.push_back(std::move(step));
 }
 
 // A callback may end other generations, which takes their sequences out of the step.

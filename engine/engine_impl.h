@@ -19,6 +19,20 @@ struct LaunchedStep {
   DownloadTicket download = 0;  // of the tokens
 };
 
+// While it lives, the device asks `should_stop`.
+class StopScope {
+ public:
+  StopScope(Backend& backend, StopQuestion should_stop) : backend_(backend) {
+    backend_.set_stop_question(std::move(should_stop));
+  }
+  ~StopScope() { backend_.set_stop_question({}); }
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
+
+ private:
+  Backend& backend_;
+};
+
 struct Engine::Impl {
   Impl(const EngineOptions& options, const LoadProgress& progress);
   ~Impl();
@@ -63,8 +77,10 @@ struct Engine::Impl {
   // Frees the pages of the sequence that has not generated for longest; false when none has any.
   bool release_oldest_unused_cache();
   // Gives the step to the device. The tokens of one that follows a launched step are those that the
-  // launched one samples.
-  void launch(std::vector<ScheduledSequence> batch);
+  // launched one samples. False when all its sequences were cancelled meanwhile: the step is given
+  // up, and as no sequence has advanced, it is as if it had never begun.
+  bool launch(std::vector<ScheduledSequence> batch);
+  void compute(LaunchedStep& step);
   // Waits for the step and appends what it sampled.
   void collect(LaunchedStep& step);
   void take_token(Sequence& sequence, TokenId token);

@@ -79,12 +79,18 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   for (const std::string& warning : check_inventory(folder.config, checkpoint)) {
     spdlog::warn("{}", warning);
   }
+  const auto begin_phase = [&] {
+    if (progress) progress(0, checkpoint.total_bytes());
+  };
+  begin_phase();
   read_text_files(options);
+  begin_phase();
   timings.open_seconds = phase.lap();
   backend = device.get();
   spdlog::info("{}", backend->description());
   timings.device_seconds = phase.lap();
   allocate(options, checkpoint);
+  begin_phase();
   timings.allocate_seconds = phase.lap();
 
   std::future<void> warm;

@@ -32,6 +32,7 @@ void Sequence::start(std::span<const TokenId> prompt, const SamplingParams& para
   tokens_.assign(prompt.begin(), prompt.end());
   params_ = params;
   callbacks_ = callbacks;
+  is_cancelled_ = false;
   result_ = {};
   result_.prompt_tokens = num_tokens();
   result_.cached_prompt_tokens = num_cached_;
@@ -39,6 +40,11 @@ void Sequence::start(std::span<const TokenId> prompt, const SamplingParams& para
   stop_matcher_ = StopMatcher(params.stop);
   state_ = SequenceState::kWaiting;
   started_ = last_used_ = Clock::now();
+}
+
+bool Sequence::is_cancelled() {
+  is_cancelled_ = is_cancelled_ || (callbacks_.is_cancelled && callbacks_.is_cancelled());
+  return is_cancelled_;
 }
 
 bool Sequence::next_token_is_last(int64_t context_size) const {
@@ -49,9 +55,10 @@ bool Sequence::next_token_is_last(int64_t context_size) const {
 void Sequence::advance(int64_t num_tokens) {
   num_cached_ += num_tokens;
   last_used_ = Clock::now();
-  if (num_generated() == 0 && callbacks_.on_prefill) {
-    callbacks_.on_prefill(num_cached_, result_.prompt_tokens);
-  }
+  if (num_generated() > 0) return;
+  result_.computed_prompt_tokens += num_tokens;
+  result_.prefill_seconds = seconds_between(started_, last_used_);
+  if (callbacks_.on_prefill) callbacks_.on_prefill(num_cached_, result_.prompt_tokens);
 }
 
 void Sequence::append(TokenId token, std::span<const TokenId> stop_tokens, int64_t context_size) {

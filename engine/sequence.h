@@ -32,7 +32,8 @@ class Sequence {
   SequenceState state() const { return state_; }
   void set_running() { state_ = SequenceState::kRunning; }
   const SamplingParams& params() const { return params_; }
-  const GenerationCallbacks& callbacks() const { return callbacks_; }
+  // Asks until the answer is yes.
+  bool is_cancelled();
   const GenerationResult& result() const { return result_; }
 
   const std::vector<TokenId>& tokens() const { return tokens_; }  // prompt and answer
@@ -77,6 +78,7 @@ class Sequence {
   SequenceState state_ = SequenceState::kIdle;
   SamplingParams params_;
   GenerationCallbacks callbacks_;
+  bool is_cancelled_ = false;
   GenerationResult result_;
   std::optional<TextStream> text_stream_;  // of the generation that runs
   StopMatcher stop_matcher_;

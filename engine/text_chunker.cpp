@@ -35,12 +35,13 @@ TextChunker::TextChunker(const SentencePieceModel& model) {
   }
 }
 
-std::string_view TextChunker::first_chunk(std::string_view text, size_t min_bytes) const {
+std::string_view TextChunker::first_chunk(std::string_view text, size_t min_bytes,
+                                          size_t max_bytes) const {
   if (text.size() <= min_bytes) return text;
   size_t left = min_bytes - 1;
   while (left > 0 && is_utf8_continuation(text[left])) --left;
   size_t right = left + utf8_character_bytes(text[left]);
-  while (right < text.size()) {
+  while (right < text.size() && right <= max_bytes) {
     const std::string_view right_character = first_character(text.substr(right));
     if (!pairs_.contains(pair_key(text.substr(left, right - left), right_character))) break;
     left = right;

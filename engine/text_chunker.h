@@ -22,8 +22,10 @@ class TextChunker {
   explicit TextChunker(const SentencePieceModel& model);
 
   // The beginning of `text` up to the first place at or after `min_bytes` (at least 1) where it may
-  // be cut; all of it when there is none. `text` is well-formed UTF-8.
-  std::string_view first_chunk(std::string_view text, size_t min_bytes) const;
+  // be cut; all of it when there is none. Stops looking behind `max_bytes`: what is longer may not
+  // be cut there. `text` is well-formed UTF-8.
+  std::string_view first_chunk(std::string_view text, size_t min_bytes,
+                               size_t max_bytes = std::string_view::npos) const;
 
  private:
   // Two characters, at most 8 bytes, as one number.

@@ -15,7 +15,8 @@ namespace {
 
 // The library takes about 100 bytes of memory per byte of text and is fastest on a few kilobytes.
 constexpr size_t kChunkBytes = 4 << 10;
-constexpr size_t kMaxChunkBytes = 8 << 20;
+// Of what cannot be divided: tokenising it takes 0.2 s, which a person can wait for Ctrl-C.
+constexpr size_t kMaxChunkBytes = 1 << 20;
 
 // Runs a function of the library. Its errors are a status, exceptions of its own trie, and those
 // of protobuf.
@@ -46,6 +47,17 @@ std::string without_extra_spaces(std::string_view text) {
   return result;
 }
 
+std::optional<int64_t> longest_token_bytes(const SentencePieceModel& model) {
+  if (!model.has_byte_fallback || model.removes_extra_whitespace) return std::nullopt;
+  size_t longest = 1;  // of byte pieces
+  for (const SentencePiece& piece : model.pieces) {
+    const bool matches_text =
+        piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
+    if (matches_text) longest = std::max(longest, piece.text.size());
+  }
+  return static_cast<int64_t>(longest);
+}
+
 std::string read_tokenizer_model(const ModelFolder& folder) {
   CHECK(!folder.tokenizer_model_path.empty(), folder.path, ": no tokenizer.model");
   return read_whole_file(folder.tokenizer_model_path, kMaxSentencePieceModelBytes);
@@ -72,6 +84,7 @@ struct Tokenizer::Impl {
   bool adds_prefix_to_every_text = false;
   bool removes_extra_spaces = false;
   bool adds_bos_token = false;
+  std::optional<int64_t> max_token_bytes;
   std::optional<TokenId> bos_token;
   std::optional<TokenId> eos_token;
 };
@@ -93,12 +106,13 @@ Tokenizer::Impl::Impl(SentencePieceModel model, const ModelFolder& folder)
   removes_extra_spaces = model.removes_extra_whitespace;
   bos_token = named_token("bos_token", config.bos_token, model.bos_piece, folder);
   eos_token = named_token("eos_token", config.eos_token, model.eos_piece, folder);
+  max_token_bytes = longest_token_bytes(model);
   adds_bos_token = bos_token && config.add_bos_token.value_or(true);
 }
 
 void Tokenizer::Impl::encode_chunk(std::string_view chunk, std::vector<TokenId>& tokens) const {
-  CHECK(chunk.size() <= kMaxChunkBytes, "cannot tokenise ", chunk.size(),
-        " bytes in a row that cannot be divided; the limit is ", kMaxChunkBytes);
+  CHECK(chunk.size() <= kMaxChunkBytes, "cannot tokenise more than ", kMaxChunkBytes,
+        " bytes in a row that cannot be divided, such as spaces or letters of one word");
   std::vector<TokenId> chunk_tokens;
   call_library("tokenising failed", [&] { return processor.Encode(chunk, &chunk_tokens); });
   auto begin = chunk_tokens.begin();
@@ -141,7 +155,8 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const ModelFolder& folder) {
       new Tokenizer(std::make_unique<Impl>(std::move(model), folder)));
 }
 
-std::vector<TokenId> Tokenizer::encode(std::string_view text, bool at_start) const {
+std::vector<TokenId> Tokenizer::encode(std::string_view text, bool at_start,
+                                       const EncodeProgress& progress) const {
   const auto invalid = find_invalid_utf8(text);
   CHECK(!invalid, "the text is not UTF-8 at byte ", invalid.value_or(0));
   std::string normalized;
@@ -149,18 +164,21 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool at_start) con
   std::vector<TokenId> tokens;
   if (text.empty()) return tokens;
   tokens.reserve(text.size() / 3);
+  const size_t total_bytes = text.size();
+  const auto encode_next = [&](std::string_view prefix) {
+    const std::string_view chunk = impl_->chunker.first_chunk(text, kChunkBytes, kMaxChunkBytes);
+    impl_->encode_chunk(std::string(prefix) += chunk, tokens);
+    text.remove_prefix(chunk.size());
+    if (progress) progress(total_bytes - text.size(), total_bytes);
+  };
   if (impl_->adds_prefix_to_every_text || (impl_->adds_prefix && at_start)) {
-    const std::string_view chunk = impl_->chunker.first_chunk(text, kChunkBytes);
-    impl_->encode_chunk(concat(kPieceSpace, chunk), tokens);
-    text.remove_prefix(chunk.size());
+    encode_next(kPieceSpace);
   }
-  while (!text.empty()) {
-    const std::string_view chunk = impl_->chunker.first_chunk(text, kChunkBytes);
-    impl_->encode_chunk(chunk, tokens);
-    text.remove_prefix(chunk.size());
-  }
+  while (!text.empty()) encode_next("");
   return tokens;
 }
+
+std::optional<int64_t> Tokenizer::max_token_bytes() const { return impl_->max_token_bytes; }
 
 std::optional<TokenId> Tokenizer::special_token(std::string_view content) const {
   return impl_->vocabulary.special_token(content);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,9 @@
 namespace tessera {
 
 using TokenId = int32_t;
+
+// How much of a text has been tokenised; called every few kilobytes. What it throws ends the work.
+using EncodeProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
 
 // Immutable after loading; all functions are thread-safe. Functions that take a token throw Error
 // when it is not in [0, size()).
@@ -31,9 +35,15 @@ class Tokenizer {
   // ordinary text they are: only special_token() gives the real ones. `at_start` is true for the
   // first text of a prompt, where the model may want a leading space; models of the older
   // ("legacy") convention get one in front of every text. Linear time. Throws Error with the byte
-  // offset when `text` is not UTF-8, and when more than 8 MiB in a row cannot be divided
+  // offset when `text` is not UTF-8, and when more than 1 MiB in a row cannot be divided
   // (engine/text_chunker.h), such as as many spaces.
-  std::vector<TokenId> encode(std::string_view text, bool at_start = true) const;
+  std::vector<TokenId> encode(std::string_view text, bool at_start = true,
+                              const EncodeProgress& progress = {}) const;
+
+  // The most bytes of a text that become one token, so that a text of n bytes has n divided by this
+  // many tokens or more. Nothing where there is no such limit: a model without byte pieces makes
+  // one token of any number of unknown characters, and one that removes extra spaces none of them.
+  std::optional<int64_t> max_token_bytes() const;
 
   // The id of a special token by its exact content ("<s>", "[INST]"), if the model has it. Tokens
   // that tokenizer_config.json adds without calling them special are found as well.

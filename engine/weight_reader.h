@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-// Where a load stands, for a progress bar.
+// Where a load stands, for a progress bar: called between its phases and for every few megabytes of
+// weights. What it throws ends the load.
 using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
 
 // One tensor of the checkpoint and the part of a device tensor, of as many elements, it fills.
@@ -20,7 +21,7 @@ struct WeightPiece {
 };
 
 // Reads all pieces, by several threads, and returns when they are on the device. `progress` is
-// called on the calling thread; what it throws ends the load. Throws Error naming tensor or file
+// called on the calling thread. Throws Error naming tensor or file
 // when a file cannot be read and, if `check_values`, when a value is NaN or infinity; of several
 // problems the one of the first piece.
 void read_weights(std::span<const WeightPiece> pieces, const Checkpoint& checkpoint,

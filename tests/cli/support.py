@@ -31,6 +31,11 @@ def configure(tessera, model, demo):
     _demo = demo.resolve() if demo and (demo / "config.json").exists() else None
 
 
+def tiny_model():
+    """The folder of the tiny model."""
+    return _model
+
+
 @functools.cache
 def is_sanitized():
     """Whether tessera was built with the address sanitizer, which needs more memory and time."""

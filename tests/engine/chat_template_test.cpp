@@ -159,6 +159,16 @@ TEST(ChatTemplate, EncodesSpecialTokensAndText) {
               ElementsAre(1, 3, piece_token("hello"), 6, 4, piece_token("▁world"), 6, 5));
 }
 
+TEST(ChatTemplate, ProgressIsThatOfTheWholeConversation) {
+  const auto tokenizer = load_tokenizer(small_model().build(), small_config());
+  const std::vector<Message> messages = {{Role::kSystem, "hello"}, {Role::kUser, " world"}};
+  std::vector<std::pair<uint64_t, uint64_t>> progress;
+  ChatTemplate::by_name("demo").encode(*tokenizer, messages, [&](uint64_t done, uint64_t total) {
+    progress.emplace_back(done, total);
+  });
+  EXPECT_THAT(progress, ElementsAre(std::pair(5, 11), std::pair(11, 11)));
+}
+
 TEST(ChatTemplate, LegacyModelsGetASpaceInFrontOfEveryText) {
   const auto tokenizer = load_tokenizer(small_model().build(), small_config(/*legacy=*/true));
   const Message message{Role::kUser, "hello"};

@@ -244,7 +244,41 @@ TEST(Tokenizer, LongTextTakesLinearTime) {
 
 TEST(Tokenizer, TextThatCannotBeDividedHasALimit) {
   const auto tokenizer = small_tokenizer();
-  EXPECT_THROW(tokenizer->encode(std::string(9 << 20, ' ')), Error);
+  EXPECT_THROW(tokenizer->encode(std::string(3 << 20, ' ')), Error);
+}
+
+TEST(Tokenizer, TellsHowFarItIsAndCanBeEnded) {
+  const auto tokenizer = small_tokenizer();
+  std::string text;
+  while (text.size() < 50'000) text += "hello world\n";
+  std::vector<uint64_t> done;
+  const auto tokens = tokenizer->encode(text, true, [&](uint64_t bytes, uint64_t total) {
+    EXPECT_EQ(total, text.size());
+    done.push_back(bytes);
+  });
+  EXPECT_EQ(tokens, tokenizer->encode(text));
+  EXPECT_GT(done.size(), 5u);
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  EXPECT_EQ(done.back(), text.size());
+
+  int num_calls = 0;
+  const auto end_it = [&](uint64_t, uint64_t) {
+    if (++num_calls == 3) throw std::runtime_error("enough");
+  };
+  EXPECT_THROW(tokenizer->encode(text, true, end_it), std::runtime_error);
+  EXPECT_EQ(num_calls, 3);
+}
+
+TEST(Tokenizer, KnowsTheMostBytesOfAToken) {
+  EXPECT_EQ(load_tokenizer(small_model().build())->max_token_bytes(), 13);  // <|assistant|>
+  EXPECT_EQ(small_tokenizer()->max_token_bytes(), 12);                      // ▁▁▁▁
+  SentencePieceBuilder builder = small_model();
+  builder.removes_extra_whitespace = true;
+  EXPECT_EQ(load_tokenizer(builder.build())->max_token_bytes(), std::nullopt);
+  builder = small_model();
+  std::erase_if(builder.pieces, [](const auto& piece) { return piece.text.starts_with("<0x"); });
+  builder.has_byte_fallback = false;
+  EXPECT_EQ(load_tokenizer(builder.build())->max_token_bytes(), std::nullopt);
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+#include "engine/text_limit.h"
+
+#include "engine/options.h"
+#include "engine/tokenizer.h"
+#include "kernels/tensor/checked_math.h"
+#include "model_loaders/model_folder.h"
+
+namespace tessera {
+
+void TextLimit::check(std::string_view name, uint64_t bytes) const {
+  if (!max_token_bytes) return;
+  const auto longest = static_cast<uint64_t>(*max_token_bytes);
+  if (bytes / longest <= static_cast<uint64_t>(context_size)) return;
+  throw PromptTooLong(concat(name, ": ", bytes, " bytes are at least ", bytes / longest,
+                             " tokens (none is longer than ", longest,
+                             " bytes), the context holds ", context_size));
+}
+
+TextLimit read_text_limit(const EngineOptions& options) {
+  validate(options);
+  const ModelFolder folder = read_model_folder(
+      resolve_model_folder(options.model, options.cache_folder), options.allow_unknown_config);
+  return {.context_size = options.context_size > 0 ? options.context_size
+                                                   : folder.config.max_position_embeddings,
+          .max_token_bytes = Tokenizer::load(folder)->max_token_bytes()};
+}
+
+}  // namespace tessera
