@@ -96,7 +96,7 @@ class CpuBackend final : public Backend {
     tessera::rope_store_kv(query, pages, qkv, positions, kv_slots, inverse_frequencies, pool_);
   }
   void attention_impl(const Tensor& out, const AttentionParams& params) override {
-    tessera::attention(out, params, pool_);
+    tessera::attention(out, params, scratch_, pool_);
   }
   void silu_mul_impl(const Tensor& out, const Tensor& gate_up) override {
     tessera::silu_mul(out, gate_up, pool_);
