@@ -17,8 +17,9 @@ namespace {
 constexpr int64_t kPartKeys = 1024;
 
 // One thread's work. Ranges are half open. The rows of a KV head are the queries of the sequence
-// times the query heads of the group, heads fastest: row r is query r / group, head r % group of the
-// group. So all of them read a key once, and decoding, with one query, does for the whole group.
+// times the query heads of the group, heads fastest: row r is query r / group, head r % group of
+// the group. So all of them read a key once, and decoding, with one query, does for the whole
+// group.
 struct WorkItem {
   int64_t sequence;
   int64_t kv_head;

@@ -27,13 +27,13 @@ class Carver {
 
 AttentionBlock allocate_block(int64_t head_dim, ThreadScratch& scratch, int thread) {
   const int64_t row_width = padded_head_dim(head_dim);
-  const int64_t count = kBlockRows * (head_dim + kTileKeys + row_width + 5) +
-                        2 * kTileKeys * row_width;
+  const int64_t count =
+      kBlockRows * (row_width + kTileKeys + row_width + 5) + 2 * kTileKeys * row_width;
   Carver carver(scratch.get<float>(thread, count));
   AttentionBlock block{};
   block.head_dim = head_dim;
   block.row_width = row_width;
-  block.queries = carver.take(head_dim * kBlockRows);
+  block.queries = carver.take(row_width * kBlockRows);
   block.scores = carver.take(kTileKeys * kBlockRows);
   block.accumulated = carver.take(kBlockRows * row_width);
   block.largest = carver.take(kBlockRows);
@@ -46,9 +46,10 @@ AttentionBlock allocate_block(int64_t head_dim, ThreadScratch& scratch, int thre
 }
 
 void set_row(const AttentionBlock& block, int64_t row, const QueryRow& source, float scale) {
-  for (int64_t d = 0; d < block.head_dim; ++d) {
-    block.queries[d * kBlockRows + row] = source.query[d] * scale;
-  }
+  const int64_t row_stride = block.has_few_rows() ? block.row_width : 1;
+  const int64_t element_stride = block.has_few_rows() ? 1 : kBlockRows;
+  float* const query = block.queries + row * row_stride;
+  for (int64_t d = 0; d < block.head_dim; ++d) query[d * element_stride] = source.query[d] * scale;
   block.first_keys[row] = static_cast<int32_t>(source.first_key);
   block.key_ends[row] = static_cast<int32_t>(source.key_end);
 }
@@ -63,12 +64,15 @@ AttentionBlock start_block(std::span<const QueryRow> rows, int64_t head_dim, con
   block.score_softcap = rule.softcap * kLog2E;
   // With a softcap, what CapScores takes: twice the argument of tanh.
   const float unit = rule.softcap > 0.0f ? 2.0f / rule.softcap : 1.0f;
-  if (block.num_rows < kBlockRows) std::fill_n(block.queries, head_dim * kBlockRows, 0.0f);
+  if (block.num_rows < kBlockRows) {
+    std::fill_n(block.queries,
+                block.has_few_rows() ? kFewRows * block.row_width : head_dim * kBlockRows, 0.0f);
+  }
   std::fill_n(block.first_keys, 2 * kBlockRows, 0);
   for (int64_t row = 0; row < block.num_rows; ++row) {
     set_row(block, row, rows[static_cast<size_t>(row)], rule.scale * unit * kLog2E);
   }
-  std::fill_n(block.accumulated, block.num_rows * block.row_width, 0.0f);
+  std::fill_n(block.accumulated, std::max(kFewRows, block.num_rows) * block.row_width, 0.0f);
   std::fill_n(block.largest, kBlockRows, std::numeric_limits<float>::lowest());
   std::fill_n(block.sums, kBlockRows, 0.0f);
   return block;

@@ -6,9 +6,9 @@
 // its own terms are added. a / l is the result, and no more scores are ever kept than a tile's.
 // Scores are multiplied by log2(e), since powers of two are what a machine computes fastest.
 //
-// Scores lie [key, row], rows side by side in the lanes of a vector: their largest, their powers and
-// their sums need no arithmetic across lanes, and neither keys nor values are ever transposed, only
-// the queries, once. What a row computes is the same bit by bit whatever the rows beside it.
+// Scores lie [key, row], rows side by side in the lanes of a vector: their largest, their powers
+// and their sums need no arithmetic across lanes, and neither keys nor values are ever transposed,
+// only the queries, once. What a row computes is the same bit by bit whatever the rows beside it.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,8 @@
 namespace tessera {
 
 inline constexpr int64_t kBlockRows = 96;
+// Up to so many, rows would leave most lanes of a vector empty.
+inline constexpr int64_t kFewRows = 8;
 
 // A query of one head, which sees keys [first_key, key_end).
 struct QueryRow {
@@ -36,10 +38,10 @@ struct ScoreRule {
 struct AttentionBlock {
   int64_t num_rows;
   int64_t head_dim;
-  int64_t row_width;   // padded_head_dim(head_dim)
+  int64_t row_width;    // padded_head_dim(head_dim)
   float score_softcap;  // in the unit of scores; 0: none
 
-  float* queries;       // [head_dim, kBlockRows], scaled; zeros past num_rows
+  float* queries;       // scaled [head_dim, kBlockRows], of few rows [kFewRows, row_width]
   float* scores;        // [kTileKeys, kBlockRows], then their powers
   float* accumulated;   // [kBlockRows, row_width]: a
   float* largest;       // [kBlockRows]: m, lowest() before the first key
@@ -48,6 +50,9 @@ struct AttentionBlock {
   int32_t* first_keys;  // [kBlockRows]
   int32_t* key_ends;    // [kBlockRows]
   float* tile_storage;  // for gather_tile
+
+  bool has_few_rows() const { return num_rows <= kFewRows; }
+  float* row_of(int64_t row) const { return accumulated + row * row_width; }
 };
 
 // Nothing accumulated yet. In memory of `thread`, until its next block.

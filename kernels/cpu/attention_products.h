@@ -40,21 +40,21 @@ VECTOR_INLINE void multiply_queries(const AttentionBlock& block, const KeyTile& 
   if constexpr (kVectors > 1) multiply_queries<kLanes, kKeys, kVectors - 1>(block, tile, row);
 }
 
-// accumulated[row + r] = accumulated[row + r] * factors[row + r] + scores . values, for kRows rows
-// and kVectors vectors of values from `column` on.
-template <int kLanes, int kRows, int kVectors>
-VECTOR_INLINE void multiply_values(const AttentionBlock& block, const KeyTile& tile, int64_t row,
-                                   int64_t column) {
+// accumulated[r] = accumulated[r] * factors[r] + sum over keys of scores[key][r] * values[key], for
+// kRows rows and kVectors vectors of values from `column` on. accumulated [kRows, row_width],
+// scores [kTileKeys, kScoreStride].
+template <int kLanes, int kRows, int kVectors, int kScoreStride>
+VECTOR_INLINE void multiply_values(const KeyTile& tile, const float* scores, const float* factors,
+                                   int64_t column, int64_t row_width, float* accumulated) {
   typename VectorOf<kLanes>::Floats sums[kRows][kVectors], values[kVectors];
-  float* accumulated = block.accumulated + row * block.row_width + column;
+  accumulated += column;
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      load(accumulated + r * block.row_width + v * kLanes, sums[r][v]);
-      sums[r][v] *= block.factors[row + r];
+      load(accumulated + r * row_width + v * kLanes, sums[r][v]);
+      sums[r][v] *= factors[r];
     }
   }
-  const float* scores = block.scores + row;
-  for (int64_t key = 0; key < tile.count; ++key, scores += kBlockRows) {
+  for (int64_t key = 0; key < tile.count; ++key, scores += kScoreStride) {
     for (int v = 0; v < kVectors; ++v) load(tile.values[key] + column + v * kLanes, values[v]);
     for (int r = 0; r < kRows; ++r) {
       for (int v = 0; v < kVectors; ++v) sums[r][v] += values[v] * scores[r];
@@ -62,16 +62,18 @@ VECTOR_INLINE void multiply_values(const AttentionBlock& block, const KeyTile& t
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      store(sums[r][v], accumulated + r * block.row_width + v * kLanes);
+      store(sums[r][v], accumulated + r * row_width + v * kLanes);
     }
   }
 }
 
+// All rows from `row` on: blocks of kRows, then of half as many.
 template <int kLanes, int kRows, int kVectors>
 VECTOR_INLINE void accumulate_rows(const AttentionBlock& block, const KeyTile& tile, int64_t column,
                                    int64_t row = 0) {
   for (; row + kRows <= block.num_rows; row += kRows) {
-    multiply_values<kLanes, kRows, kVectors>(block, tile, row, column);
+    multiply_values<kLanes, kRows, kVectors, kBlockRows>(
+        tile, block.scores + row, block.factors + row, column, block.row_width, block.row_of(row));
   }
   if constexpr (kRows > 1) accumulate_rows<kLanes, kRows / 2, kVectors>(block, tile, column, row);
 }

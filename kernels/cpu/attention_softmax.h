@@ -1,72 +1,79 @@
-// From scores to their powers on one tile, one vector of rows at a time.
+// From the scores of a tile to their powers, a column of vectors at a time. Lanes never mix.
 #pragma once
 
 #include <limits>
 
-#include "kernels/cpu/attention_block.h"
 #include "kernels/cpu/vectors.h"
 
 namespace tessera {
 
+// Vectors of scores of the same rows, whose tokens follow each other.
+struct ScoreColumn {
+  float* scores;
+  int64_t stride;  // from one vector to the next, in scores
+  int64_t count;   // vectors
+};
+
 // score = softcap * tanh(x / 2) with tanh(x / 2) = (1 - e) / (1 + e), e = exp(-x), for x >= 0, and
 // tanh(-x) = -tanh(x). Here comes x * log2(e).
 template <int kLanes>
-VECTOR_INLINE void cap_scores(const AttentionBlock& block, int64_t count, int64_t row) {
+VECTOR_INLINE void cap_scores(const ScoreColumn& column, float softcap) {
   using Floats = typename VectorOf<kLanes>::Floats;
   using Bits = typename VectorOf<kLanes>::Bits;
-  for (int64_t key = 0; key < count; ++key) {
-    Floats x;
-    load(block.scores + key * kBlockRows + row, x);
+  Floats x;
+  for (int64_t i = 0; i < column.count; ++i) {
+    load(column.scores + i * column.stride, x);
     const Bits sign = (Bits)x & 0x80000000u;
     Floats e = (Floats)((Bits)x | 0x80000000u);
     exp2_of_nonpositive(e);
-    const Floats capped = (1.0f - e) / (1.0f + e) * block.score_softcap;
-    store((Floats)((Bits)capped | sign), block.scores + key * kBlockRows + row);
+    const Floats capped = (1.0f - e) / (1.0f + e) * softcap;
+    store((Floats)((Bits)capped | sign), column.scores + i * column.stride);
   }
 }
 
-// Scores of keys that a row does not see become -infinity.
+// Scores outside [first_tokens, token_ends), a range per lane, become -infinity. Vector i is of
+// token + i * tokens_per_vector.
 template <int kLanes>
-VECTOR_INLINE void mask_scores(const AttentionBlock& block, const KeyTile& tile, int64_t row) {
+VECTOR_INLINE void mask_scores(const ScoreColumn& column, const int32_t* first_tokens,
+                               const int32_t* token_ends, int64_t token,
+                               int64_t tokens_per_vector) {
   using Floats = typename VectorOf<kLanes>::Floats;
-  typename VectorOf<kLanes>::Integers first_keys, key_ends;
-  std::memcpy(&first_keys, block.first_keys + row, sizeof(first_keys));
-  std::memcpy(&key_ends, block.key_ends + row, sizeof(key_ends));
-  for (int64_t key = 0; key < tile.count; ++key) {
-    const auto token = static_cast<int32_t>(tile.first + key);
-    Floats scores;
-    load(block.scores + key * kBlockRows + row, scores);
-    scores = (first_keys <= token) & (key_ends > token)
-                 ? scores
-                 : Floats{} - std::numeric_limits<float>::infinity();
-    store(scores, block.scores + key * kBlockRows + row);
+  typename VectorOf<kLanes>::Integers firsts, ends;
+  std::memcpy(&firsts, first_tokens, sizeof(firsts));
+  std::memcpy(&ends, token_ends, sizeof(ends));
+  const Floats hidden = Floats{} - std::numeric_limits<float>::infinity();
+  Floats lanes;
+  for (int64_t i = 0; i < column.count; ++i) {
+    const auto of_vector = static_cast<int32_t>(token + i * tokens_per_vector);
+    load(column.scores + i * column.stride, lanes);
+    lanes = firsts <= of_vector ? lanes : hidden;
+    lanes = ends > of_vector ? lanes : hidden;
+    store(lanes, column.scores + i * column.stride);
   }
 }
 
-// Raises m, and scores become 2^(score - m), whose sums l gets.
-template <int kLanes>
-VECTOR_INLINE void exponentiate_scores(const AttentionBlock& block, int64_t count, int64_t row) {
-  typename VectorOf<kLanes>::Floats largest, largest_before, lanes, factors, sums;
-  load(block.largest + row, largest_before);
-  largest = largest_before;
-  for (int64_t key = 0; key < count; ++key) {
-    load(block.scores + key * kBlockRows + row, lanes);
+// Raises `largest` to what the column has.
+template <typename Floats>
+VECTOR_INLINE void find_largest(const ScoreColumn& column, Floats& largest) {
+  Floats lanes;
+  for (int64_t i = 0; i < column.count; ++i) {
+    load(column.scores + i * column.stride, lanes);
     largest = lanes > largest ? lanes : largest;
   }
-  store(largest, block.largest + row);
-  factors = largest_before - largest;
-  exp2_of_nonpositive(factors);
-  store(factors, block.factors + row);
-  load(block.sums + row, sums);
-  sums *= factors;
-  for (int64_t key = 0; key < count; ++key) {
-    load(block.scores + key * kBlockRows + row, lanes);
+}
+
+// Scores become 2^(score - largest), whose sums are added to `sums`.
+template <typename Floats>
+VECTOR_INLINE void exponentiate_scores(const ScoreColumn& column, const Floats& largest,
+                                       Floats& sums) {
+  Floats lanes;
+  for (int64_t i = 0; i < column.count; ++i) {
+    load(column.scores + i * column.stride, lanes);
     lanes -= largest;
     exp2_of_nonpositive(lanes);
-    store(lanes, block.scores + key * kBlockRows + row);
+    store(lanes, column.scores + i * column.stride);
     sums += lanes;
   }
-  store(sums, block.sums + row);
 }
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
 #include "kernels/cpu/attention_block.h"
+#include "kernels/cpu/attention_few_rows.h"
 #include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/attention_softmax.h"
 
@@ -14,32 +15,51 @@ bool sees_all(const AttentionBlock& block, const KeyTile& tile) {
 struct AddTile {
   template <int kLanes>
   VECTOR_INLINE static void run(const AttentionBlock& block, const KeyTile& tile) {
-    // Vectors as wide as there are rows: few rows are of a decode, where memory is the limit.
-    if constexpr (kLanes > 4) {
-      if (block.num_rows <= 4) return run_rows<kLanes, 4>(block, tile);
+    if (block.has_few_rows()) return add_few<kLanes>(block, tile);
+    // What a product holds in registers: AVX-512 has 32 of them, the others have 16.
+    if constexpr (kLanes == 16) {
+      multiply_queries<kLanes, 8, 3>(block, tile);
+    } else {
+      multiply_queries<kLanes, 6, 2>(block, tile);
     }
-    if constexpr (kLanes > 8) {
-      if (block.num_rows <= 8) return run_rows<kLanes, 8>(block, tile);
+    const bool is_masked = !sees_all(block, tile);
+    for (int64_t row = 0; row < block.num_rows; row += kLanes) {
+      exponentiate<kLanes>(block, tile, row, is_masked);
     }
-    run_rows<kLanes, kLanes>(block, tile);
+    accumulate_values<kLanes, 6, kLanes == 16 ? 4 : 2>(block, tile);
   }
 
  private:
-  // What a product holds in registers: AVX-512 has 32 of them, the others have 16.
-  template <int kLanes, int kRowLanes>
-  VECTOR_INLINE static void run_rows(const AttentionBlock& block, const KeyTile& tile) {
-    if constexpr (kLanes == 16) {
-      multiply_queries<kRowLanes, 8, 3>(block, tile);
-    } else {
-      multiply_queries<kRowLanes, 6, 2>(block, tile);
+  // One vector of rows.
+  template <int kLanes>
+  VECTOR_INLINE static void exponentiate(const AttentionBlock& block, const KeyTile& tile,
+                                         int64_t row, bool is_masked) {
+    const ScoreColumn column{block.scores + row, kBlockRows, tile.count};
+    if (block.score_softcap > 0.0f) cap_scores<kLanes>(column, block.score_softcap);
+    if (is_masked) {
+      mask_scores<kLanes>(column, block.first_keys + row, block.key_ends + row, tile.first, 1);
     }
-    const bool is_masked = !sees_all(block, tile);
-    for (int64_t row = 0; row < block.num_rows; row += kRowLanes) {
-      if (block.score_softcap > 0.0f) cap_scores<kRowLanes>(block, tile.count, row);
-      if (is_masked) mask_scores<kRowLanes>(block, tile, row);
-      exponentiate_scores<kRowLanes>(block, tile.count, row);
+    typename VectorOf<kLanes>::Floats largest_before, largest, sums;
+    load(block.largest + row, largest_before);
+    largest = largest_before;
+    find_largest(column, largest);
+    store(largest, block.largest + row);
+    largest_before -= largest;
+    exp2_of_nonpositive(largest_before);
+    store(largest_before, block.factors + row);
+    load(block.sums + row, sums);
+    sums *= largest_before;
+    exponentiate_scores(column, largest, sums);
+    store(sums, block.sums + row);
+  }
+
+  template <int kLanes>
+  VECTOR_INLINE static void add_few(const AttentionBlock& block, const KeyTile& tile) {
+    if (block.num_rows == 1) return FewRows<kLanes, 1>::add_tile(block, tile, 0);
+    if (block.num_rows == 2) return FewRows<kLanes, 2>::add_tile(block, tile, 0);
+    for (int64_t row = 0; row < block.num_rows; row += 4) {
+      FewRows<kLanes, 4>::add_tile(block, tile, row);
     }
-    accumulate_values<kLanes, 6, kLanes == 16 ? 4 : 2>(block, tile);
   }
 };
 

@@ -10,13 +10,13 @@ namespace tessera {
 // With their values in float32 and the scores of a block of rows, what a core's second cache holds.
 inline constexpr int64_t kTileKeys = 96;
 
-// Rows of values are this long, the end zeros: a whole number of vectors.
+// Rows of a tile are this long, the end zeros: a whole number of vectors.
 constexpr int64_t padded_head_dim(int64_t head_dim) { return (head_dim + 15) / 16 * 16; }
 
 struct KeyTile {
   int64_t first;                   // token of the context
   int64_t count;                   // from 1 to kTileKeys
-  const float* keys[kTileKeys];    // [head_dim]; past the count they repeat the last
+  const float* keys[kTileKeys];    // [padded_head_dim]; past the count the last again
   const float* values[kTileKeys];  // [padded_head_dim]
 };
 

@@ -22,8 +22,6 @@ VectorLevel best_vector_level() {
 
 VectorLevel vector_level() { return level_in_use().load(std::memory_order_relaxed); }
 
-void set_vector_level(VectorLevel level) {
-  level_in_use().store(level, std::memory_order_relaxed);
-}
+void set_vector_level(VectorLevel level) { level_in_use().store(level, std::memory_order_relaxed); }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "kernels/cpu/vector_level.h"
 #include "kernels/tensor/dtype.h"
@@ -61,7 +62,7 @@ VECTOR_INLINE void load(const Float16* source, Floats& lanes) {
   std::memcpy(&half_bits, source, sizeof(half_bits));
   const Bits bits = __builtin_convertvector(half_bits, Bits);
   const Bits magnitude = (bits & 0x7fffu) << 13;
-  const Bits special = (Bits)(magnitude >= (0x7c00u << 13)) & 0x7f800000u;
+  const Bits special = magnitude >= (0x7c00u << 13) ? Bits{} + 0x7f800000u : Bits{};
   const Floats scaled = (Floats)magnitude * 0x1p112f;
   lanes = (Floats)((Bits)scaled | special | ((bits & 0x8000u) << 16));
 }
@@ -128,7 +129,42 @@ VECTOR_INLINE void exp_of_nonpositive(Lanes& x) {
     series = series * r + coefficient;
   }
   const Lanes power = (Lanes)(((LaneBits)shifted + 127u) << 23);
-  x = (Lanes)((LaneBits)(series * power) & ~(LaneBits)(x < -87.0f));
+  x = x < -87.0f ? Lanes{} : series * power;
+}
+
+namespace vectors_detail {
+
+// The halves of blocks of kBlock lanes, `half` 0 or 1, of a and of b by turns.
+template <int kBlock, int kHalf, typename Floats, int... kLane>
+VECTOR_INLINE void take_halves(const Floats& a, const Floats& b, Floats& halves,
+                               std::integer_sequence<int, kLane...>) {
+  halves =
+      __builtin_shufflevector(a, b,
+                              (kLane / kBlock * kBlock + kLane % (kBlock / 2) + kHalf * kBlock / 2 +
+                               (kLane % kBlock < kBlock / 2 ? 0 : kLanesOf<Floats>))...);
+}
+
+}  // namespace vectors_detail
+
+// Lane i of vectors[0] = the sum of the lanes of vectors[i], of as many vectors as one has lanes.
+// A step adds the halves of two vectors' blocks into one vector, whose blocks are half as long.
+template <int kBlock, typename Floats>
+VECTOR_INLINE void sum_each(Floats* vectors) {
+  if constexpr (kBlock > 1) {
+    constexpr std::make_integer_sequence<int, kLanesOf<Floats>> kEveryLane;
+    Floats low, high;
+    for (int i = 0; i < kBlock / 2; ++i) {
+      const Floats& other = vectors[i + kBlock / 2];
+      vectors_detail::take_halves<kBlock, 0>(vectors[i], other, low, kEveryLane);
+      vectors_detail::take_halves<kBlock, 1>(vectors[i], other, high, kEveryLane);
+      vectors[i] = low + high;
+    }
+    sum_each<kBlock / 2>(vectors);
+  }
+}
+template <typename Floats>
+VECTOR_INLINE void sum_each(Floats (&vectors)[kLanesOf<Floats>]) {
+  sum_each<kLanesOf<Floats>>(&vectors[0]);
 }
 
 // x = 2^x for x <= 0, to about one unit in the last place; 0 below -126.5, where float32 would be
