@@ -26,7 +26,7 @@ struct Options {
 const std::vector<int64_t> kDefaultLengths = {1024, 2048, 4096, 8192, 16384, 32768};
 const std::vector<std::string> kDefaultDecodeCases = {"1x4k",  "1x32k", "1x128k", "8x8k",
                                                       "64x4k", "64x8k", "16x32k"};
-const std::vector<int64_t> kDefaultCpuLengths = {256, 512, 1024};
+const std::vector<int64_t> kDefaultCpuLengths = {512, 1024, 2048, 4096};
 const std::vector<std::string> kDefaultCpuDecodeCases = {"1x1k", "1x4k", "8x1k"};
 
 constexpr int64_t kMaxLength = int64_t{1} << 24;  // tokens
@@ -132,7 +132,7 @@ void add_case_options(CLI::App& command, Options& options) {
     return command.add_option(flag, value, help)->option_text("N")->group(kGroup);
   };
   add("--lengths", options.lengths,
-      "prompts of these many tokens (1k,2k,4k,8k,16k,32k; on the CPU 256,512,1k)")
+      "prompts of these many tokens (1k,2k,4k,8k,16k,32k; on the CPU 512,1k,2k,4k)")
       ->delimiter(',')
       ->transform(expand_kibi)
       ->option_text("N,...");

@@ -4,8 +4,6 @@
 #include <limits>
 #include <numbers>
 
-#include "kernels/tensor/check.h"
-
 namespace tessera {
 namespace {
 
@@ -62,13 +60,15 @@ AttentionBlock start_block(std::span<const QueryRow> rows, int64_t head_dim, con
   AttentionBlock block = allocate_block(head_dim, scratch, thread);
   block.num_rows = std::ssize(rows);
   block.score_softcap = rule.softcap * kLog2E;
-  // With a softcap, what CapScores takes: twice the argument of tanh.
+  // With a softcap, what cap_scores takes: twice the argument of tanh.
   const float unit = rule.softcap > 0.0f ? 2.0f / rule.softcap : 1.0f;
   if (block.num_rows < kBlockRows) {
+    // Lanes without a row.
     std::fill_n(block.queries,
                 block.has_few_rows() ? kFewRows * block.row_width : head_dim * kBlockRows, 0.0f);
   }
-  std::fill_n(block.first_keys, 2 * kBlockRows, 0);
+  std::fill_n(block.first_keys, kBlockRows, 0);
+  std::fill_n(block.key_ends, kBlockRows, 0);
   for (int64_t row = 0; row < block.num_rows; ++row) {
     set_row(block, row, rows[static_cast<size_t>(row)], rule.scale * unit * kLog2E);
   }
