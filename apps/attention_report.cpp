@@ -106,9 +106,9 @@ std::string attention_text(const AttentionReport& report) {
   const AttentionHeads& heads = report.options.heads;
   std::string text = concat("device       ", report.device);
   if (report.matmul_rate > 0) {
-    text += concat("\nlimits       ", fixed(report.matmul_rate / 1e12, 1),
-                   " TFLOP/s of matrix products, reads ", fixed(report.read_bandwidth / 1e9, 1),
-                   " GB/s");
+    text += concat(
+        "\nlimits       ", fixed(report.matmul_rate / 1e12, report.matmul_rate < 1e13 ? 2 : 1),
+        " TFLOP/s of matrix products, reads ", fixed(report.read_bandwidth / 1e9, 1), " GB/s");
   }
   text += concat("\nattention    ", counted(heads.num_heads, "head"), ", ",
                  counted(heads.num_kv_heads, "KV head"), " of ", heads.head_dim, ", ",

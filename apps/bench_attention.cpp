@@ -25,7 +25,7 @@ struct Options {
 const std::vector<int64_t> kDefaultLengths = {1024, 2048, 4096, 8192, 16384, 32768};
 const std::vector<std::string> kDefaultDecodeCases = {"1x4k",  "1x32k", "1x128k", "8x8k",
                                                       "64x4k", "64x8k", "16x32k"};
-const std::vector<int64_t> kDefaultCpuLengths = {256, 512, 1024};
+const std::vector<int64_t> kDefaultCpuLengths = {512, 1024, 2048, 4096};
 const std::vector<std::string> kDefaultCpuDecodeCases = {"1x1k", "1x4k", "8x1k"};
 
 constexpr NumberLimits<int64_t> kLengthLimits = {1, int64_t{1} << 24};  // tokens
@@ -113,7 +113,7 @@ void add_case_options(CLI::App& command, Options& options) {
     return add_number(command, flag, value, limits, help)->group(kGroup);
   };
   add_numbers(command, "--lengths", options.lengths, kLengthLimits,
-              "prompts of these many tokens (1k,2k,4k,8k,16k,32k; on the CPU 256,512,1k)",
+              "prompts of these many tokens (1k,2k,4k,8k,16k,32k; on the CPU 512,1k,2k,4k)",
               Suffix::kKibi)
       ->group(kGroup);
   const auto take_decode_cases = [&options](const std::vector<std::string>& words) {

@@ -1,45 +1,56 @@
 #include "kernels/cpu/attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <vector>
 
-#include "kernels/cpu/attention_tile.h"
+#include "kernels/cpu/attention_block.h"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 namespace {
-
-// Rows that share the keys and values in a core's cache. The rows of a KV head are the queries of
-// the sequence times the query heads of the group, heads fastest: row r is query r / group, head
-// r % group of the group. So decoding, with one query, still uses each key for the whole group.
-constexpr int64_t kTileRows = 64;
 
 // Keys of one part of a decode, for each of its queries. With few queries per sequence only the
 // context can be divided among threads; how depends on the sequence alone, so that results do not
 // depend on the threads. More queries get longer parts, so that partial results take no more room.
 constexpr int64_t kPartKeys = 1024;
 
-// One thread's work. Ranges are half open.
+// One thread's work. Ranges are half open. The rows of a KV head are the queries of the sequence
+// times the query heads of the group, heads fastest: row r is query r / group, head r % group of
+// the group. So all of them read a key once, and decoding, with one query, does for the whole
+// group.
 struct WorkItem {
   int64_t sequence;
   int64_t kv_head;
-  int64_t row_begin, row_end;  // at most kTileRows
+  int64_t row_begin, row_end;  // at most kBlockRows
   int64_t key_begin, key_end;  // tokens of the context
   int64_t part, num_parts;     // which part of the sequence's keys, of how many
 };
 
-// One row of a work item.
-struct TileRow {
-  const float* query;  // [head_dim]
-  float* accumulated;  // [head_dim]
-  int64_t first_key, key_end;
-  RunningSoftmax state = {};
-};
+// Adds to `total` what another part has accumulated: both [head_dim + 2], as in partial().
+void merge(const float* other, int64_t head_dim, float* total) {
+  float& largest_of_total = total[head_dim];
+  const float largest = std::max(largest_of_total, other[head_dim]);
+  const float factor = std::exp2(largest_of_total - largest);
+  const float other_factor = std::exp2(other[head_dim] - largest);
+  for (int64_t d = 0; d < head_dim; ++d) total[d] = total[d] * factor + other[d] * other_factor;
+  largest_of_total = largest;
+  total[head_dim + 1] = total[head_dim + 1] * factor + other[head_dim + 1] * other_factor;
+}
+
+// out = accumulated / sum, or zeros when no key has been seen.
+void normalize(const float* accumulated, int64_t head_dim, float sum, float* out) {
+  if (sum == 0.0f) {
+    std::fill_n(out, head_dim, 0.0f);
+    return;
+  }
+  for (int64_t d = 0; d < head_dim; ++d) out[d] = accumulated[d] / sum;
+}
 
 class AttentionStep {
  public:
-  AttentionStep(const Tensor& out, const AttentionParams& params);
+  AttentionStep(const Tensor& out, const AttentionParams& params, ThreadScratch& scratch);
 
   void run(ThreadPool& pool);
 
@@ -80,10 +91,6 @@ class AttentionStep {
     return workspace_ +
            ((item.sequence * max_query_parts_ + query_part) * num_heads_ + head) * (head_dim_ + 2);
   }
-  float* accumulated(const WorkItem& item, int64_t row) const {
-    if (item.num_parts == 1) return out_ + offset(item, row);
-    return partial(item, item.part, row);
-  }
 
   // In nanoseconds.
   double cost(const WorkItem& item) const {
@@ -94,11 +101,13 @@ class AttentionStep {
   }
 
   std::vector<WorkItem> plan() const;
-  void compute(const WorkItem& item) const;
-  void add_keys(const WorkItem& item, int64_t key, int64_t count, std::span<TileRow> rows) const;
+  AttentionBlock start(const WorkItem& item, int thread) const;
+  void compute(const WorkItem& item, int thread) const;
+  void write_row(const WorkItem& item, const AttentionBlock& block, int64_t row) const;
   void merge_parts(const WorkItem& last) const;
 
   const AttentionParams& params_;
+  ThreadScratch& scratch_;
   const int32_t* query_starts_;
   const int32_t* context_lengths_;
   float* out_;
@@ -113,8 +122,10 @@ int64_t max_query_parts(int64_t max_context_length) {
   return parts <= 1 ? 0 : parts + kMaxDecodeQueryLength - 1;
 }
 
-AttentionStep::AttentionStep(const Tensor& out, const AttentionParams& params)
+AttentionStep::AttentionStep(const Tensor& out, const AttentionParams& params,
+                             ThreadScratch& scratch)
     : params_(params),
+      scratch_(scratch),
       query_starts_(params.batch.query_starts.as<int32_t>()),
       context_lengths_(params.batch.context_lengths.as<int32_t>()),
       out_(out.as<float>()),
@@ -140,7 +151,7 @@ void AttentionStep::run(ThreadPool& pool) {
   double nanoseconds = 0;
   for (const WorkItem& item : items) nanoseconds += cost(item);
   pool.for_each(std::ssize(items), nanoseconds / static_cast<double>(items.size()),
-                [&](int64_t i) { compute(items[static_cast<size_t>(i)]); });
+                [&](int64_t i, int thread) { compute(items[static_cast<size_t>(i)], thread); });
   for (const WorkItem& item : items) {
     if (item.num_parts > 1 && item.part == item.num_parts - 1) merge_parts(item);
   }
@@ -153,8 +164,8 @@ std::vector<WorkItem> AttentionStep::plan() const {
     const int64_t parts = num_parts(sequence);
     for (int64_t kv_head = 0; kv_head < num_kv_heads_; ++kv_head) {
       // Later queries see more keys: the longest work first leaves the threads evenly loaded.
-      for (int64_t row_end = num_rows; row_end > 0; row_end -= kTileRows) {
-        const int64_t row_begin = std::max<int64_t>(0, row_end - kTileRows);
+      for (int64_t row_end = num_rows; row_end > 0; row_end -= kBlockRows) {
+        const int64_t row_begin = std::max<int64_t>(0, row_end - kBlockRows);
         const int64_t last = key_end(sequence, row_end - 1);
         const int64_t first = first_key(sequence, parts == 1 ? row_begin : 0);
         const int64_t keys = parts == 1 ? last : part_keys(sequence);
@@ -169,48 +180,44 @@ std::vector<WorkItem> AttentionStep::plan() const {
   return items;
 }
 
-void AttentionStep::compute(const WorkItem& item) const {
-  TileRow rows[kTileRows];
-  const std::span<TileRow> used(rows, static_cast<size_t>(item.row_end - item.row_begin));
+AttentionBlock AttentionStep::start(const WorkItem& item, int thread) const {
+  QueryRow rows[kBlockRows];
   for (int64_t row = item.row_begin; row < item.row_end; ++row) {
     rows[row - item.row_begin] = {.query = params_.query.as<float>() + offset(item, row),
-                                  .accumulated = accumulated(item, row),
                                   .first_key = first_key(item.sequence, row),
                                   .key_end = key_end(item.sequence, row)};
-    std::fill_n(accumulated(item, row), head_dim_, 0.0f);
   }
-  const int64_t page_size = params_.pages.page_size();
-  for (int64_t key = item.key_begin; key < item.key_end;) {
-    const int64_t count = std::min({kTileKeys, page_size - key % page_size, item.key_end - key});
-    add_keys(item, key, count, used);
-    key += count;
-  }
-  for (const TileRow& row : used) {
-    if (item.num_parts == 1) {
-      normalize(row.accumulated, head_dim_, row.state.sum, row.accumulated);
-    } else {
-      row.accumulated[head_dim_] = row.state.largest;
-      row.accumulated[head_dim_ + 1] = row.state.sum;
-    }
-  }
+  const std::span<const QueryRow> used(rows, static_cast<size_t>(item.row_end - item.row_begin));
+  return start_block(used, head_dim_, {params_.scale, params_.softcap}, scratch_, thread);
 }
 
-// Keys [key, key + count) of the context, which lie in one page.
-void AttentionStep::add_keys(const WorkItem& item, int64_t key, int64_t count,
-                             std::span<TileRow> rows) const {
-  const KvPages& pages = params_.pages;
+void AttentionStep::compute(const WorkItem& item, int thread) const {
+  const AttentionBlock block = start(item, thread);
   const Tensor& tables = params_.batch.block_tables;
-  const int64_t page_size = pages.page_size();
-  const int64_t page = tables.as<int32_t>()[item.sequence * tables.dim(1) + key / page_size];
-  const int64_t page_row = (page * num_kv_heads_ + item.kv_head) * page_size + key % page_size;
-  for (TileRow& row : rows) {
-    const int64_t begin = std::max(key, row.first_key);
-    const int64_t end = std::min(key + count, row.key_end);
-    if (begin >= end) continue;
-    const int64_t first = (page_row + begin - key) * head_dim_;
-    add_tile(row.query, pages.keys.as<float>() + first, pages.values.as<float>() + first,
-             end - begin, head_dim_, params_.scale, params_.softcap, row.state, row.accumulated);
+  const KeySource source{params_.pages, tables.as<int32_t>() + item.sequence * tables.dim(1),
+                         item.kv_head};
+  KeyTile tile;
+  for (int64_t key = item.key_begin; key < item.key_end; key += kTileKeys) {
+    tile.first = key;
+    tile.count = std::min(kTileKeys, item.key_end - key);
+    gather_tile(source, block.tile_storage, tile);
+    add_tile(block, tile);
   }
+  for (int64_t row = item.row_begin; row < item.row_end; ++row) write_row(item, block, row);
+}
+
+void AttentionStep::write_row(const WorkItem& item, const AttentionBlock& block,
+                              int64_t row) const {
+  const int64_t i = row - item.row_begin;
+  const float* const accumulated = block.accumulated + i * block.row_width;
+  if (item.num_parts == 1) {
+    normalize(accumulated, head_dim_, block.sums[i], out_ + offset(item, row));
+    return;
+  }
+  float* const part = partial(item, item.part, row);
+  std::copy_n(accumulated, head_dim_, part);
+  part[head_dim_] = block.largest[i];
+  part[head_dim_ + 1] = block.sums[i];
 }
 
 // Adds up the parts of the rows of `last`, the item of their last part, in the order of the
@@ -218,19 +225,18 @@ void AttentionStep::add_keys(const WorkItem& item, int64_t key, int64_t count,
 void AttentionStep::merge_parts(const WorkItem& last) const {
   for (int64_t row = last.row_begin; row < last.row_end; ++row) {
     float* const total = partial(last, 0, row);
-    RunningSoftmax state{total[head_dim_], total[head_dim_ + 1]};
     for (int64_t part = 1; part <= last.part; ++part) {
-      const float* other = partial(last, part, row);
-      merge({other[head_dim_], other[head_dim_ + 1]}, other, head_dim_, state, total);
+      merge(partial(last, part, row), head_dim_, total);
     }
-    normalize(total, head_dim_, state.sum, out_ + offset(last, row));
+    normalize(total, head_dim_, total[head_dim_ + 1], out_ + offset(last, row));
   }
 }
 
 }  // namespace
 
-void attention(const Tensor& out, const AttentionParams& params, ThreadPool& pool) {
-  AttentionStep(out, params).run(pool);
+void attention(const Tensor& out, const AttentionParams& params, ThreadScratch& scratch,
+               ThreadPool& pool) {
+  AttentionStep(out, params, scratch).run(pool);
 }
 
 size_t attention_workspace_bytes(const BackendLimits& limits) {

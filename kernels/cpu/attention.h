@@ -6,12 +6,14 @@
 #include "kernels/attention_params.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/thread_pool.h"
+#include "kernels/cpu/thread_scratch.h"
 
 namespace tessera {
 
 // out float32 [num_tokens, num_heads, head_dim]; the rest as in Backend::attention. Results do not
 // depend on the number of threads, nor on the other sequences of the step.
-void attention(const Tensor& out, const AttentionParams& params, ThreadPool& pool);
+void attention(const Tensor& out, const AttentionParams& params, ThreadScratch& scratch,
+               ThreadPool& pool);
 
 // Bytes of AttentionParams::workspace: what decodes over long contexts compute in parts.
 size_t attention_workspace_bytes(const BackendLimits& limits);

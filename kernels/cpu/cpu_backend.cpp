@@ -32,7 +32,9 @@ class CpuBackend final : public Backend {
                   pool_.num_threads() == 1 ? " thread, " : " threads, ", vector_instruction_set());
   }
   std::string attention_description(const BackendLimits& /*limits*/) const override {
-    return "tiles of 64 query rows, one thread each; decodes in parts of 1024 keys";
+    return "blocks of 96 query rows over tiles of 96 keys, one thread each; decodes in parts of "
+           "1024 "
+           "keys";
   }
   DType activation_dtype() const override { return DType::kFloat32; }
   // Decoding is bound by reading weights: widening them in memory would only make them larger.
@@ -99,7 +101,7 @@ class CpuBackend final : public Backend {
     tessera::rope_store_kv(query, pages, qkv, positions, kv_slots, inverse_frequencies, pool_);
   }
   void attention_impl(const Tensor& out, const AttentionParams& params) override {
-    tessera::attention(out, params, pool_);
+    tessera::attention(out, params, scratch_, pool_);
   }
   void silu_mul_impl(const Tensor& out, const Tensor& gate_up) override {
     tessera::silu_mul(out, gate_up, pool_);

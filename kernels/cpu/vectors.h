@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
+#include "kernels/cpu/vector_level.h"
 #include "kernels/tensor/dtype.h"
 
 // A function so marked is compiled for AVX-512, for AVX2 and for any x86-64; the dynamic linker
@@ -17,52 +19,70 @@
 #else
 #define VECTOR_FUNCTION
 #endif
-#define VECTOR_INLINE [[gnu::always_inline]] inline
 
 namespace tessera {
 
-// 16 floats: one register of AVX-512, two of AVX2, four of SSE. Functions take and fill lanes by
-// reference, because how a vector is passed by value depends on the instruction set.
-inline constexpr int kLanes = 16;
-using Lanes = float __attribute__((vector_size(4 * kLanes)));
-using LaneBits = uint32_t __attribute__((vector_size(4 * kLanes)));
-using HalfLaneBits = uint16_t __attribute__((vector_size(2 * kLanes)));
+// Vectors of as many lanes. Functions take and fill them by reference, because how a vector is
+// passed by value depends on the instruction set.
+template <int kLanes>
+struct VectorOf {
+  // GCC 12 ignores a size that depends on a template's argument in a using-declaration.
+  typedef float Floats __attribute__((vector_size(4 * kLanes)));
+  typedef uint32_t Bits __attribute__((vector_size(4 * kLanes)));
+  typedef int32_t Integers __attribute__((vector_size(4 * kLanes)));
+  typedef uint16_t HalfBits __attribute__((vector_size(2 * kLanes)));
+};
+template <typename Floats>
+inline constexpr int kLanesOf = sizeof(Floats) / sizeof(float);
 
-// lanes = source[0 ... 15], widened to float32.
-VECTOR_INLINE void load(const float* source, Lanes& lanes) {
+// 16 floats: one register of AVX-512, two of AVX2, four of SSE.
+inline constexpr int kLanes = 16;
+using Lanes = VectorOf<kLanes>::Floats;
+using LaneBits = VectorOf<kLanes>::Bits;
+
+// lanes = the next of source, widened to float32.
+template <typename Floats>
+VECTOR_INLINE void load(const float* source, Floats& lanes) {
   std::memcpy(&lanes, source, sizeof(lanes));
 }
-VECTOR_INLINE void load(const BFloat16* source, Lanes& lanes) {
-  HalfLaneBits bits;
+template <typename Floats>
+VECTOR_INLINE void load(const BFloat16* source, Floats& lanes) {
+  using Vector = VectorOf<kLanesOf<Floats>>;
+  typename Vector::HalfBits bits;
   std::memcpy(&bits, source, sizeof(bits));
-  lanes = (Lanes)(__builtin_convertvector(bits, LaneBits) << 16);
+  lanes = (Floats)(__builtin_convertvector(bits, typename Vector::Bits) << 16);
 }
-// The arithmetic of to_float(Float16) on 16 at a time: the conversion instruction cannot be named
-// in a function that is also compiled for machines without it.
-VECTOR_INLINE void load(const Float16* source, Lanes& lanes) {
-  HalfLaneBits half_bits;
+// The arithmetic of to_float(Float16) on several at a time: the conversion instruction cannot be
+// named in a function that is also compiled for machines without it.
+template <typename Floats>
+VECTOR_INLINE void load(const Float16* source, Floats& lanes) {
+  using Vector = VectorOf<kLanesOf<Floats>>;
+  using Bits = typename Vector::Bits;
+  typename Vector::HalfBits half_bits;
   std::memcpy(&half_bits, source, sizeof(half_bits));
-  const LaneBits bits = __builtin_convertvector(half_bits, LaneBits);
-  const LaneBits magnitude = (bits & 0x7fffu) << 13;
-  const LaneBits special = (LaneBits)(magnitude >= (0x7c00u << 13)) & 0x7f800000u;
-  const Lanes scaled = (Lanes)magnitude * 0x1p112f;
-  lanes = (Lanes)((LaneBits)scaled | special | ((bits & 0x8000u) << 16));
+  const Bits bits = __builtin_convertvector(half_bits, Bits);
+  const Bits magnitude = (bits & 0x7fffu) << 13;
+  const Bits special = magnitude >= (0x7c00u << 13) ? Bits{} + 0x7f800000u : Bits{};
+  const Floats scaled = (Floats)magnitude * 0x1p112f;
+  lanes = (Floats)((Bits)scaled | special | ((bits & 0x8000u) << 16));
 }
 
-// lanes = source[0 ... count - 1], then zeros; count <= kLanes.
-template <typename T>
-VECTOR_INLINE void load_first(const T* source, int64_t count, Lanes& lanes) {
-  if (count == kLanes) return load(source, lanes);
-  T padded[kLanes] = {};
+// lanes = source[0 ... count - 1], then zeros; count <= the number of lanes.
+template <typename T, typename Floats>
+VECTOR_INLINE void load_first(const T* source, int64_t count, Floats& lanes) {
+  if (count == kLanesOf<Floats>) return load(source, lanes);
+  T padded[kLanesOf<Floats>] = {};
   std::memcpy(padded, source, static_cast<size_t>(count) * sizeof(T));
   load(padded, lanes);
 }
 
-VECTOR_INLINE void store(const Lanes& lanes, float* destination) {
+template <typename Floats>
+VECTOR_INLINE void store(const Floats& lanes, float* destination) {
   std::memcpy(destination, &lanes, sizeof(lanes));
 }
 
-VECTOR_INLINE void store_first(const Lanes& lanes, int64_t count, float* destination) {
+template <typename Floats>
+VECTOR_INLINE void store_first(const Floats& lanes, int64_t count, float* destination) {
   std::memcpy(destination, &lanes, static_cast<size_t>(count) * sizeof(float));
 }
 
@@ -109,7 +129,61 @@ VECTOR_INLINE void exp_of_nonpositive(Lanes& x) {
     series = series * r + coefficient;
   }
   const Lanes power = (Lanes)(((LaneBits)shifted + 127u) << 23);
-  x = (Lanes)((LaneBits)(series * power) & ~(LaneBits)(x < -87.0f));
+  x = x < -87.0f ? Lanes{} : series * power;
+}
+
+namespace vectors_detail {
+
+// The halves of blocks of kBlock lanes, `half` 0 or 1, of a and of b by turns.
+template <int kBlock, int kHalf, typename Floats, int... kLane>
+VECTOR_INLINE void take_halves(const Floats& a, const Floats& b, Floats& halves,
+                               std::integer_sequence<int, kLane...>) {
+  halves =
+      __builtin_shufflevector(a, b,
+                              (kLane / kBlock * kBlock + kLane % (kBlock / 2) + kHalf * kBlock / 2 +
+                               (kLane % kBlock < kBlock / 2 ? 0 : kLanesOf<Floats>))...);
+}
+
+}  // namespace vectors_detail
+
+// Lane i of vectors[0] = the sum of the lanes of vectors[i], of as many vectors as one has lanes.
+// A step adds the halves of two vectors' blocks into one vector, whose blocks are half as long.
+template <int kBlock, typename Floats>
+VECTOR_INLINE void sum_each(Floats* vectors) {
+  if constexpr (kBlock > 1) {
+    constexpr std::make_integer_sequence<int, kLanesOf<Floats>> kEveryLane;
+    Floats low, high;
+    for (int i = 0; i < kBlock / 2; ++i) {
+      const Floats& other = vectors[i + kBlock / 2];
+      vectors_detail::take_halves<kBlock, 0>(vectors[i], other, low, kEveryLane);
+      vectors_detail::take_halves<kBlock, 1>(vectors[i], other, high, kEveryLane);
+      vectors[i] = low + high;
+    }
+    sum_each<kBlock / 2>(vectors);
+  }
+}
+template <typename Floats>
+VECTOR_INLINE void sum_each(Floats (&vectors)[kLanesOf<Floats>]) {
+  sum_each<kLanesOf<Floats>>(&vectors[0]);
+}
+
+// x = 2^x for x <= 0, to about one unit in the last place; 0 below -126.5, where float32 would be
+// subnormal. 2^x = 2^n 2^r with n an integer and |r| <= 1/2; the polynomial is the one of degree 6
+// with the smallest largest error there, 2.6e-9.
+template <typename Floats>
+VECTOR_INLINE void exp2_of_nonpositive(Floats& x) {
+  using Bits = typename VectorOf<kLanesOf<Floats>>::Bits;
+  constexpr float kRounder = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
+  constexpr float kLowest = -127.0f;     // of which the exponent's bits, and the result, are zeros
+  x = kLowest > x ? Floats{} + kLowest : x;
+  const Floats shifted = x + kRounder;
+  const Floats r = x - (shifted - kRounder);
+  Floats series = 1.55946778e-4f * r + 1.34066434e-3f;
+  for (const float coefficient :
+       {9.61769279e-3f, 5.55031039e-2f, 2.40226522e-1f, 6.93147242e-1f, 1.0f}) {
+    series = series * r + coefficient;
+  }
+  x = series * (Floats)(((Bits)shifted + 127u) << 23);
 }
 
 }  // namespace tessera

@@ -20,20 +20,6 @@ TEST_P(AttentionLimitsTest, NoTokensIsNoWork) {
 
 FOR_EACH_ATTENTION_BACKEND(AttentionLimitsTest);
 
-// head_dim and page sizes that CUDA refuses.
-TEST(CpuAttentionTest, TakesAnyHeadDimAndPageSize) {
-  const auto backend = make_cpu_backend(3);
-  for (const int64_t head_dim : {2, 10, 72, 256}) {
-    for (const int64_t page_size : {1, 5, 256}) {
-      AttentionProblem(
-          *backend,
-          {.num_heads = 6, .num_kv_heads = 2, .head_dim = head_dim, .page_size = page_size},
-          {{1, 70}, {1, 1}, {37, 90}})
-          .check();
-    }
-  }
-}
-
 constexpr ReferenceAttentionParams kParams{.num_heads = 2,
                                            .num_kv_heads = 1,
                                            .head_dim = 64,

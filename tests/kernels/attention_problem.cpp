@@ -71,8 +71,8 @@ AttentionProblem::AttentionProblem(Backend& backend, const AttentionSize& size,
     const int64_t kv_elements = context_length * size.num_kv_heads * size.head_dim;
     const int64_t query_elements = query_length * size.num_heads * size.head_dim;
     sequences_.push_back({rounded(random.normal(query_elements, size.query_deviation), dtype),
-                          rounded(random.normal(kv_elements), dtype),
-                          rounded(random.normal(kv_elements), dtype)});
+                          rounded(rounded(random.normal(kv_elements), size.kv_dtype), dtype),
+                          rounded(rounded(random.normal(kv_elements), size.kv_dtype), dtype)});
     query.insert(query.end(), sequences_.back().queries.begin(), sequences_.back().queries.end());
     num_tokens_ += query_length;
     num_pages += ceil_divide(context_length, size.page_size);

@@ -32,6 +32,7 @@ struct AttentionSize {
   // Leading sequences with at most so many query tokens are decodes; -1: all are prefills.
   int64_t max_decode_query_length = kMaxDecodeQueryLength;
   bool pages_in_order = false;
+  DType kv_dtype = DType::kFloat32;  // keys and values are numbers that this type has
 };
 
 class AttentionProblem {
