@@ -23,6 +23,7 @@
 #include "kernels/kernel_choice.h"
 #include "kernels/sampling_params.h"
 #include "kernels/tensor/buffer.h"
+#include "kernels/tensor/stopped.h"
 #include "kernels/tensor/tensor.h"
 
 namespace tessera {
@@ -105,6 +106,9 @@ class Backend {
   // Operations return before the device has run them, so that the host can prepare the next ones
   // meanwhile.
   virtual bool is_asynchronous() const = 0;
+  // A device on which operations take seconds asks while it computes. Told to stop, operations and
+  // copies throw Stopped, and what they were to write is unspecified. Others never ask.
+  virtual void set_stop_question(StopQuestion /*should_stop*/) {}
 
   // --- memory -----------------------------------------------------------------------------------
   virtual DeviceMemory memory() const = 0;

@@ -39,6 +39,9 @@ class CpuBackend final : public Backend {
   DType weight_dtype(DType stored) const override { return stored; }
   bool needs_warm_up() const override { return false; }
   bool is_asynchronous() const override { return false; }
+  void set_stop_question(StopQuestion should_stop) override {
+    pool_.set_stop_question(std::move(should_stop));
+  }
 
   DeviceMemory memory() const override { return host_memory(); }
   Buffer allocate(size_t bytes, std::string_view purpose) override {

@@ -17,6 +17,11 @@ constexpr double kMinSharedNanoseconds = 15e3;
 constexpr double kMinChunkNanoseconds = 4e3;
 // More even out threads of unequal speed; fewer keep many threads from meeting at the counter.
 constexpr int64_t kChunksPerThread = 32;
+// A stop is heard between chunks.
+constexpr double kMaxChunkNanoseconds = 2e6;
+
+// Often enough that a person sees no delay, rarely enough that asking costs nothing.
+constexpr std::chrono::milliseconds kQuestionInterval{10};
 
 // The loops of a step follow each other faster than the system wakes threads.
 constexpr std::chrono::microseconds kSpinTime{50};
@@ -65,11 +70,13 @@ void ThreadPool::stop() {
 
 int64_t ThreadPool::items_of_chunk(int64_t count, double item_nanoseconds) const {
   const double total = static_cast<double>(count) * item_nanoseconds;
-  if (num_threads_ == 1 || count <= 1 || total < kMinSharedNanoseconds) return count;
-  const double items =
-      std::min(kMinChunkNanoseconds / item_nanoseconds, static_cast<double>(count));
-  return std::max({ceil_divide(count, kChunksPerThread * num_threads_), static_cast<int64_t>(items),
-                   int64_t{1}});
+  if (count <= 1 || total < kMinSharedNanoseconds) return count;
+  const auto items_in = [=](double nanoseconds) {
+    return static_cast<int64_t>(
+        std::clamp(nanoseconds / item_nanoseconds, 1.0, static_cast<double>(count)));
+  };
+  return std::clamp(ceil_divide(count, kChunksPerThread * num_threads_),
+                    items_in(kMinChunkNanoseconds), items_in(kMaxChunkNanoseconds));
 }
 
 void ThreadPool::share(int64_t count, int64_t chunk_items, const RunItems& run_items) {
@@ -114,10 +121,22 @@ void ThreadPool::run_chunks(int thread) {
   }
 }
 
+void ThreadPool::throw_if_stopped() {
+  if (!should_stop_) return;
+  const Clock::time_point now = Clock::now();
+  if (now < next_question_) return;
+  next_question_ = now + kQuestionInterval;
+  if (should_stop_()) throw Stopped{};
+}
+
+// After a failure, the chunks that are left are claimed and counted, but not run.
 void ThreadPool::run_chunk(int64_t chunk, int thread) {
   const int64_t begin = chunk * chunk_items_;
   try {
-    (*run_items_)(begin, std::min(begin + chunk_items_, count_), thread);
+    if (thread == 0) throw_if_stopped();
+    if (!has_failed_.load(std::memory_order_relaxed)) {
+      (*run_items_)(begin, std::min(begin + chunk_items_, count_), thread);
+    }
   } catch (...) {
     if (!has_failed_.exchange(true)) failure_ = std::current_exception();
   }

@@ -6,12 +6,15 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <thread>
 #include <type_traits>
 #include <vector>
+
+#include "kernels/tensor/stopped.h"
 
 namespace tessera {
 
@@ -32,11 +35,16 @@ class ThreadPool {
 
   int num_threads() const { return num_threads_; }
 
+  // Loops ask from now on, on the calling thread, every ten milliseconds or after their longest
+  // item. Told to stop, a loop begins no more items and throws Stopped; some have then been done.
+  void set_stop_question(StopQuestion should_stop) { should_stop_ = std::move(should_stop); }
+
   // body(i) or body(i, thread) for every i in [0, count), each once, in any order and on any
   // thread, `thread` in [0, num_threads): results must not depend on either. Returns when all are
-  // done, or throws one of the exceptions that bodies threw. `item_nanoseconds` is about what one
-  // body takes; a loop too short to repay waking a worker runs on the calling thread alone. Called
-  // by one thread at a time, and not by a body.
+  // done, or throws one of the exceptions that bodies or the stop question threw; the rest of the
+  // loop is then left. `item_nanoseconds` is about what one body takes; a loop too short to repay
+  // waking a worker runs on the calling thread alone. Called by one thread at a time, and not by a
+  // body.
   template <typename Body>
   void for_each(int64_t count, double item_nanoseconds, const Body& body) {
     const auto run_items = [&body](int64_t begin, int64_t end, [[maybe_unused]] int thread) {
@@ -49,12 +57,16 @@ class ThreadPool {
       }
     };
     const int64_t chunk_items = items_of_chunk(count, item_nanoseconds);
-    if (chunk_items >= count) return run_items(0, count, 0);
+    if (chunk_items >= count) {
+      throw_if_stopped();
+      return run_items(0, count, 0);
+    }
     share(count, chunk_items, run_items);
   }
 
  private:
   using RunItems = std::function<void(int64_t begin, int64_t end, int thread)>;
+  using Clock = std::chrono::steady_clock;
 
   // `count` or more when the calling thread should do all.
   int64_t items_of_chunk(int64_t count, double item_nanoseconds) const;
@@ -62,10 +74,14 @@ class ThreadPool {
   void work(int thread);
   void run_chunks(int thread);
   void run_chunk(int64_t chunk, int thread);
+  // Asks the stop question when its time has come. On the calling thread only.
+  void throw_if_stopped();
   void stop();
 
   const int num_threads_;
   std::vector<std::thread> workers_;
+  StopQuestion should_stop_;
+  Clock::time_point next_question_;
 
   // The loop that runs. Who has claimed a chunk may read it until that chunk is done; no one else.
   const RunItems* run_items_ = nullptr;

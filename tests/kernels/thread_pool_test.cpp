@@ -73,6 +73,67 @@ TEST_P(ThreadPoolTest, PassesExceptionsOnAndGoesOnWorking) {
   }
 }
 
+// Items long enough that the question is asked between any two of them.
+void sleep_past_the_next_question() { std::this_thread::sleep_for(std::chrono::milliseconds(11)); }
+
+TEST_P(ThreadPoolTest, StopsWithinALoopAndGoesOnWorking) {
+  int questions = 0;
+  pool_.set_stop_question([&] { return ++questions == 3; });
+  std::atomic<int> runs = 0;
+  const auto body = [&](int64_t) {
+    ++runs;
+    sleep_past_the_next_question();
+  };
+  EXPECT_THROW(pool_.for_each(1000, kLong, body), Stopped);
+  EXPECT_EQ(questions, 3);
+  EXPECT_GE(runs, 2);
+  EXPECT_LT(runs, 1000);
+  runs = 0;
+  pool_.for_each(20, kLong, body);
+  EXPECT_EQ(runs, 20);
+}
+
+TEST_P(ThreadPoolTest, StopsBetweenShortLoops) {
+  bool is_unwanted = false;
+  pool_.set_stop_question([&] { return is_unwanted; });
+  pool_.for_each(1, kShort, [](int64_t) { sleep_past_the_next_question(); });
+  is_unwanted = true;
+  EXPECT_THROW(pool_.for_each(1, kShort, [](int64_t) { FAIL() << "ran"; }), Stopped);
+  pool_.set_stop_question({});
+  int runs = 0;
+  pool_.for_each(1, kShort, [&](int64_t) { ++runs; });
+  EXPECT_EQ(runs, 1);
+}
+
+// A caller's question may look at what only its thread may touch, and may throw.
+TEST_P(ThreadPoolTest, AsksOnTheCallingThread) {
+  const auto caller = std::this_thread::get_id();
+  bool asked_elsewhere = false;
+  int questions = 0;
+  pool_.set_stop_question([&]() -> bool {
+    asked_elsewhere = asked_elsewhere || std::this_thread::get_id() != caller;
+    if (++questions == 5) throw std::runtime_error("no answer");
+    return false;
+  });
+  EXPECT_THROW(pool_.for_each(1000, kLong, [](int64_t) { sleep_past_the_next_question(); }),
+               std::runtime_error);
+  EXPECT_FALSE(asked_elsewhere);
+}
+
+// A thread may do many items without asking only while they are short together.
+TEST(ThreadPool, AsksAfterAFewLongItems) {
+  ThreadPool pool(1);
+  int questions = 0;
+  pool.set_stop_question([&] { return ++questions == 2; });
+  int runs = 0;
+  const auto body = [&](int64_t) {
+    ++runs;
+    sleep_past_the_next_question();
+  };
+  EXPECT_THROW(pool.for_each(320, kLong, body), Stopped);
+  EXPECT_LE(runs, 2);
+}
+
 // Both items wait for each other, so both threads must have one.
 TEST(ThreadPool, SharesLongLoops) {
   ThreadPool pool(2);
