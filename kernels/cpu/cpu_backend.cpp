@@ -98,7 +98,8 @@ class CpuBackend final : public Backend {
   void rope_store_kv_impl(const Tensor& query, const KvPages& pages, const Tensor& qkv,
                           const Tensor& positions, const Tensor& kv_slots,
                           const Tensor& inverse_frequencies) override {
-    tessera::rope_store_kv(query, pages, qkv, positions, kv_slots, inverse_frequencies, pool_);
+    tessera::rope_store_kv(query, pages, qkv, positions, kv_slots, inverse_frequencies,
+                           rotation_table_, pool_);
   }
   void attention_impl(const Tensor& out, const AttentionParams& params) override {
     tessera::attention(out, params, scratch_, pool_);
@@ -119,6 +120,7 @@ class CpuBackend final : public Backend {
 
   ThreadPool pool_;
   ThreadScratch scratch_;
+  RotationTable rotation_table_;
   std::array<std::array<std::byte, kMaxStartedDownloadBytes>, kStartedDownloads> started_downloads_;
 };
 

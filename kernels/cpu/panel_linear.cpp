@@ -17,17 +17,28 @@ constexpr int64_t kPanelRows = 128;
 // Tokens that are computed at a time, at most: enough to repay the widening, few enough that many
 // threads have work.
 constexpr int64_t kMaxPanelTokens = 512;
+// A stop is heard between panels: on a slow core they take three times as long as estimated.
+constexpr double kMaxPanelNanoseconds = 10e6;
 
-template <typename Weight>
-VECTOR_FUNCTION void widen(const Weight* weight, float* widened, int64_t count) {
-  Lanes lanes;
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    load(weight + i, lanes);
-    store(lanes, widened + i);
-  }
-  for (; i < count; ++i) widened[i] = to_float(weight[i]);
+// Tokens of a panel that takes no longer than that, but enough to repay the widening.
+int64_t max_panel_tokens(int64_t in_features) {
+  const double nanoseconds =
+      static_cast<double>(kPanelRows * in_features) * kNanosecondsPerMultiplyAdd;
+  return std::clamp(static_cast<int64_t>(kMaxPanelNanoseconds / nanoseconds), int64_t{64},
+                    kMaxPanelTokens);
 }
+
+struct Widen {
+  template <int kLanes, typename Weight>
+  VECTOR_INLINE static void run(const Weight* weight, float* widened, int64_t size) {
+    typename VectorOf<kLanes>::Floats lanes;
+    for (int64_t i = 0; i < size; i += kLanes) {
+      const int64_t count = std::min<int64_t>(kLanes, size - i);
+      load_first(weight + i, count, lanes);
+      store_first(lanes, count, widened + i);
+    }
+  }
+};
 
 // While it lives, oneDNN works on the calling thread alone: it is asked by every thread of the
 // pool.
@@ -50,7 +61,7 @@ void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool
   const int64_t in_features = x.dim(1);
   const int64_t out_features = weight.dim(0);
   const int64_t num_panels = ceil_divide(out_features, kPanelRows);
-  const int64_t num_blocks = ceil_divide(num_tokens, kMaxPanelTokens);
+  const int64_t num_blocks = ceil_divide(num_tokens, max_panel_tokens(in_features));
   const int64_t block_tokens = ceil_divide(num_tokens, num_blocks);
   const double nanoseconds =
       static_cast<double>(kPanelRows * block_tokens * in_features) * kNanosecondsPerMultiplyAdd;
@@ -65,7 +76,7 @@ void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool
         widened = stored;
       } else {
         float* copy = scratch.get<float>(thread, num_rows * in_features);
-        widen(stored, copy, num_rows * in_features);
+        run_vectorized<Widen>(stored, copy, num_rows * in_features);
         widened = copy;
       }
       const SingleThreadedLibrary single_threaded;

@@ -17,22 +17,25 @@ constexpr int64_t kChunkBytes = int64_t{1} << 20;
 constexpr int kPasses = 7;
 
 // The sum of a chunk's words, so that every one must be read.
-VECTOR_FUNCTION uint32_t sum_words(const std::byte* chunk) {
-  constexpr int kStreams = 4;  // sums that do not wait for each other
-  constexpr auto kStep = static_cast<int64_t>(sizeof(LaneBits));
-  LaneBits sums[kStreams] = {};
-  for (int64_t i = 0; i < kChunkBytes; i += kStreams * kStep) {
-    for (int stream = 0; stream < kStreams; ++stream) {
-      LaneBits words;
-      std::memcpy(&words, chunk + i + stream * kStep, sizeof(words));
-      sums[stream] += words;
+struct SumWords {
+  template <int kLanes>
+  VECTOR_INLINE static void run(const std::byte* chunk, uint32_t& total) {
+    using Bits = typename VectorOf<kLanes>::Bits;
+    constexpr int kStreams = 4;  // sums that do not wait for each other
+    constexpr auto kStep = static_cast<int64_t>(sizeof(Bits));
+    Bits sums[kStreams] = {};
+    for (int64_t i = 0; i < kChunkBytes; i += kStreams * kStep) {
+      for (int stream = 0; stream < kStreams; ++stream) {
+        Bits words;
+        std::memcpy(&words, chunk + i + stream * kStep, sizeof(words));
+        sums[stream] += words;
+      }
     }
+    const Bits sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    total = 0;
+    for (int lane = 0; lane < kLanes; ++lane) total += sum[lane];
   }
-  const LaneBits sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  uint32_t total = 0;
-  for (int lane = 0; lane < kLanes; ++lane) total += sum[lane];
-  return total;
-}
+};
 
 }  // namespace
 
@@ -46,7 +49,11 @@ double measure_host_read_bandwidth(ThreadPool& pool) {
   for (double& rate : rates) {
     const auto start = std::chrono::steady_clock::now();
     pool.for_each(kBufferBytes / kChunkBytes, kChunkBytes * kNanosecondsPerByte,
-                  [&](int64_t chunk) { total += sum_words(data + chunk * kChunkBytes); });
+                  [&](int64_t chunk) {
+                    uint32_t sum = 0;
+                    run_vectorized<SumWords>(data + chunk * kChunkBytes, sum);
+                    total += sum;
+                  });
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     rate = static_cast<double>(kBufferBytes) / elapsed.count();
   }

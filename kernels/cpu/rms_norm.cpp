@@ -1,5 +1,6 @@
 #include "kernels/cpu/rms_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/vectors.h"
@@ -7,12 +8,30 @@
 namespace tessera {
 namespace {
 
-VECTOR_FUNCTION void normalize_row(float* out, const float* x, const float* weight,
-                                   int64_t hidden_size, float epsilon) {
-  const float mean = dot(x, x, hidden_size) / static_cast<float>(hidden_size);
-  const float scale = 1.0f / std::sqrt(mean + epsilon);
-  for (int64_t i = 0; i < hidden_size; ++i) out[i] = x[i] * scale * weight[i];
-}
+struct NormalizeRow {
+  template <int kLanes>
+  VECTOR_INLINE static void run(float* out, const float* x, const float* weight,
+                                int64_t hidden_size, float epsilon) {
+    typename VectorOf<kLanes>::Floats lanes, weight_lanes;
+    const float mean = sum_of_squares<kLanes>(x, hidden_size) / static_cast<float>(hidden_size);
+    const float scale = 1.0f / std::sqrt(mean + epsilon);
+    for (int64_t i = 0; i < hidden_size; i += kLanes) {
+      const int64_t count = std::min<int64_t>(kLanes, hidden_size - i);
+      load_first(x + i, count, lanes);
+      load_first(weight + i, count, weight_lanes);
+      store_first(lanes * scale * weight_lanes, count, out + i);
+    }
+  }
+  template <int kLanes>
+  VECTOR_INLINE static float sum_of_squares(const float* x, int64_t count) {
+    typename VectorOf<kLanes>::Floats sum = {}, lanes;
+    for (int64_t i = 0; i < count; i += kLanes) {
+      load_first(x + i, std::min<int64_t>(kLanes, count - i), lanes);
+      sum += lanes * lanes;
+    }
+    return sum_of(sum);
+  }
+};
 
 }  // namespace
 
@@ -22,8 +41,8 @@ void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float ep
   const double row_nanoseconds = static_cast<double>(hidden_size * 12) * kNanosecondsPerByte;
   pool.for_each(x.dim(0), row_nanoseconds, [&](int64_t token) {
     const int64_t row = token * hidden_size;
-    normalize_row(out.as<float>() + row, x.as<float>() + row, weight.as<float>(), hidden_size,
-                  epsilon);
+    run_vectorized<NormalizeRow>(out.as<float>() + row, x.as<float>() + row, weight.as<float>(),
+                                 hidden_size, epsilon);
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/attention_params.h"
+#include "kernels/cpu/rotation_table.h"
 #include "kernels/cpu/thread_pool.h"
 
 namespace tessera {
@@ -13,6 +14,6 @@ namespace tessera {
 //   positions, kv_slots int32 [num_tokens]; inverse_frequencies float32 [head_dim / 2]
 void rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
                    const Tensor& positions, const Tensor& kv_slots,
-                   const Tensor& inverse_frequencies, ThreadPool& pool);
+                   const Tensor& inverse_frequencies, RotationTable& table, ThreadPool& pool);
 
 }  // namespace tessera

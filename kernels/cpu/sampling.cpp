@@ -5,6 +5,8 @@
 #include <cmath>
 #include <span>
 
+#include "kernels/cpu/vectors.h"
+
 namespace tessera {
 namespace {
 
@@ -105,16 +107,42 @@ int32_t draw(std::span<const uint64_t> weights, uint64_t threshold, uint64_t ran
   }
 }
 
+// largest = the largest logit, or NaN where one is NaN or infinite: a finite number minus itself is
+// 0, any other is NaN.
+struct FindLargest {
+  template <int kLanes>
+  VECTOR_INLINE static void run(std::span<const float> logits, float& largest) {
+    using Floats = typename VectorOf<kLanes>::Floats;
+    const auto size = static_cast<int64_t>(logits.size());
+    Floats most = Floats{} + logits[0], differences = {}, lanes;
+    int64_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) {
+      load(logits.data() + i, lanes);
+      most = lanes > most ? lanes : most;
+      differences += lanes - lanes;
+    }
+    largest = most[0];
+    for (int lane = 0; lane < kLanes; ++lane) largest = std::max(largest, most[lane]);
+    float difference = sum_of(differences);
+    for (; i < size; ++i) {
+      largest = std::max(largest, logits[static_cast<size_t>(i)]);
+      difference += logits[static_cast<size_t>(i)] - logits[static_cast<size_t>(i)];
+    }
+    largest += difference;
+  }
+};
+
 int32_t sample_one(std::span<const float> logits, const Settings& settings, int thread,
                    ThreadScratch& scratch) {
-  if (!std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); })) {
-    return kNonFiniteLogits;
+  float largest = 0.0f;
+  run_vectorized<FindLargest>(logits, largest);
+  if (!std::isfinite(largest)) return kNonFiniteLogits;
+  if (settings.temperature == 0.0f) {
+    return static_cast<int32_t>(std::ranges::find(logits, largest) - logits.begin());
   }
-  const auto largest = std::ranges::max_element(logits);
-  if (settings.temperature == 0.0f) return static_cast<int32_t>(largest - logits.begin());
   const std::span<uint64_t> weights(scratch.get<uint64_t>(thread, std::ssize(logits)),
                                     logits.size());
-  compute_weights(logits, *largest, settings.temperature, weights);
+  compute_weights(logits, largest, settings.temperature, weights);
   return draw(weights, find_threshold(weights, settings), settings.random);
 }
 

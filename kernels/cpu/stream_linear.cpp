@@ -8,79 +8,114 @@
 namespace tessera {
 namespace {
 
+// Rows that are computed together.
+constexpr int kRows = 4;
+
+constexpr int64_t kPageBytes = 4096;
+
 template <typename Weight>
 struct LinearArguments {
   float* out;            // [num_tokens, out_features]
   const float* x;        // [num_tokens, in_features]
   const Weight* weight;  // [out_features, in_features]
+  int64_t num_tokens;
   int64_t in_features;
   int64_t out_features;
   bool accumulate;
 };
 
 // sums[t][r] += x[t][i] * weight[r][i] for i < count <= kLanes; rows of both are `length` apart.
-template <int kTokens, int kRows, typename Weight>
+template <int kLanes, int kTokens, int kTileRows, typename Weight, typename Floats>
 VECTOR_INLINE void add_products(const float* x, const Weight* weight, int64_t length, int64_t count,
-                                Lanes (&sums)[kTokens][kRows]) {
-  Lanes x_lanes[kTokens], weight_lanes;
+                                Floats (&sums)[kTokens][kTileRows]) {
+  Floats x_lanes[kTokens], weight_lanes;
   for (int t = 0; t < kTokens; ++t) load_first(x + t * length, count, x_lanes[t]);
-  for (int r = 0; r < kRows; ++r) {
+  for (int r = 0; r < kTileRows; ++r) {
     load_first(weight + r * length, count, weight_lanes);
-    // The next tile's weights. Rows are about as long as a page of memory, where the prefetching of
-    // the hardware ends: without this a core reads 20 GB/s, with it 30.
-    __builtin_prefetch(weight + (r + kRows) * length);
     for (int t = 0; t < kTokens; ++t) sums[t][r] += x_lanes[t] * weight_lanes;
   }
 }
 
-// The tile of out at (token, row): kTokens x kRows dot products at once, so that a weight is loaded
-// for kTokens and an addition need not wait for the one before it. Every element is summed in its
-// own lanes and comes out the same whatever the tile.
-template <int kTokens, int kRows, typename Weight>
-VECTOR_FUNCTION void multiply_tile(const LinearArguments<Weight>& arguments, int64_t token,
-                                   int64_t row) {
+// Weights of the tile after this, or where tiles are short of the one after that. Rows are about as
+// long as a page of memory, where the prefetching of the hardware ends: without this a core reads
+// 20 GB/s, with it 30.
+template <int kTileRows, int64_t kCount, typename Weight>
+VECTOR_INLINE void prefetch_weights(const Weight* weight, int64_t length) {
+  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(Weight));
+  for (int r = 0; r < kTileRows; ++r) {
+    for (int64_t i = 0; i < kCount; i += kLine) __builtin_prefetch(weight + r * length + i);
+  }
+}
+
+// The tile of out at (token, row): kTokens x kTileRows dot products at once, so that a weight is
+// loaded for kTokens and an addition need not wait for the one before it. Every element is summed
+// in its own lanes and comes out the same whatever the tile.
+template <int kLanes, int kTokens, int kTileRows, typename Weight>
+VECTOR_INLINE void multiply_tile(const LinearArguments<Weight>& arguments, int64_t token,
+                                 int64_t row) {
+  constexpr int64_t kStep = 64 / sizeof(Weight);  // a cache line
   const int64_t length = arguments.in_features;
   const float* x = arguments.x + token * length;
   const Weight* weight = arguments.weight + row * length;
-  Lanes sums[kTokens][kRows] = {};
+  const int64_t tile = kTileRows * length;
+  const int64_t ahead = tile * int64_t{sizeof(Weight)} < kPageBytes ? 2 * tile : tile;
+  typename VectorOf<kLanes>::Floats sums[kTokens][kTileRows] = {};
   int64_t i = 0;
-  for (; i + kLanes <= length; i += kLanes) add_products(x + i, weight + i, length, kLanes, sums);
-  if (i < length) add_products(x + i, weight + i, length, length - i, sums);
+  for (; i + kStep <= length; i += kStep) {
+    prefetch_weights<kTileRows, kStep>(weight + ahead + i, length);
+    for (int64_t j = i; j < i + kStep; j += kLanes) {
+      add_products<kLanes>(x + j, weight + j, length, kLanes, sums);
+    }
+  }
+  for (; i < length; i += kLanes) {
+    add_products<kLanes>(x + i, weight + i, length, std::min<int64_t>(kLanes, length - i), sums);
+  }
   for (int t = 0; t < kTokens; ++t) {
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kTileRows; ++r) {
       float& out = arguments.out[(token + t) * arguments.out_features + row + r];
       out = (arguments.accumulate ? out : 0.0f) + sum_of(sums[t][r]);
     }
   }
 }
 
-// kRows rows for all tokens; after the first tile the weights come from the cache.
-template <int kRows, typename Weight>
-void multiply_rows(const LinearArguments<Weight>& arguments, int64_t num_tokens, int64_t row) {
-  int64_t token = 0;
-  for (; token + 4 <= num_tokens; token += 4) multiply_tile<4, kRows>(arguments, token, row);
-  for (; token + 2 <= num_tokens; token += 2) multiply_tile<2, kRows>(arguments, token, row);
-  if (token < num_tokens) multiply_tile<1, kRows>(arguments, token, row);
-}
+// A row, or kRows, for all tokens; after the first tile the weights come from the cache. AVX-512
+// has registers for the sums of four tokens, others for two.
+struct MultiplyRows {
+  template <int kLanes, typename Weight>
+  VECTOR_INLINE static void run(const LinearArguments<Weight>& arguments, int64_t row) {
+    if (row + kRows <= arguments.out_features) return all_tokens<kLanes, kRows>(arguments, row);
+    for (; row < arguments.out_features; ++row) all_tokens<kLanes, 1>(arguments, row);
+  }
+  template <int kLanes, int kTileRows, typename Weight>
+  VECTOR_INLINE static void all_tokens(const LinearArguments<Weight>& arguments, int64_t row) {
+    constexpr int kTokens = kLanes == 16 ? 4 : 2;
+    int64_t token = 0;
+    for (; token + kTokens <= arguments.num_tokens; token += kTokens) {
+      multiply_tile<kLanes, kTokens, kTileRows>(arguments, token, row);
+    }
+    for (; token < arguments.num_tokens; ++token) {
+      multiply_tile<kLanes, 1, kTileRows>(arguments, token, row);
+    }
+  }
+};
 
 }  // namespace
 
 void stream_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
                    ThreadPool& pool) {
-  constexpr int kRows = 4;
-  const int64_t num_tokens = x.dim(0);
-  const int64_t out_features = weight.dim(0);
   with_float_type(weight.dtype, [&]<typename Weight>() {
-    const LinearArguments<Weight> arguments{out.as<float>(), x.as<float>(), weight.as<Weight>(),
-                                            x.dim(1),        out_features,  accumulate};
+    const LinearArguments<Weight> arguments{.out = out.as<float>(),
+                                            .x = x.as<float>(),
+                                            .weight = weight.as<Weight>(),
+                                            .num_tokens = x.dim(0),
+                                            .in_features = x.dim(1),
+                                            .out_features = weight.dim(0),
+                                            .accumulate = accumulate};
     const double nanoseconds =
-        static_cast<double>(kRows * x.dim(1)) *
-        (sizeof(Weight) * kNanosecondsPerByte + num_tokens * kNanosecondsPerMultiplyAdd);
-    pool.for_each(ceil_divide<int64_t>(out_features, kRows), nanoseconds, [&](int64_t group) {
-      int64_t row = group * kRows;
-      if (row + kRows <= out_features) return multiply_rows<kRows>(arguments, num_tokens, row);
-      for (; row < out_features; ++row) multiply_rows<1>(arguments, num_tokens, row);
-    });
+        static_cast<double>(kRows * arguments.in_features) *
+        (sizeof(Weight) * kNanosecondsPerByte + arguments.num_tokens * kNanosecondsPerMultiplyAdd);
+    pool.for_each(ceil_divide<int64_t>(arguments.out_features, kRows), nanoseconds,
+                  [&](int64_t group) { run_vectorized<MultiplyRows>(arguments, group * kRows); });
   });
 }
 

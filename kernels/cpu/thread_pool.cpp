@@ -11,11 +11,10 @@
 namespace tessera {
 namespace {
 
-// Shorter loops are over before a sleeping worker runs. With a higher limit a small model's
-// products would stay on one thread, though its workers spin between them.
-constexpr double kMinSharedNanoseconds = 15e3;
-constexpr double kMinChunkNanoseconds = 4e3;
-// More even out threads of unequal speed; fewer keep many threads from meeting at the counter.
+// Handing a loop to a worker that spins and hearing that it is done take half a microsecond.
+constexpr double kMinSharedNanoseconds = 5e3;
+constexpr double kMinChunkNanoseconds = 1e3;
+// More even out threads of unequal speed; fewer keep the counting cheap.
 constexpr int64_t kChunksPerThread = 32;
 // A stop is heard between chunks.
 constexpr double kMaxChunkNanoseconds = 2e6;
@@ -25,8 +24,6 @@ constexpr std::chrono::milliseconds kQuestionInterval{10};
 
 // The loops of a step follow each other faster than the system wakes threads.
 constexpr std::chrono::microseconds kSpinTime{50};
-
-constexpr uint32_t kStop = ~uint32_t{0};
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -50,6 +47,7 @@ void wait_while(const std::atomic<uint32_t>& value, uint32_t old) {
 
 ThreadPool::ThreadPool(int num_threads) : num_threads_(num_threads) {
   CHECK(num_threads >= 1, "a thread pool cannot have ", num_threads, " threads");
+  shares_ = std::vector<Share>(static_cast<size_t>(num_threads));
   try {
     for (int thread = 1; thread < num_threads; ++thread) {
       workers_.emplace_back([this, thread] { work(thread); });
@@ -63,8 +61,9 @@ ThreadPool::ThreadPool(int num_threads) : num_threads_(num_threads) {
 ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() {
-  unclaimed_.store(kStop, std::memory_order_release);
-  unclaimed_.notify_all();
+  is_ending_.store(true, std::memory_order_relaxed);
+  num_loops_.fetch_add(1, std::memory_order_release);
+  num_loops_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
@@ -83,14 +82,20 @@ void ThreadPool::share(int64_t count, int64_t chunk_items, const RunItems& run_i
   run_items_ = &run_items;
   count_ = count;
   chunk_items_ = chunk_items;
-  num_chunks_ = static_cast<uint32_t>(ceil_divide(count, chunk_items));
-  unfinished_.store(num_chunks_, std::memory_order_relaxed);
-  unclaimed_.store(num_chunks_, std::memory_order_release);
-  const uint32_t helpers = num_chunks_ - 1;
+  const auto num_chunks = static_cast<uint32_t>(ceil_divide(count, chunk_items));
+  unfinished_.store(num_chunks, std::memory_order_relaxed);
+  uint32_t begin = 0;
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    shares_[i].end = static_cast<uint32_t>(num_chunks * (i + 1) / shares_.size());
+    shares_[i].unclaimed.store(shares_[i].end - begin, std::memory_order_release);
+    begin = shares_[i].end;
+  }
+  num_loops_.fetch_add(1, std::memory_order_release);
+  const uint32_t helpers = num_chunks - 1;
   if (helpers >= workers_.size()) {
-    unclaimed_.notify_all();
+    num_loops_.notify_all();
   } else {
-    for (uint32_t i = 0; i < helpers; ++i) unclaimed_.notify_one();
+    for (uint32_t i = 0; i < helpers; ++i) num_loops_.notify_one();
   }
 
   run_chunks(0);
@@ -101,24 +106,41 @@ void ThreadPool::share(int64_t count, int64_t chunk_items, const RunItems& run_i
 }
 
 void ThreadPool::work(int thread) {
+  uint32_t seen = 0;
   while (true) {
-    wait_while(unclaimed_, 0);
-    if (unclaimed_.load(std::memory_order_relaxed) == kStop) return;
+    wait_while(num_loops_, seen);
+    seen = num_loops_.load(std::memory_order_acquire);
+    if (is_ending_.load(std::memory_order_relaxed)) return;
     run_chunks(thread);
   }
 }
 
-// A claim needs no more than the counter: whoever takes it from n to n - 1 has chunk
-// num_chunks_ - n of the loop that runs now, whichever loop it was when n was read.
+// The chunks are counted as finished together, so that threads seldom meet at that counter. Until
+// then no other loop begins, so all of them are of one loop.
 void ThreadPool::run_chunks(int thread) {
-  uint32_t unclaimed = unclaimed_.load(std::memory_order_relaxed);
-  while (unclaimed != 0 && unclaimed != kStop) {
-    if (unclaimed_.compare_exchange_weak(unclaimed, unclaimed - 1, std::memory_order_acquire,
-                                         std::memory_order_relaxed)) {
-      run_chunk(num_chunks_ - unclaimed, thread);
-      unclaimed = unclaimed_.load(std::memory_order_relaxed);
+  uint32_t finished = 0;
+  uint32_t chunk = 0;
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    Share& share = shares_[(static_cast<size_t>(thread) + i) % shares_.size()];
+    for (; claim(share, chunk); ++finished) run_chunk(chunk, thread);
+  }
+  if (finished == 0) return;
+  const bool is_last = unfinished_.fetch_sub(finished, std::memory_order_acq_rel) == finished;
+  if (is_last && thread != 0) unfinished_.notify_one();
+}
+
+// A claim needs no more than the counter: whoever takes it from n to n - 1 has chunk end - n of the
+// loop that runs now, whichever loop it was when n was read.
+bool ThreadPool::claim(Share& share, uint32_t& chunk) {
+  uint32_t unclaimed = share.unclaimed.load(std::memory_order_relaxed);
+  while (unclaimed != 0) {
+    if (share.unclaimed.compare_exchange_weak(unclaimed, unclaimed - 1, std::memory_order_acquire,
+                                              std::memory_order_relaxed)) {
+      chunk = share.end - unclaimed;
+      return true;
     }
   }
+  return false;
 }
 
 void ThreadPool::set_stop_question(StopQuestion should_stop) {
@@ -135,18 +157,16 @@ void ThreadPool::throw_if_stopped() {
 }
 
 // After a failure, the chunks that are left are claimed and counted, but not run.
-void ThreadPool::run_chunk(int64_t chunk, int thread) {
+void ThreadPool::run_chunk(uint32_t chunk, int thread) {
   const int64_t begin = chunk * chunk_items_;
-  if (!has_failed_.load(std::memory_order_relaxed)) {
-    try {
-      if (thread == 0) throw_if_stopped();
+  try {
+    if (thread == 0) throw_if_stopped();
+    if (!has_failed_.load(std::memory_order_relaxed)) {
       (*run_items_)(begin, std::min(begin + chunk_items_, count_), thread);
-    } catch (...) {
-      if (!has_failed_.exchange(true)) failure_ = std::current_exception();
     }
+  } catch (...) {
+    if (!has_failed_.exchange(true)) failure_ = std::current_exception();
   }
-  const bool is_last = unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1;
-  if (is_last && thread != 0) unfinished_.notify_one();
 }
 
 }  // namespace tessera

@@ -1,8 +1,11 @@
 // The threads that share the loops of the CPU backend.
 //
-// A loop is cut into chunks that every thread, the calling one first, claims from a counter. So the
-// caller never waits for a worker that is asleep or that another process keeps from running, only
-// for chunks already begun: a busy machine makes loops slower, but does not stop them.
+// A loop is cut into chunks, of which every thread has an equal share: the same items whenever the
+// loop is run again, so that a core finds in its cache what it has read before, and a counter that
+// no other thread writes while all go at the same speed. Who has done its own takes from the
+// others, the calling thread too. So the caller never waits for a worker that is asleep or that
+// another process keeps from running, only for chunks already begun: a busy machine makes loops
+// slower, but does not stop them.
 #pragma once
 
 #include <atomic>
@@ -69,12 +72,19 @@ class ThreadPool {
   using RunItems = std::function<void(int64_t begin, int64_t end, int thread)>;
   using Clock = std::chrono::steady_clock;
 
+  // Chunks that one thread begins with: those before `end` that nobody has claimed yet.
+  struct alignas(64) Share {
+    std::atomic<uint32_t> unclaimed = 0;
+    uint32_t end = 0;
+  };
+
   // `count` or more when the calling thread should do all.
   int64_t items_of_chunk(int64_t count, double item_nanoseconds) const;
   void share(int64_t count, int64_t chunk_items, const RunItems& run_items);
   void work(int thread);
   void run_chunks(int thread);
-  void run_chunk(int64_t chunk, int thread);
+  bool claim(Share& share, uint32_t& chunk);
+  void run_chunk(uint32_t chunk, int thread);
   // Asks the stop question when its time has come. On the calling thread only.
   void throw_if_stopped();
   void stop();
@@ -84,15 +94,17 @@ class ThreadPool {
   StopQuestion should_stop_;
   Clock::time_point next_question_;
 
-  // The loop that runs. Who has claimed a chunk may read it until that chunk is done; no one else.
+  // The loop that runs. Who has claimed a chunk and not yet counted it as finished may read it; no
+  // one else.
   const RunItems* run_items_ = nullptr;
   int64_t count_ = 0;
   int64_t chunk_items_ = 0;
-  uint32_t num_chunks_ = 0;
   std::exception_ptr failure_;  // written by the thread that sets has_failed_
   std::atomic<bool> has_failed_ = false;
+  std::atomic<bool> is_ending_ = false;
+  std::vector<Share> shares_;  // one per thread
 
-  alignas(64) std::atomic<uint32_t> unclaimed_ = 0;   // chunks; kStop ends the workers
+  alignas(64) std::atomic<uint32_t> num_loops_ = 0;   // begun so far; workers wait for the next
   alignas(64) std::atomic<uint32_t> unfinished_ = 0;  // chunks
 };
 

@@ -8,18 +8,6 @@
 #include "kernels/cpu/vector_level.h"
 #include "kernels/tensor/dtype.h"
 
-// A function so marked is compiled for AVX-512, for AVX2 and for any x86-64; the dynamic linker
-// picks one when the program starts. The pickers run before a sanitizer is ready for them, so
-// sanitized builds have the plain version only. What it calls must be inlined into it, or it is
-// compiled for plain x86-64: mark that VECTOR_INLINE.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define VECTOR_FUNCTION \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define VECTOR_FUNCTION
-#endif
-
 namespace tessera {
 
 // Vectors of as many lanes. Functions take and fill them by reference, because how a vector is
@@ -35,11 +23,6 @@ struct VectorOf {
 template <typename Floats>
 inline constexpr int kLanesOf = sizeof(Floats) / sizeof(float);
 
-// 16 floats: one register of AVX-512, two of AVX2, four of SSE.
-inline constexpr int kLanes = 16;
-using Lanes = VectorOf<kLanes>::Floats;
-using LaneBits = VectorOf<kLanes>::Bits;
-
 // lanes = the next of source, widened to float32.
 template <typename Floats>
 VECTOR_INLINE void load(const float* source, Floats& lanes) {
@@ -50,7 +33,13 @@ VECTOR_INLINE void load(const BFloat16* source, Floats& lanes) {
   using Vector = VectorOf<kLanesOf<Floats>>;
   typename Vector::HalfBits bits;
   std::memcpy(&bits, source, sizeof(bits));
-  lanes = (Floats)(__builtin_convertvector(bits, typename Vector::Bits) << 16);
+  if constexpr (kLanesOf<Floats> == 4) {
+    // One instruction, where x86-64 without AVX has none that widens.
+    lanes =
+        (Floats)__builtin_shufflevector(typename Vector::HalfBits{}, bits, 0, 4, 1, 5, 2, 6, 3, 7);
+  } else {
+    lanes = (Floats)(__builtin_convertvector(bits, typename Vector::Bits) << 16);
+  }
 }
 // The arithmetic of to_float(Float16) on several at a time: the conversion instruction cannot be
 // named in a function that is also compiled for machines without it.
@@ -83,53 +72,52 @@ VECTOR_INLINE void store(const Floats& lanes, float* destination) {
 
 template <typename Floats>
 VECTOR_INLINE void store_first(const Floats& lanes, int64_t count, float* destination) {
+  if (count == kLanesOf<Floats>) return store(lanes, destination);
   std::memcpy(destination, &lanes, static_cast<size_t>(count) * sizeof(float));
 }
 
-// Always added in the same order.
-VECTOR_INLINE float sum_of(const Lanes& lanes) {
-  const auto eight = __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3, 4, 5, 6, 7) +
-                     __builtin_shufflevector(lanes, lanes, 8, 9, 10, 11, 12, 13, 14, 15);
-  const auto four = __builtin_shufflevector(eight, eight, 0, 1, 2, 3) +
-                    __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
-  return (four[0] + four[1]) + (four[2] + four[3]);
+namespace vectors_detail {
+
+template <typename Floats, typename Half, int... kLane>
+VECTOR_INLINE void add_halves(const Floats& lanes, Half& sums,
+                              std::integer_sequence<int, kLane...>) {
+  sums = __builtin_shufflevector(lanes, lanes, kLane...) +
+         __builtin_shufflevector(lanes, lanes, (kLane + kLanesOf<Half>)...);
 }
 
-// The sum of a[i] * b[i].
-template <typename T>
-VECTOR_INLINE float dot(const T* a, const float* b, int64_t count) {
-  Lanes sum = {};
-  Lanes left, right;
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    load(a + i, left);
-    load(b + i, right);
-    sum += left * right;
+}  // namespace vectors_detail
+
+// Always added in the same order.
+template <typename Floats>
+VECTOR_INLINE float sum_of(const Floats& lanes) {
+  constexpr int kHalf = kLanesOf<Floats> / 2;
+  if constexpr (kHalf == 2) {
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  } else {
+    typename VectorOf<kHalf>::Floats sums;
+    vectors_detail::add_halves(lanes, sums, std::make_integer_sequence<int, kHalf>());
+    return sum_of(sums);
   }
-  if (i < count) {
-    load_first(a + i, count - i, left);
-    load_first(b + i, count - i, right);
-    sum += left * right;
-  }
-  return sum_of(sum);
 }
 
 // x = exp(x) for x <= 0, to about one unit in the last place; 0 below -87, where float32 would be
 // subnormal. exp(x) = 2^n exp(r) with n an integer and |r| <= ln(2) / 2.
-VECTOR_INLINE void exp_of_nonpositive(Lanes& x) {
+template <typename Floats>
+VECTOR_INLINE void exp_of_nonpositive(Floats& x) {
+  using Bits = typename VectorOf<kLanesOf<Floats>>::Bits;
   constexpr float kLog2E = 1.44269504f;
   constexpr float kLn2High = 0.693359375f;  // few bits, so that n * kLn2High is exact
   constexpr float kLn2Low = -2.12194440e-4f;
   constexpr float kRounder = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
-  const Lanes shifted = x * kLog2E + kRounder;
-  const Lanes n = shifted - kRounder;
-  const Lanes r = (x - n * kLn2High) - n * kLn2Low;
-  Lanes series = 1.0f / 5040.0f * r + 1.0f / 720.0f;
+  const Floats shifted = x * kLog2E + kRounder;
+  const Floats n = shifted - kRounder;
+  const Floats r = (x - n * kLn2High) - n * kLn2Low;
+  Floats series = 1.0f / 5040.0f * r + 1.0f / 720.0f;
   for (const float coefficient : {1.0f / 120.0f, 1.0f / 24.0f, 1.0f / 6.0f, 0.5f, 1.0f, 1.0f}) {
     series = series * r + coefficient;
   }
-  const Lanes power = (Lanes)(((LaneBits)shifted + 127u) << 23);
-  x = x < -87.0f ? Lanes{} : series * power;
+  const Floats power = (Floats)(((Bits)shifted + 127u) << 23);
+  x = x < -87.0f ? Floats{} : series * power;
 }
 
 namespace vectors_detail {

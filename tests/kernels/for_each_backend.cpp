@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "kernels/cpu/vector_level.h"
 #include "tests/kernels/deadline.h"
 
 #ifdef TESSERA_CUDA
@@ -18,6 +19,8 @@ namespace {
 // Two threads, so that work is divided even on a machine with one core.
 constexpr int kCpuThreads = 2;
 
+bool is_cpu(const std::string& name) { return name.starts_with("cpu"); }
+
 KernelChoice kernel_choice(const std::string& name) {
   return name == "cuda-portable" ? KernelChoice::kPortable : KernelChoice::kFastest;
 }
@@ -27,7 +30,7 @@ class SharedBackends : public testing::Environment {
  public:
   Backend& get(const std::string& name) {
     std::unique_ptr<Backend>& backend = backends_[name];
-    if (!backend && name == "cpu") backend = make_cpu_backend(kCpuThreads);
+    if (!backend && is_cpu(name)) backend = make_cpu_backend(kCpuThreads);
     if (!backend && (name == "cuda-bf16" || name == "cuda-portable")) {
       backend = make_cuda_backend(0, DType::kBFloat16, kernel_choice(name));
     }
@@ -139,8 +142,23 @@ std::vector<double> to_host(Backend& backend, const Tensor& tensor) {
   return values;
 }
 
+namespace {
+
+// Of the CPU's backends.
+VectorLevel level_of(const std::string& name) {
+  if (name == "cpu-plain") return VectorLevel::kPlain;
+  if (name == "cpu-avx2") return VectorLevel::kAvx2;
+  return best_vector_level();
+}
+
+}  // namespace
+
 void BackendTest::SetUp() {
-  if (GetParam() != "cpu") {
+  if (is_cpu(GetParam())) {
+    const VectorLevel level = level_of(GetParam());
+    if (level > best_vector_level()) GTEST_SKIP() << "this machine has no AVX2";
+    set_vector_level(level);
+  } else {
     const CudaStatus status = cuda_status();
     if (status.num_devices == 0) GTEST_SKIP() << status.problem;
   }
@@ -156,6 +174,8 @@ bool BackendTest::runs_hopper() const {
   return false;
 }
 
+void BackendTest::TearDown() { set_vector_level(best_vector_level()); }
+
 std::vector<DType> BackendTest::weight_dtypes() const {
   std::vector<DType> kept;
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
@@ -165,6 +185,8 @@ std::vector<DType> BackendTest::weight_dtypes() const {
 }
 
 std::vector<std::string> backend_names() { return {"cpu", "cuda-bf16", "cuda-fp16"}; }
+
+std::vector<std::string> vector_level_names() { return {"cpu-avx2", "cpu-plain"}; }
 
 std::vector<std::string> attention_backend_names() {
   std::vector<std::string> names = backend_names();

@@ -4,6 +4,10 @@
 //   class SiluMulTest : public BackendTest {};
 //   TEST_P(SiluMulTest, ...) { ... backend() ... }
 //   FOR_EACH_BACKEND(SiluMulTest);
+//   FOR_EACH_VECTOR_LEVEL(SiluMulTest);
+//
+// The last line, for tests that take little time, adds the CPU with AVX2, "cpu-avx2", and with what
+// any x86-64 has, "cpu-plain".
 //
 // Shapes in these tests stay within what CUDA supports: in_features of linear layers a multiple of
 // 8, head_dim one of 32, 64, 80, 96, 128, 256. What only the CPU supports is tested on
@@ -50,6 +54,7 @@ std::vector<uint8_t> bytes_of(Backend& backend, const Tensor& tensor);
 class BackendTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;
+  void TearDown() override;
 
   Backend& backend() const { return *backend_; }
   DType activation() const { return backend_->activation_dtype(); }
@@ -79,6 +84,7 @@ class BackendTest : public testing::TestWithParam<std::string> {
 
 // The parameters of INSTANTIATE_TEST_SUITE_P.
 std::vector<std::string> backend_names();
+std::vector<std::string> vector_level_names();
 std::string backend_test_name(const testing::TestParamInfo<std::string>& info);
 
 // For attention also "cuda-portable": bfloat16, with the kernels of every GPU where others are
@@ -87,6 +93,10 @@ std::vector<std::string> attention_backend_names();
 
 #define FOR_EACH_BACKEND(suite)                                                    \
   INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::tessera::backend_names()), \
+                           ::tessera::backend_test_name)
+#define FOR_EACH_VECTOR_LEVEL(suite)                                           \
+  INSTANTIATE_TEST_SUITE_P(VectorLevels, suite,                                \
+                           testing::ValuesIn(::tessera::vector_level_names()), \
                            ::tessera::backend_test_name)
 #define FOR_EACH_ATTENTION_BACKEND(suite)                                                    \
   INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::tessera::attention_backend_names()), \

@@ -99,6 +99,7 @@ TEST_P(LinearTest, NoTokensIsNoWork) {
 }
 
 FOR_EACH_BACKEND(LinearTest);
+FOR_EACH_VECTOR_LEVEL(LinearTest);
 
 // CUDA refuses these, the CPU does not care.
 TEST(CpuLinearTest, TakesAnyNumberOfInFeatures) {

@@ -62,6 +62,7 @@ TEST_P(RmsNormTest, IsBitwiseRepeatable) {
 }
 
 FOR_EACH_BACKEND(RmsNormTest);
+FOR_EACH_VECTOR_LEVEL(RmsNormTest);
 
 }  // namespace
 }  // namespace tessera

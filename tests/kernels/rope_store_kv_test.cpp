@@ -93,6 +93,7 @@ TEST_P(RopeStoreKvTest, StaysExactAtFarPositions) {
 }
 
 FOR_EACH_BACKEND(RopeStoreKvTest);
+FOR_EACH_VECTOR_LEVEL(RopeStoreKvTest);
 
 }  // namespace
 }  // namespace tessera

@@ -257,6 +257,7 @@ TEST_P(SampleTest, IsRepeatable) {
 }
 
 FOR_EACH_BACKEND(SampleTest);
+FOR_EACH_VECTOR_LEVEL(SampleTest);
 
 }  // namespace
 }  // namespace tessera

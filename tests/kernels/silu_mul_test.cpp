@@ -48,6 +48,7 @@ TEST_P(SiluMulTest, SaturatesWithoutNan) {
 }
 
 FOR_EACH_BACKEND(SiluMulTest);
+FOR_EACH_VECTOR_LEVEL(SiluMulTest);
 
 }  // namespace
 }  // namespace tessera

@@ -41,6 +41,29 @@ TEST_P(ThreadPoolTest, RunsLoopAfterLoop) {
   EXPECT_EQ(sums[1], sums[0]);
 }
 
+// Loops of every size one after the other, some of which fail: no item is lost, none is run twice
+// and no failure reaches another loop.
+TEST_P(ThreadPoolTest, RunsTinyLoopsOfEverySizeAmongFailures) {
+  std::vector<int> runs;
+  for (int64_t loop = 0; loop < 20000; ++loop) {
+    const int64_t count = loop % 97;
+    runs.assign(static_cast<size_t>(count), 0);
+    const int64_t failing = loop % 5 == 0 ? loop % 89 : -1;
+    const auto body = [&](int64_t i) {
+      ++runs[static_cast<size_t>(i)];
+      if (i == failing) throw loop;
+    };
+    try {
+      pool_.for_each(count, loop % 2 == 0 ? kLong : 300.0, body);
+      ASSERT_TRUE(failing < 0 || failing >= count) << "loop " << loop;
+      ASSERT_EQ(runs, std::vector<int>(runs.size(), 1)) << "loop " << loop;
+    } catch (int64_t thrown) {
+      ASSERT_EQ(thrown, loop);
+      for (const int number : runs) ASSERT_LE(number, 1) << "loop " << loop;
+    }
+  }
+}
+
 TEST_P(ThreadPoolTest, NumbersThreads) {
   std::vector<int> threads(1000);
   pool_.for_each(1000, kLong,
@@ -145,6 +168,43 @@ TEST(ThreadPool, SharesLongLoops) {
       while (begun < 2) std::this_thread::yield();
     });
     EXPECT_EQ(begun, 2);
+  }
+}
+
+// How many of two threads get one of two items, each of which waits for the other to begin, though
+// not for ever.
+size_t threads_that_share(ThreadPool& pool, double item_nanoseconds) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  std::atomic<int> begun = 0;
+  std::vector<int> threads(2);
+  pool.for_each(2, item_nanoseconds, [&](int64_t i, int thread) {
+    threads[static_cast<size_t>(i)] = thread;
+    ++begun;
+    while (begun < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  });
+  return std::set<int>(threads.begin(), threads.end()).size();
+}
+
+// The products of a small model take a few microseconds each; that is ten times what sharing costs.
+TEST(ThreadPool, SharesLoopsOfMicroseconds) {
+  ThreadPool pool(2);
+  EXPECT_EQ(threads_that_share(pool, 4e3), 2u);
+}
+
+// A thread finds in its core's cache what it read in the loop before, unless another is slower.
+TEST(ThreadPool, BeginsWithTheSameItemsEveryTime) {
+  ThreadPool pool(2);
+  for (int loop = 0; loop < 100; ++loop) {
+    std::atomic<int> begun = 0;
+    std::vector<int> first(2, -1);
+    pool.for_each(1000, kLong, [&](int64_t i, int thread) {
+      int& mine = first[static_cast<size_t>(thread)];
+      if (mine >= 0) return;
+      mine = static_cast<int>(i);
+      ++begun;
+      while (begun < 2) std::this_thread::yield();
+    });
+    EXPECT_EQ(first, (std::vector<int>{0, 500}));
   }
 }
 
