@@ -71,12 +71,15 @@ void ChatSession::check_room(std::span<const TokenId> prompt,
                              const Conversation& conversation) const {
   const ContextDemand demand = context_demand(engine_, prompt, params_);
   if (demand.fits()) return;
+  const bool is_first = !conversation_.has_question();
   const bool is_new = conversation.messages().size() > conversation_.messages().size();
   const int64_t room = demand.context_size - demand.prompt_tokens;
-  std::string hint = "/undo takes back the last exchange, /clear forgets all of them";
-  if (!conversation_.has_question()) hint = "send a shorter message, or start with a larger -c";
+  std::string hint = is_first ? "send a shorter message, or start with a larger -c"
+                              : "/undo takes back the last exchange, /clear forgets all of them";
   if (room > 0) hint += concat(", /set max_tokens ", room, " asks for a shorter answer");
-  throw Error(concat("the context is full", is_new ? ", so your message was not kept" : "",
+  throw Error(concat(is_first ? "your message does not fit in the context"
+                     : is_new ? "the context is full, so your message was not kept"
+                              : "the context is full",
                      ": the conversation would take ", demand.prompt_tokens,
                      " tokens and its answer ", demand.answer_tokens, ", of ", demand.context_size),
               hint);

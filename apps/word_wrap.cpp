@@ -22,8 +22,7 @@ std::string WordWrap::feed(std::string_view text, size_t width) {
       end_line(width);
     } else if (character == " " || character == "\t") {
       end_word(width);
-      is_word_begun_ = false;
-      spaces_ += character;
+      put_space(character);
     } else {
       put_character(character, width);
     }
@@ -36,6 +35,14 @@ std::string WordWrap::finish(size_t width) {
   end_word(width);
   spaces_.clear();
   return std::exchange(written_, "");
+}
+
+void WordWrap::put_space(std::string_view space) {
+  constexpr size_t kTabColumns = 8;
+  const bool is_tab = space == "\t" && !is_code_;
+  const size_t columns = kTabColumns - (column_ + spaces_.size()) % kTabColumns;
+  is_word_begun_ = false;
+  spaces_ += is_tab ? std::string(columns, ' ') : std::string(space);
 }
 
 void WordWrap::put_character(std::string_view character, size_t width) {

@@ -18,6 +18,7 @@ class WordWrap {
   std::string finish(size_t width);
 
  private:
+  void put_space(std::string_view space);
   void put_character(std::string_view character, size_t width);
   bool begins_word(std::string_view character) const;
   void end_word(size_t width);
