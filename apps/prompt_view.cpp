@@ -141,9 +141,10 @@ std::string_view PromptView::addition(std::string_view text, size_t cursor, size
   const bool is_at_end = cursor_ == text_.size() && cursor == text.size();
   if (!is_drawn_ || width != width_ || !is_at_end || !text.starts_with(text_)) return "";
   const std::string_view added = text.substr(text_.size());
-  if (added.find_first_of("\n\t") != std::string_view::npos) return "";
+  const bool is_plain = added.find_first_of("\n\t") == std::string_view::npos &&
+                        escape_control_characters(added) == added;
   const bool fits = layout_.cursor_column + static_cast<size_t>(display_width(added)) < width;
-  return fits ? added : "";
+  return is_plain && fits ? added : "";
 }
 
 std::string PromptView::erasure(size_t width) const {

@@ -75,7 +75,7 @@ void WordWrap::end_word(size_t width) {
   }
   column_ += spaces_.size() + word_width_;
   // What is longer than a line the terminal itself breaks.
-  if (column_ > width) column_ %= width;
+  if (column_ > width) column_ = (column_ - 1) % width + 1;
   written_ += std::exchange(spaces_, "") + std::exchange(word_, "");
   word_width_ = 0;
   is_line_start_ = false;

@@ -115,6 +115,8 @@ class Screen:
             self.column = 0
         elif character == "\n":
             self._next_row()
+        elif character == "\b":  # how the kernel echoes a deletion
+            self.column = max(self.column - 1, 0)
         elif character == "\t":
             self.column = min(self.column // 8 * 8 + 8, self.columns - 1)
         else:

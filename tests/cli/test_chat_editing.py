@@ -56,7 +56,7 @@ class Editing(ChatCase):
         self.type_and_send("abe\u0301xy" + LEFT + "Z" + BACKSPACE * 3, "aby", "aby")
 
     def test_words(self):
-        self.type_and_send("one two three\x17\x1bb\x1bdfour\x05 five", "one four five", "one four five")
+        self.type_and_send("one two three\x17\x1bb\x1bdfour\x05 five", "one four  five", "one four  five")
 
     def test_lines(self):
         self.type_and_send("world\x01hello \x05!\x15kept\x01\x0b\x19 twice \x19", "kept twice kept",

@@ -72,8 +72,7 @@ class Suspend(ChatCase):
     def continue_(self, terminal):
         """Returns where in `seen` the chat goes on."""
         terminal.send("fg\r")
-        terminal.expect(r"chat [^\n]*\n")
-        return len(terminal.seen)
+        return terminal.expect(r"chat [^\n]*\n").end()
 
     def leave_shell(self, terminal):
         terminal.send("\x04")
