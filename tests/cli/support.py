@@ -16,7 +16,7 @@ import termios
 import time
 import unittest
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 60
 LONG_CONTEXT = 65536
 
 _tessera = None
