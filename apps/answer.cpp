@@ -30,25 +30,24 @@ ContextDemand context_demand(const Engine& engine, std::span<const TokenId> prom
 }
 
 GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
-                               const SamplingParams& params, const Console& console) {
+                               const SamplingParams& params, LineBreaks breaks,
+                               const Console& console) {
   ProgressBar bar(console, "reading the prompt");
-  bool ends_with_newline = true;
+  AnswerPrinter printer(breaks);
   GenerationCallbacks callbacks;
   callbacks.on_prefill = [&bar](int64_t done, int64_t total) {
     const double fraction = static_cast<double>(done) / static_cast<double>(total);
     bar.update(fraction, concat(done, '/', total, " tokens"));
   };
   callbacks.on_text = [&](std::string_view text) {
-    if (text.empty()) return;
-    bar.clear();
-    print_generated(text);
-    ends_with_newline = text.back() == '\n';
+    if (!text.empty()) bar.clear();
+    printer.write(text);
   };
   callbacks.is_cancelled = is_interrupted;
 
   GenerationResult result = engine.generate(sequence, prompt, params, callbacks);
   bar.clear();
-  if (!ends_with_newline) print("\n");
+  printer.finish();
   if (result.stop_reason == StopReason::kNonFiniteLogits) throw Error(result.error);
   if (result.stop_reason == StopReason::kContextFull) {
     console.say(concat("the answer was cut: the context is full (",
@@ -61,7 +60,8 @@ GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<con
 void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
                  const SamplingParams& params, const StatsFile& stats, const Console& console) {
   const SequencePtr sequence = engine.create_sequence();
-  const GenerationResult result = stream_answer(engine, *sequence, prompt, params, console);
+  const GenerationResult result =
+      stream_answer(engine, *sequence, prompt, params, LineBreaks::kAsGenerated, console);
   console.say_dim(stats_line(engine, result, params));
   nlohmann::ordered_json object = stats_json(engine, options, result, params);
   object["first_token_seconds"] = nullptr;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "apps/answer_printer.h"
 #include "apps/console.h"
 #include "apps/progress_bar.h"
 #include "apps/sampling_options.h"
@@ -36,7 +37,8 @@ ContextDemand context_demand(const Engine& engine, std::span<const TokenId> prom
 // and a final newline. Stops at a signal, which stays pending. Says so when the context is full.
 // Throws Error when the model yields NaN or infinity.
 GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
-                               const SamplingParams& params, const Console& console);
+                               const SamplingParams& params, LineBreaks breaks,
+                               const Console& console);
 
 // The one answer of a program that gives one: stream_answer and its statistics, of what was
 // computed when a signal cut it short. Throws Interrupted then.

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/chat_commands.h"
+#include "apps/chat_completion.h"
 #include "apps/chat_session.h"
 #include "apps/commands.h"
 #include "apps/common_options.h"
@@ -18,12 +19,12 @@ namespace {
 constexpr std::string_view kFence = "\"\"\"";
 
 // Reads on after a line that begins with """ until one ends with it, or the input ends.
-LineEditor::Line read_fenced(LineEditor& editor, LineEditor::Line line) {
+InputLine read_fenced(LineEditor& editor, InputLine line) {
   line.text.erase(0, kFence.size());
   while (!line.text.ends_with(kFence)) {
-    LineEditor::Line next = editor.read("... ");
-    if (next.status == LineEditor::Status::kInterrupted) return next;
-    if (next.status == LineEditor::Status::kEndOfInput) return line;
+    InputLine next = editor.read("... ");
+    if (next.status == InputLine::Status::kInterrupted) return next;
+    if (next.status == InputLine::Status::kEndOfInput) return line;
     line.text += '\n' + next.text;
   }
   line.text.resize(line.text.size() - kFence.size());
@@ -31,17 +32,25 @@ LineEditor::Line read_fenced(LineEditor& editor, LineEditor::Line line) {
 }
 
 struct Turn {
-  LineEditor::Status status = LineEditor::Status::kLine;
+  InputLine::Status status = InputLine::Status::kLine;
   std::string text;
   bool is_command = false;
 };
 
+// Only a line by itself means more than its text: what was pasted with others is a message.
 Turn read_turn(LineEditor& editor) {
-  LineEditor::Line line = editor.read("> ");
-  if (line.status == LineEditor::Status::kLine && !is_blank(line.text)) editor.remember(line.text);
-  const bool is_fenced = line.text.starts_with(kFence);
-  if (is_fenced) line = read_fenced(editor, std::move(line));
-  const bool is_command = !is_fenced && line.text.starts_with('/');
+  InputLine line = editor.read("> ");
+  while (line.text.ends_with('\n')) line.text.pop_back();
+  const bool is_single = line.text.find('\n') == std::string::npos;
+  const bool is_fenced = is_single && line.text.starts_with(kFence);
+  // The fence stays in the history where the text would otherwise be taken for a command.
+  std::string entry = line.text;
+  if (is_fenced) {
+    line = read_fenced(editor, std::move(line));
+    if (line.text.find('\n') != std::string::npos) entry = line.text;
+  }
+  if (line.status == InputLine::Status::kLine && !is_blank(entry)) editor.remember(entry);
+  const bool is_command = is_single && !is_fenced && is_chat_command(line.text);
   return {line.status, std::move(line.text), is_command};
 }
 
@@ -49,7 +58,7 @@ Turn read_turn(LineEditor& editor) {
 void handle_interrupt_at_prompt(const LineEditor& editor, const Console& console) {
   if (!editor.is_interactive() || pending_signal() != SIGINT) throw_if_interrupted();
   clear_interrupt();
-  console.write("\nCtrl-D or /exit leaves\n");
+  console.write("Ctrl-D or /exit leaves\n");
 }
 
 // After an answer, the Ctrl-C that stopped it has done its work.
@@ -70,11 +79,8 @@ int converse(ChatSession& session, LineEditor& editor) {
   bool any_turn_failed = false;
   for (ChatOutcome outcome = ChatOutcome::kContinue; outcome == ChatOutcome::kContinue;) {
     const Turn turn = read_turn(editor);
-    if (turn.status == LineEditor::Status::kEndOfInput) {
-      if (editor.is_interactive()) console.write("\n");
-      break;
-    }
-    if (turn.status == LineEditor::Status::kInterrupted) {
+    if (turn.status == InputLine::Status::kEndOfInput) break;
+    if (turn.status == InputLine::Status::kInterrupted) {
       handle_interrupt_at_prompt(editor, console);
       continue;
     }
@@ -106,7 +112,7 @@ int run_chat(ChatOptions& options, const PromptOptions& prompt, const Console& c
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   engine->chat_template();  // throws before the person has typed when there is none
   ChatSession session(*engine, options, console);
-  LineEditor editor(default_history_path());
+  LineEditor editor(default_history_path(), complete_chat_command, console);
   if (editor.is_interactive()) greet(*engine, console);
   return converse(session, editor);
 }
@@ -122,6 +128,7 @@ void add_chat(CLI::App& app, Invocation& invocation) {
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
   add_console_options(command, invocation.console);
+  command.add_flag("--stats", options->shows_stats, "say after each answer how fast it was");
   add_stats_option(command, options->stats_path);
   command.footer(
       "In the chat, /help lists the commands. When standard input is not a terminal, every line\n"

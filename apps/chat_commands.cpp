@@ -1,5 +1,6 @@
 #include "apps/chat_commands.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -16,6 +17,8 @@ struct ChatCommand {
   std::string_view help;
   Handler run;
 };
+
+constexpr std::string_view kStatsSetting = "stats";
 
 ChatOutcome leave(ChatSession&, const std::string&) { return ChatOutcome::kLeave; }
 
@@ -43,18 +46,30 @@ ChatOutcome set_system(ChatSession& session, const std::string& text) {
   return ChatOutcome::kContinue;
 }
 
+ChatOutcome set_stats(ChatSession& session, std::string_view value) {
+  CHECK(value.empty() || value == "on" || value == "off", "stats must be on or off, got '", value,
+        "'");
+  session.show_stats(value != "off");
+  session.console().tell(value == "off" ? "no statistics after answers"
+                                        : "statistics after each answer");
+  return ChatOutcome::kContinue;
+}
+
 ChatOutcome set_parameter(ChatSession& session, const std::string& argument) {
-  std::string names;
-  for (const SamplingField& field : sampling_fields()) names += concat(' ', field.name);
   const size_t space = argument.find_first_of(" \t");
   const std::string name = argument.substr(0, space);
+  const std::string value =
+      space == std::string::npos ? "" : std::string(trimmed(argument.substr(space)));
+  if (name == kStatsSetting) return set_stats(session, value);
   const SamplingField* field = find_sampling_field(name);
-  if (field == nullptr || space == std::string::npos) {
+  if (field == nullptr || value.empty()) {
+    std::string names;
+    for (const std::string_view known : setting_names()) names += concat(' ', known);
     throw Error(field == nullptr ? concat("no parameter is called '", name, "'")
                                  : concat(name, " needs a value"),
                 "/set KEY VALUE, where KEY is one of" + names);
   }
-  session.set_sampling(*field, std::string(trimmed(argument.substr(space))));
+  session.set_sampling(*field, value);
   return ChatOutcome::kContinue;
 }
 
@@ -73,6 +88,7 @@ ChatOutcome show(ChatSession& session, const std::string&) {
   console.tell(concat("penalties    repetition ", params.repetition_penalty, ", presence ",
                       params.presence_penalty, ", frequency ", params.frequency_penalty, ", last ",
                       params.penalty_window, " tokens"));
+  console.tell(concat("stats        ", session.shows_stats() ? "on" : "off"));
   console.tell("max_tokens   " + (params.max_tokens == 0 ? "until the context is full"
                                                          : std::to_string(params.max_tokens)));
   return ChatOutcome::kContinue;
@@ -87,6 +103,7 @@ ChatOutcome show_stats(ChatSession& session, const std::string&) {
 }
 
 ChatOutcome read_file(ChatSession& session, const std::string& path) {
+  CHECK(path != "-", "/read needs a file: standard input is the chat itself");
   const std::string text = read_prompt_text(
       path, session.invalid_utf8(), [&session] { return session.engine().text_limit(); },
       session.console());
@@ -117,7 +134,7 @@ constexpr std::array kCommands = {
     ChatCommand{{"/regen"}, "", "answer the last message again", regenerate},
     ChatCommand{{"/undo"}, "", "take back the last exchange", undo},
     ChatCommand{{"/system"}, "[TEXT]", "set the system message, or remove it", set_system},
-    ChatCommand{{"/set"}, "KEY VALUE", "change a sampling parameter", set_parameter},
+    ChatCommand{{"/set"}, "KEY VALUE", "change a sampling parameter; stats on|off", set_parameter},
     ChatCommand{{"/show"}, "", "the model and the parameters", show},
     ChatCommand{{"/stats"}, "", "speed and memory", show_stats},
     ChatCommand{{"/read"}, "FILE", "send a file as your message", read_file},
@@ -141,25 +158,62 @@ ChatOutcome show_help(ChatSession& session, const std::string&) {
   return ChatOutcome::kContinue;
 }
 
+const ChatCommand* find_command(std::string_view name) {
+  for (const ChatCommand& command : kCommands) {
+    const auto& names = command.names;
+    if (std::find(names.begin(), names.end(), name) != names.end()) return &command;
+  }
+  return nullptr;
+}
+
+// "exit", "bye" or "quit": what people type who have not found the "/" yet.
+bool is_bare_exit(std::string_view line) {
+  const ChatCommand* command = find_command(concat('/', line));
+  return command != nullptr && command->run == leave;
+}
+
 }  // namespace
 
+bool is_chat_command(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  return text.starts_with('/') || is_bare_exit(text);
+}
+
 ChatOutcome run_chat_command(ChatSession& session, const std::string& line) {
-  const size_t space = line.find_first_of(" \t\n");
-  const std::string name = line.substr(0, space);
+  const std::string text(trimmed(line));
+  if (is_bare_exit(text)) return ChatOutcome::kLeave;
+  const size_t space = text.find_first_of(" \t\n");
+  const std::string name = text.substr(0, space);
   const std::string argument =
-      space == std::string::npos ? "" : std::string(trimmed(line.substr(space)));
-  for (const ChatCommand& command : kCommands) {
-    for (const std::string_view known : command.names) {
-      if (known.empty() || known != name) continue;
-      const bool is_required = !command.argument.empty() && command.argument[0] != '[';
-      CHECK(!is_required || !argument.empty(), name, " needs ", command.argument);
-      CHECK(!command.argument.empty() || argument.empty(), name, " takes no argument, got '",
-            argument, "'");
-      return command.run(session, argument);
-    }
+      space == std::string::npos ? "" : std::string(trimmed(text.substr(space)));
+  const ChatCommand* command = find_command(name);
+  if (command == nullptr) {
+    throw Error("unknown command " + name,
+                "/help lists the commands; a message that begins with / can be put in \"\"\"");
   }
-  throw Error("unknown command " + name,
-              "/help lists the commands; a message that begins with / can be put in \"\"\"");
+  const bool is_required = !command->argument.empty() && command->argument[0] != '[';
+  CHECK(!is_required || !argument.empty(), name, " needs ", command->argument);
+  CHECK(!command->argument.empty() || argument.empty(), name, " takes no argument, got '", argument,
+        "'");
+  return command->run(session, argument);
+}
+
+std::vector<std::string_view> chat_command_names() {
+  std::vector<std::string_view> names;
+  for (const ChatCommand& command : kCommands) names.push_back(command.names[0]);
+  return names;
+}
+
+bool takes_file(std::string_view command) {
+  const ChatCommand* found = find_command(command);
+  return found != nullptr && found->argument == "FILE";
+}
+
+std::vector<std::string_view> setting_names() {
+  std::vector<std::string_view> names;
+  for (const SamplingField& field : sampling_fields()) names.push_back(field.name);
+  names.push_back(kStatsSetting);
+  return names;
 }
 
 }  // namespace tessera

@@ -12,7 +12,8 @@ ChatSession::ChatSession(Engine& engine, const ChatOptions& options, const Conso
       sampling_options_(options.sampling),
       params_(resolve_sampling(options.sampling, engine.default_sampling())),
       stats_(options.stats_path),
-      sequence_(engine.create_sequence()) {}
+      sequence_(engine.create_sequence()),
+      shows_stats_(options.shows_stats) {}
 
 void ChatSession::set_sampling(const SamplingField& field, const std::string& text) {
   SamplingOptions changed = sampling_options_;
@@ -26,6 +27,9 @@ void ChatSession::set_sampling(const SamplingField& field, const std::string& te
 }
 
 void ChatSession::ask(const std::string& text) {
+  if (conversation_.ends_with_question()) {
+    throw Error("the last message has no answer yet", "/regen answers it, /undo takes it back");
+  }
   Conversation next = conversation_;
   next.add(Role::kUser, checked_utf8(text, "your message", options_.invalid_utf8));
   answer(std::move(next));
@@ -49,9 +53,11 @@ void ChatSession::answer(Conversation conversation) {
   const std::vector<TokenId> prompt =
       engine_.encode_chat(conversation.messages(), interruptible(bar));
   bar.clear();
-  const GenerationResult result = stream_answer(engine_, *sequence_, prompt, params_, console_);
+  check_room(prompt, conversation);
+  const GenerationResult result =
+      stream_answer(engine_, *sequence_, prompt, params_, LineBreaks::kAtWords, console_);
   last_stats_ = stats_line(engine_, result, params_);
-  console_.say_dim(*last_stats_);
+  if (shows_stats_) console_.say_dim(*last_stats_);
   stats_.write(stats_json(engine_, options_.engine, result, params_));
   if (result.stop_reason == StopReason::kCancelled && result.text.empty()) {
     console_.say("stopped before the answer began: your message was taken back");
@@ -62,6 +68,24 @@ void ChatSession::answer(Conversation conversation) {
   if (result.stop_reason == StopReason::kContextFull) {
     console_.say("/undo takes back the last exchange, /clear starts afresh; -c gives more room");
   }
+}
+
+void ChatSession::check_room(std::span<const TokenId> prompt,
+                             const Conversation& conversation) const {
+  const ContextDemand demand = context_demand(engine_, prompt, params_);
+  if (demand.fits()) return;
+  const bool is_first = !conversation_.has_question();
+  const bool is_new = conversation.messages().size() > conversation_.messages().size();
+  const int64_t room = demand.context_size - demand.prompt_tokens;
+  std::string hint = is_first ? "send a shorter message, or start with a larger -c"
+                              : "/undo takes back the last exchange, /clear forgets all of them";
+  if (room > 0) hint += concat(", /set max_tokens ", room, " asks for a shorter answer");
+  throw Error(concat(is_first ? "your message does not fit in the context"
+                     : is_new ? "the context is full, so your message was not kept"
+                              : "the context is full",
+                     ": the conversation would take ", demand.prompt_tokens,
+                     " tokens and its answer ", demand.answer_tokens, ", of ", demand.context_size),
+              hint);
 }
 
 }  // namespace tessera

@@ -17,6 +17,7 @@ struct ChatOptions {
   SamplingOptions sampling;
   std::vector<Message> system;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
+  bool shows_stats = false;  // after each answer
   std::string stats_path;
 };
 
@@ -45,10 +46,15 @@ class ChatSession {
 
   // Statistics of the last answer, if there was one.
   std::optional<std::string> last_stats() const;
+  // Whether they are shown after each answer.
+  bool shows_stats() const { return shows_stats_; }
+  void show_stats(bool shown) { shows_stats_ = shown; }
 
  private:
   // Answers `conversation`, which ends with a question, and makes it the session's own.
   void answer(Conversation conversation);
+  // Throws Error with the numbers and the ways out when the context has no room for an answer.
+  void check_room(std::span<const TokenId> prompt, const Conversation& conversation) const;
 
   Engine& engine_;
   const ChatOptions& options_;
@@ -58,6 +64,7 @@ class ChatSession {
   SamplingParams params_;
   StatsFile stats_;
   SequencePtr sequence_;
+  bool shows_stats_;
   std::optional<std::string> last_stats_;
 };
 

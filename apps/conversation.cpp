@@ -14,14 +14,25 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Message parse_message(const std::string& path, size_t index, const Json& object) {
-  const std::string where = concat(path, ": messages[", index, "]");
+  const std::string where = concat(path, ": message ", index + 1);
   CHECK(object.is_object() && object.contains("role") && object["role"].is_string() &&
             object.contains("content") && object["content"].is_string(),
         where, " must be an object with the strings \"role\" and \"content\"");
   const std::optional<Role> role = role_by_name(object["role"].get<std::string>());
-  CHECK(role, where, ".role must be system, user or assistant, got '",
-        object["role"].get<std::string>(), "'");
+  CHECK(role, where, " has the role '", object["role"].get<std::string>(),
+        "', expected system, user or assistant");
   return {*role, object["content"].get<std::string>()};
+}
+
+// Templates have no place for anything but question, answer, question, ...
+void check_turns(const std::string& path, const std::vector<Message>& messages) {
+  const size_t first = !messages.empty() && messages[0].role == Role::kSystem ? 1 : 0;
+  for (size_t index = first; index < messages.size(); ++index) {
+    const Role expected = (index - first) % 2 == 0 ? Role::kUser : Role::kAssistant;
+    CHECK(messages[index].role == expected, path, ": message ", index + 1, " has the role ",
+          to_string(messages[index].role), ", expected ", to_string(expected),
+          index == 0 ? " or system first" : concat(" after ", to_string(messages[index - 1].role)));
+  }
 }
 
 }  // namespace
@@ -43,6 +54,7 @@ Conversation Conversation::load(const std::string& path) {
   for (const Json& object : document["messages"]) {
     conversation.messages_.push_back(parse_message(path, conversation.messages_.size(), object));
   }
+  check_turns(path, conversation.messages_);
   return conversation;
 }
 
@@ -72,11 +84,15 @@ bool Conversation::undo() {
 }
 
 bool Conversation::drop_answer() {
-  size_t kept = messages_.size();
-  while (kept > 0 && messages_[kept - 1].role != Role::kUser) --kept;
-  if (kept == 0) return false;
-  messages_.resize(kept);
+  if (!has_question()) return false;
+  messages_.resize(last_question());
   return true;
+}
+
+size_t Conversation::last_question() const {
+  size_t count = messages_.size();
+  while (count > 0 && messages_[count - 1].role != Role::kUser) --count;
+  return count;
 }
 
 size_t Conversation::num_leading_system() const {

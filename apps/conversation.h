@@ -17,8 +17,8 @@ class Conversation {
  public:
   explicit Conversation(std::vector<Message> messages = {}) : messages_(std::move(messages)) {}
 
-  // Reads {"messages": [{"role": "user", "content": "..."}, ...]}. Throws Error naming the file and
-  // what is wrong in it.
+  // Reads {"messages": [{"role": "user", "content": "..."}, ...]}, where user and assistant
+  // alternate after a system message or none. Throws Error naming the file and what is wrong in it.
   static Conversation load(const std::string& path);
 
   // Writes the same. An existing file is replaced as a whole or, on an error, not at all.
@@ -33,6 +33,12 @@ class Conversation {
   // The system message, or "".
   std::string system() const;
 
+  bool has_question() const { return last_question() > 0; }
+  // Whether the last message is the user's.
+  bool ends_with_question() const {
+    return !messages_.empty() && messages_.back().role == Role::kUser;
+  }
+
   // Forgets everything but the system message.
   void clear() { messages_.resize(num_leading_system()); }
 
@@ -44,6 +50,8 @@ class Conversation {
 
  private:
   size_t num_leading_system() const;
+  // The number of messages up to the last one of the user, with it; 0 when there is none.
+  size_t last_question() const;
 
   std::vector<Message> messages_;
 };

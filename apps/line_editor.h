@@ -1,42 +1,37 @@
-// Lines from the person: edited and remembered on a terminal, plain elsewhere.
+// Messages from the person: edited and remembered on a terminal, plain lines elsewhere.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "apps/console.h"
+#include "apps/input_bytes.h"
+#include "apps/terminal_editor.h"
+
 namespace tessera {
 
 class LineEditor {
  public:
-  enum class Status { kLine, kEndOfInput, kInterrupted };
-  struct Line {
-    Status status = Status::kLine;
-    std::string text;  // without the newline
-  };
-
-  // Edits with libedit when standard input is a terminal. History is read from and kept in
-  // `history_path`; "" keeps none.
-  explicit LineEditor(const std::string& history_path);
-  ~LineEditor();
-  LineEditor(const LineEditor&) = delete;
-  LineEditor& operator=(const LineEditor&) = delete;
+  // Edits where standard input and standard error are a terminal that can move its cursor. On any
+  // other terminal the kernel lets a person correct a line. `history_path` is for InputHistory.
+  LineEditor(const std::string& history_path, Completer completer, const Console& console);
 
   // Whether a person types; otherwise `prompt` is never shown.
-  bool is_interactive() const { return terminal_ != nullptr; }
+  bool is_interactive() const { return is_interactive_; }
 
   // kInterrupted: a signal came, and is still pending; what had been typed is gone.
-  Line read(const std::string& prompt);
+  InputLine read(const std::string& prompt);
 
-  // Adds a line to the history.
+  // Adds a message to the history.
   void remember(const std::string& text);
 
  private:
-  struct Terminal;
-  std::unique_ptr<Terminal> terminal_;
-};
+  InputLine read_plain(const std::string& prompt);
 
-// $XDG_STATE_HOME/tessera/history or ~/.local/state/tessera/history, its folder made; "" when that
-// cannot be.
-std::string default_history_path();
+  const Console& console_;
+  bool is_interactive_;
+  InputBytes bytes_;
+  std::unique_ptr<TerminalEditor> editor_;  // where there is such a terminal
+};
 
 }  // namespace tessera

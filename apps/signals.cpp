@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 
@@ -12,9 +13,13 @@ namespace tessera {
 namespace {
 
 volatile sig_atomic_t g_pending_signal = 0;
+std::atomic<void (*)()> g_clean_up = nullptr;
 
 void on_signal(int signal) {
-  if (g_pending_signal != 0) _exit(128 + signal);
+  if (g_pending_signal != 0) {
+    if (void (*const clean_up)() = g_clean_up) clean_up();
+    _exit(128 + signal);
+  }
   g_pending_signal = signal;
 }
 
@@ -52,6 +57,8 @@ void install_signal_handlers() {
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
+
+void before_forced_exit(void (*clean_up)()) { g_clean_up = clean_up; }
 
 int pending_signal() { return g_pending_signal; }
 

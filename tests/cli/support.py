@@ -1,5 +1,6 @@
 """Running tessera, with pipes or on a terminal of its own."""
 
+import codecs
 import dataclasses
 import functools
 import json
@@ -154,6 +155,7 @@ class Terminal:
 
     def __init__(self, command, folder, environment):
         self.seen = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._position = 0
         self._code = None
         self._pid, self._descriptor = pty.fork()
@@ -208,8 +210,11 @@ class Terminal:
             data = os.read(self._descriptor, 65536)
         except OSError:  # the other side is closed
             return False
-        self.seen += data.decode(errors="replace")
+        self.receive(self._decoder.decode(data))
         return bool(data)
+
+    def receive(self, text):
+        self.seen += text
 
 
 def edit_json(path, **changes):

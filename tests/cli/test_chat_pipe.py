@@ -11,7 +11,7 @@ class Pipe(Case):
         return self.check("chat", *flags, "-n", "8", *arguments, stdin=text, code=code)
 
     def test_turns_and_answers(self):
-        result = self.chat("hello\n\n   \nwho are you\n", "--stats-json", "stats")
+        result = self.chat("hello\n\n   \nwho are you\n", "--stats", "--stats-json", "stats")
         stats = [json.loads(line) for line in (self.folder / "stats").read_text().splitlines()]
         self.assertEqual(len(stats), 2)
         self.assertNotIn("> ", result.out.replace("<", ""))
@@ -56,6 +56,27 @@ class Pipe(Case):
         self.assert_one_error(result, "/frob")
         self.assertIn("/help", result.err)
 
+    def test_words_that_leave(self):
+        for word in ("exit", "quit", "bye", "/exit", " /exit ", "\t/quit", " exit "):
+            with self.subTest(word=word):
+                result = self.chat(f"hello\n{word}\nnever asked\n", "--stats-json", "stats")
+                self.assertEqual(len((self.folder / "stats").read_text().splitlines()), 1)
+                self.assertEqual(result.err, "")
+
+    def test_words_that_leave_are_text_in_quotes(self):
+        self.chat('"""exit"""\nexit\n', "--stats-json", "stats")
+        self.assertEqual(len((self.folder / "stats").read_text().splitlines()), 1)
+
+    def test_nothing_but_answers(self):
+        result = self.chat("hello\n/help\n\x1b[200~one\ntwo\n")
+        for text in (result.out, result.err):
+            self.assertNotRegex(text, r"(^|\n)> ")
+            self.assertNotIn("\x1b", text)
+
+    def test_statistics_only_on_request(self):
+        self.assertNotIn("ttft", self.chat("hello\n").err)
+        self.assertIn("ttft", self.chat("/set stats\nhello\n").err)
+
     def test_full_context_leaves_the_chat_usable(self):
         result = self.chat("word " * 300 + "\nhi\n", code=3)
         self.assertEqual(len(result.error_lines), 1)
@@ -95,11 +116,60 @@ class Commands(Case):
         self.assertIn("top_k 7", result.err)
         self.assertIn("temperature 0.5", result.err)
 
+    def load(self, content, *expected):
+        self.write("kept.json", content)
+        result = self.chat("/load kept.json\nhello\n/save after.json\n", code=3 if expected else 0)
+        for text in expected:
+            self.assertIn(text, result.error_lines[0])
+            self.assertIn("kept.json: ", result.error_lines[0])
+            self.assertEqual(len(result.error_lines), 1)
+        return json.loads((self.folder / "after.json").read_text())["messages"]
+
+    def messages(self, *roles):
+        return json.dumps({"messages": [{"role": role, "content": "x"} for role in roles]})
+
+    def test_load_refuses_roles_that_do_not_alternate(self):
+        for roles, expected in (
+            (["user", "user"], ["message 2", "role user", "expected assistant after user"]),
+            (["assistant"], ["message 1", "role assistant", "expected user or system"]),
+            (["system", "assistant"], ["message 2", "expected user after system"]),
+            (["system", "system"], ["message 2", "role system"]),
+            (["user", "assistant", "system"], ["message 3", "expected user after assistant"]),
+        ):
+            with self.subTest(roles=roles):
+                # The conversation stays as it was.
+                self.assertEqual(len(self.load(self.messages(*roles), *expected)), 2)
+
+    def test_load_takes_roles_that_alternate(self):
+        for roles in ([], ["system"], ["user", "assistant"], ["system", "user", "assistant"]):
+            with self.subTest(roles=roles):
+                self.assertEqual(len(self.load(self.messages(*roles))), len(roles) + 2)
+
+    def test_a_loaded_question_is_answered_first(self):
+        self.write("kept.json", self.messages("user"))
+        result = self.chat("/load kept.json\nhello\n/regen\nhello\n/save after.json\n", code=3)
+        self.assertIn("no answer yet", result.error_lines[0])
+        self.assertIn("/regen", result.err)
+        after = json.loads((self.folder / "after.json").read_text())["messages"]
+        self.assertEqual(len(after), 4)
+
+    def test_load_of_a_malformed_file(self):
+        for content in ("", "{", "[]", "null", "7", '{"messages": 1}', '{"messages": [1]}',
+                        '{"messages": [{}]}', '{"messages": [], "x": 1e999}', '{"messages": [[]]}',
+                        '{"messages": [{"role": 1, "content": "x"}]}',
+                        '{"messages": [{"role": "user", "content": 5}]}',
+                        '{"messages": [{"role": "robot", "content": "x"}]}',
+                        '{"messages": [{"role": "user", "content": "\\ud800"}]}',
+                        "[" * 100000, b"\xff", b"\0"):  # fmt: skip
+            with self.subTest(content=content[:60]):
+                self.load(content, "kept.json")
+
     def test_commands_that_cannot_be_done(self):
         self.write("not.json", "{")
         self.write("odd.json", '{"messages": [{"role": "robot", "content": "x"}]}')
         for line in ("/undo", "/regen", "/read missing", "/load missing", "/load not.json",
                      "/load odd.json", "/save", "/save /no/such/folder/x", "/set", "/set top_k",
-                     "/set top_k x", "/set top_p 2", "/set frob 1", "/clear all"):  # fmt: skip
+                     "/set top_k x", "/set top_p 2", "/set frob 1", "/clear all",
+                     "/set stats 1", "/read -"):  # fmt: skip
             with self.subTest(line=line):
                 self.assert_one_error(self.chat(line + "\n", code=3))

@@ -1,0 +1,28 @@
+// The terminal of a person who types into an editor: every key arrives at once and unseen, and
+// pastes arrive between marks.
+#pragma once
+
+#include <termios.h>
+
+namespace tessera {
+
+// One at a time. Standard input and standard error are its terminal. Ctrl-C and Ctrl-Z still
+// are signals.
+class RawTerminal {
+ public:
+  // From here on the terminal is raw, except while the process is stopped.
+  RawTerminal();
+  // Gives the terminal back as it was.
+  ~RawTerminal();
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+
+  // Whether the window has changed its size, or the process was stopped and continues, since the
+  // last call of the same function.
+  static bool take_resized();
+  static bool take_continued();
+  // Whether one of them would say so.
+  static bool has_changed();
+};
+
+}  // namespace tessera

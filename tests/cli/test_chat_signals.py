@@ -1,0 +1,130 @@
+"""Ctrl-C, Ctrl-D and Ctrl-Z in a chat."""
+
+import signal
+
+from chat_terminal import ChatCase
+
+
+class Interrupt(ChatCase):
+    def test_stops_the_answer(self):
+        terminal = self.chat("--ignore-eos", "--stats", flags=self.long_model())
+        terminal.send("hello\r")
+        terminal.expect("hello\r\n.")  # the echo, and the first of the answer
+        terminal.send("\x03")
+        terminal.expect(r"gen \d+ tok", timeout=10)
+        terminal.expect_prompt()
+        self.leave(terminal)
+
+    def test_clears_the_line(self):
+        terminal = self.chat("-n", "1")
+        for _ in range(2):
+            terminal.send("half a line\x03")
+            terminal.expect("Ctrl-D or /exit leaves")
+            terminal.expect_prompt()
+            terminal.expect_line(">")
+        self.ask(terminal, "whole")
+        self.assertEqual(self.messages(terminal)[0], "whole")
+        self.leave(terminal)
+
+    def test_in_quotes_gives_the_message_up(self):
+        terminal = self.chat("-n", "1")
+        terminal.send('"""half\r')
+        terminal.expect_prompt("... ")
+        terminal.send("a message\x03")
+        terminal.expect("leaves")
+        self.ask(terminal, "whole")
+        self.assertEqual(self.messages(terminal)[0], "whole")
+        self.leave(terminal)
+
+    def test_end_of_input_leaves_only_an_empty_line(self):
+        terminal = self.chat("-n", "1")
+        terminal.send("ab\x1b[D\x04")  # there it deletes
+        terminal.expect_line("> a")
+        terminal.send("\x7f\x04")
+        self.assertEqual(terminal.exit_code(), 0)
+
+    def test_terminate_at_the_prompt(self):
+        terminal = self.chat()
+        terminal.signal(signal.SIGTERM)
+        self.assertEqual(terminal.exit_code(), 128 + signal.SIGTERM)
+
+
+class Suspend(ChatCase):
+    """In a shell with jobs, as Ctrl-Z is used."""
+
+    def in_a_shell(self, *arguments, flags=None):
+        self.environment["PS1"] = "shell$ "
+        terminal = self.start_on_terminal(["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"])
+        terminal.expect(r"shell\$ ")
+        self.modes_of_shell = terminal.modes()
+        terminal.send(" ".join(self.command("chat", *(flags or self.model), *arguments)) + "\r")
+        terminal.expect("Ctrl-D leaves")
+        terminal.expect_prompt()
+        return terminal
+
+    def stop(self, terminal):
+        terminal.send("\x1a")
+        terminal.expect("Stopped")
+        terminal.expect(r"shell\$ ")
+        self.assertFalse(terminal.screen.marks_pastes)
+        self.assertEqual(terminal.modes(), self.modes_of_shell)
+
+    def continue_(self, terminal):
+        """Returns where in `seen` the chat goes on."""
+        terminal.send("fg\r")
+        return terminal.expect(r"chat [^\n]*\n").end()
+
+    def leave_shell(self, terminal):
+        terminal.send("\x04")
+        terminal.expect(r"shell\$ ")
+        terminal.send("exit $?\r")
+        self.assertEqual(terminal.exit_code(), 0)
+
+    def test_the_prompt_comes_back_once_with_what_was_typed(self):
+        terminal = self.in_a_shell("-n", "1")
+        terminal.send("half a")
+        terminal.expect_line("> half a")
+        self.stop(terminal)
+        self.continue_(terminal)
+        terminal.expect_line("> half a")
+        self.assertTrue(terminal.screen.marks_pastes)
+        terminal.send(" line\x1b[D\x1b[D\x1b[D\x1b[DL")
+        terminal.expect_line("> half a Lline")
+        self.assertEqual(terminal.screen.text().count("> half a"), 2)  # before and after
+        self.ask(terminal, "")
+        self.assertEqual(self.messages(terminal)[0], "half a Lline")
+        self.leave_shell(terminal)
+
+    def test_several_lines_come_back(self):
+        terminal = self.in_a_shell("-n", "1")
+        terminal.paste("one\ntwo")
+        terminal.expect_screen("> one", "  two")
+        self.stop(terminal)
+        self.continue_(terminal)
+        terminal.expect_screen("> one", "  two")
+        terminal.send("\x03")
+        terminal.expect("leaves")
+        terminal.expect_prompt()
+        self.leave_shell(terminal)
+
+    def test_an_empty_prompt_comes_back_once(self):
+        terminal = self.in_a_shell("-n", "1")
+        for _ in range(2):
+            self.stop(terminal)
+            start = self.continue_(terminal)
+            terminal.expect_line(">")
+            self.ask(terminal, "x")
+            self.assertEqual(terminal.seen[start:].count("> \r"), 2)  # this one and the next
+        self.leave_shell(terminal)
+
+    def test_during_an_answer(self):
+        terminal = self.in_a_shell("--ignore-eos", flags=self.long_model())
+        terminal.send("hello\r")
+        terminal.expect("hello\r\n.")
+        self.stop(terminal)
+        self.continue_(terminal)
+        terminal.expect(".")  # it goes on
+        self.assertTrue(terminal.screen.marks_pastes)
+        terminal.send("\x03")
+        terminal.expect_prompt("\n> ")
+        self.leave_shell(terminal)
