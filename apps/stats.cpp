@@ -111,7 +111,8 @@ StatsFile::~StatsFile() {
 
 void StatsFile::write(const Json& object) const {
   if (descriptor_ < 0) return;
-  write_all(descriptor_, object.dump() + "\n", path_ == "-" ? "standard output" : path_);
+  write_all(descriptor_, object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
+            path_ == "-" ? "standard output" : path_);
 }
 
 }  // namespace tessera
