@@ -7,6 +7,7 @@
 #include "apps/human_units.h"
 #include "apps/stats.h"
 #include "apps/text_input.h"
+#include "engine/input_files.h"
 
 namespace tessera {
 namespace {
@@ -92,7 +93,7 @@ std::string comparison_row(const BenchCase& bench_case, const std::string& what,
 }  // namespace
 
 BenchBaseline read_baseline(const std::string& path) {
-  const Json document = Json::parse(read_text(path, InvalidUtf8::kRefuse), nullptr, false);
+  const Json document = parse_strict_json(read_text(path, InvalidUtf8::kRefuse), {path});
   const Fields report(document, path, "");
   BenchBaseline baseline;
   baseline.path = path;

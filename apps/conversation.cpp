@@ -7,21 +7,19 @@
 #include "apps/atomic_file.h"
 #include "apps/text_input.h"
 #include "engine/engine.h"
+#include "engine/input_files.h"
 
 namespace tessera {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Message parse_message(const std::string& path, size_t index, const Json& object) {
-  const std::string where = concat(path, ": message ", index + 1);
-  CHECK(object.is_object() && object.contains("role") && object["role"].is_string() &&
-            object.contains("content") && object["content"].is_string(),
-        where, " must be an object with the strings \"role\" and \"content\"");
-  const std::optional<Role> role = role_by_name(object["role"].get<std::string>());
-  CHECK(role, where, " has the role '", object["role"].get<std::string>(),
-        "', expected system, user or assistant");
-  return {*role, object["content"].get<std::string>()};
+Message parse_message(const JsonObject& object) {
+  const std::string name = object.get_string("role");
+  const std::optional<Role> role = role_by_name(name);
+  CHECK(role, object.path(), ": ", object.field("role"),
+        " must be system, user or assistant, got '", printable(name), "'");
+  return {*role, object.get_string("content")};
 }
 
 // Templates have no place for anything but question, answer, question, ...
@@ -45,15 +43,11 @@ std::optional<Role> role_by_name(std::string_view name) {
 }
 
 Conversation Conversation::load(const std::string& path) {
-  const Json document =
-      Json::parse(read_text(path, InvalidUtf8::kRefuse), nullptr, /*allow_exceptions=*/false);
-  CHECK(!document.is_discarded(), path, ": not JSON; expected a file written by /save");
-  CHECK(document.is_object() && document.contains("messages") && document["messages"].is_array(),
-        path, ": expected an object with the array \"messages\"");
+  const auto objects =
+      JsonObject::parse(read_text(path, InvalidUtf8::kRefuse), path).find_objects("messages");
+  CHECK(objects, path, ": messages is missing; expected a file written by /save");
   Conversation conversation;
-  for (const Json& object : document["messages"]) {
-    conversation.messages_.push_back(parse_message(path, conversation.messages_.size(), object));
-  }
+  for (const JsonObject& object : *objects) conversation.messages_.push_back(parse_message(object));
   check_turns(path, conversation.messages_);
   return conversation;
 }

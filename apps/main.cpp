@@ -36,6 +36,9 @@ void finish_commands(CLI::App& app) {
       const bool refuses_repetition =
           option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
       if (refuses_repetition && option->get_items_expected_max() == 1) option->take_last();
+      // CLI11 would read "--verbose=X" with std::stoll, whose exceptions it lets through.
+      const bool is_flag = option->get_items_expected_max() == 0;
+      if (is_flag) option->disable_flag_override();
     }
     finish_commands(*command);
   }
@@ -92,6 +95,12 @@ int report_usage(const CLI::App& app, const Console& console, std::string messag
   return kExitUsage;
 }
 
+// For what nobody foresaw: what comes from people and files is an Error where it is read.
+Error unexpected(const std::exception& error) {
+  return Error(concat("tessera did not expect this: ", error.what()),
+               "please report it, with the command and the files it was given");
+}
+
 int run(const CLI::App& app, const Invocation& invocation) {
   if (!invocation.run) {
     print(help_text(app));
@@ -114,7 +123,7 @@ int run(const CLI::App& app, const Invocation& invocation) {
   } catch (const std::bad_alloc&) {
     console.report("out of memory");
   } catch (const std::exception& error) {
-    console.report(error.what());
+    console.report(unexpected(error));
   }
   return kExitFatal;
 }
@@ -152,7 +161,7 @@ int main(int argument_count, char** arguments) {
   } catch (const tessera::OutputClosed&) {
     return tessera::kExitClosedPipe;
   } catch (const std::exception& error) {
-    tessera::Console().report(error.what());
+    tessera::Console().report(tessera::unexpected(error));
     return tessera::kExitFatal;
   }
 }

@@ -6,8 +6,8 @@
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
-#include "model_loaders/json_text.h"
 #include "model_loaders/printable.h"
+#include "model_loaders/strict_json.h"
 
 namespace tessera {
 namespace {
@@ -15,33 +15,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMaxFileBytes = uint64_t{16} << 20;
-
-// A document takes many times the memory of its text.
-constexpr size_t kMaxEvents = 1'000'000;
-
-// Builds the document and refuses a key that its object already has.
-Json parse_without_duplicates(std::string_view text, const JsonSource& source) {
-  std::vector<std::set<std::string>> open_objects;
-  size_t num_events = 0;
-  const auto on_event = [&](int, Json::parse_event_t event, Json& parsed) {
-    CHECK(++num_events <= kMaxEvents, source.path, ": has more than ", kMaxEvents, " JSON values");
-    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == Json::parse_event_t::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      CHECK(open_objects.back().insert(key).second, source.path, ": duplicate key '",
-            printable(key), "'");
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text, on_event);
-  } catch (const Json::parse_error& error) {
-    throw invalid_json(source, offset_of_parser_position(error.byte, text));
-  } catch (const Json::out_of_range&) {
-    throw Error(concat(source.path, ": invalid JSON: a number is too large"));
-  }
-}
 
 std::string short_text(const Json& json) {
   // Containers are named, not printed: a whole file may be in there.
@@ -91,11 +64,9 @@ JsonObject::JsonObject(std::shared_ptr<Document> document, const Json* object, s
     : document_(std::move(document)), object_(object), prefix_(std::move(prefix)) {}
 
 JsonObject JsonObject::parse(std::string_view text, const std::string& path) {
-  const JsonSource source{path};
-  check_json_text(text, source);
   auto document = std::make_shared<Document>();
   document->path = path;
-  document->root = parse_without_duplicates(text, source);
+  document->root = parse_strict_json(text, {path});
   CHECK(document->root.is_object(), path, ": must be a JSON object, got ",
         short_text(document->root));
   const Json* const root = &document->root;

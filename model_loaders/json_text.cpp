@@ -5,7 +5,7 @@
 namespace tessera {
 
 Error invalid_json(const JsonSource& source, size_t offset_bytes) {
-  return Error(concat(source.path, ": invalid JSON at ", source.byte_name, " ", offset_bytes));
+  return Error(concat(source.prefix(), "invalid JSON at ", source.byte_name, " ", offset_bytes));
 }
 
 size_t offset_of_parser_position(size_t position, std::string_view text) {
@@ -20,15 +20,15 @@ void check_json_text(std::string_view text, const JsonSource& source) {
   size_t nesting = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '{' || text[i] == '[') {
-      CHECK(++nesting <= kMaxJsonNesting, source.path, ": JSON nesting too deep at ",
+      CHECK(++nesting <= kMaxJsonNesting, source.prefix(), "JSON nesting too deep at ",
             source.byte_name, " ", i, " (limit ", kMaxJsonNesting, ")");
     } else if ((text[i] == '}' || text[i] == ']') && nesting > 0) {
       --nesting;
     } else if (text[i] == '"') {
       const size_t begin = i++;
       while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
-      CHECK(i - begin <= kMaxJsonStringBytes, source.path, ": a JSON string at ", source.byte_name,
-            " ", begin, " is longer than ", kMaxJsonStringBytes, " bytes");
+      CHECK(i - begin <= kMaxJsonStringBytes, source.prefix(), "a JSON string at ",
+            source.byte_name, " ", begin, " is longer than ", kMaxJsonStringBytes, " bytes");
     }
   }
 }

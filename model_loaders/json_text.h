@@ -14,8 +14,10 @@ namespace tessera {
 
 // Where text comes from, for "path: invalid JSON at byte N" or "... at header byte N".
 struct JsonSource {
-  std::string path;
+  std::string path;  // "" when the caller says it
   std::string_view byte_name = "byte";
+
+  std::string prefix() const { return path.empty() ? "" : path + ": "; }
 };
 
 // Brackets that may be open at the same time.

@@ -134,7 +134,7 @@ class Compare(Case):
         report = self.measure()
         row = report["results"][0]
         for text, content in [
-            ("it is not an object", "no JSON"),
+            ("invalid JSON at byte", "no JSON"),
             ("it is not an object", "[1]"),
             ("model is not there", "{}"),
             ("device is not a text", json.dumps({**report, "device": 5})),

@@ -1,0 +1,96 @@
+#include "model_loaders/strict_json.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model_loaders/printable.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::json;
+
+// A document takes many times the memory of its text.
+constexpr size_t kMaxValues = 1'000'000;
+
+// Receives the parser's events and builds the document from them. The parser's own builder keeps
+// the last of two equal keys, and does not say where a number was that it could not hold.
+class DocumentBuilder : public nlohmann::json_sax<Json> {
+ public:
+  DocumentBuilder(std::string_view text, const JsonSource& source) : text_(text), source_(source) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(int64_t value) override { return add(value); }
+  bool number_unsigned(uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string&) override { return add(value); }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(Json::binary_t&) override { return false; }  // has no form in text
+  bool start_object(size_t) override { return open(Json::object()); }
+  bool end_object() override { return close(); }
+  bool start_array(size_t) override { return open(Json::array()); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& key) override {
+    CHECK(!open_.back()->contains(key), source_.prefix(), "duplicate key '", printable(key), "'");
+    key_ = std::move(key);
+    return true;
+  }
+
+  bool parse_error(size_t position, const std::string& token,
+                   const nlohmann::detail::exception& problem) override {
+    const size_t offset_bytes = offset_of_parser_position(position, text_);
+    const bool is_number_too_large = dynamic_cast<const Json::out_of_range*>(&problem) != nullptr;
+    if (!is_number_too_large) throw invalid_json(source_, offset_bytes);
+    // The parser stands behind the number.
+    throw Error(concat(source_.prefix(), "the number ", printable(token), " at ", source_.byte_name,
+                       ' ', position - std::min(position, token.size()), " is too large"));
+  }
+
+ private:
+  // Places the value where the text has it and returns that place.
+  Json& place(Json value) {
+    CHECK(++num_values_ <= kMaxValues, source_.prefix(), "has more than ", kMaxValues,
+          " JSON values");
+    if (open_.empty()) return root_ = std::move(value);
+    Json& container = *open_.back();
+    if (container.is_object()) return container[std::move(key_)] = std::move(value);
+    container.push_back(std::move(value));
+    return container.back();
+  }
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(Json container) {
+    open_.push_back(&place(std::move(container)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  const JsonSource& source_;
+  Json root_;
+  // The containers that the text has begun and not ended, outermost first. While one is open,
+  // nothing is added to those around it: they do not move.
+  std::vector<Json*> open_;
+  std::string key_;
+  size_t num_values_ = 0;
+};
+
+}  // namespace
+
+Json parse_strict_json(std::string_view text, const JsonSource& source) {
+  check_json_text(text, source);
+  DocumentBuilder builder(text, source);
+  Json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+}  // namespace tessera

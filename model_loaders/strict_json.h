@@ -1,0 +1,17 @@
+// A JSON document from text that nobody has checked: files of models, lines of people.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "model_loaders/json_text.h"
+
+namespace tessera {
+
+// The document. Whatever is wrong with the text is an Error that says where: what check_json_text()
+// refuses, bytes that are not UTF-8, text after the end, a key that its object already has (also
+// spelled with escapes), a number that no double holds, more than a million values. No exception of
+// the parser leaves this function.
+nlohmann::json parse_strict_json(std::string_view text, const JsonSource& source);
+
+}  // namespace tessera
