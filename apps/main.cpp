@@ -9,6 +9,7 @@
 
 #include "apps/commands.h"
 #include "apps/exit_codes.h"
+#include "apps/out_of_memory.h"
 #include "apps/output.h"
 #include "apps/signals.h"
 
@@ -99,7 +100,7 @@ int run(const CLI::App& app, const Invocation& invocation) {
   } catch (const Interrupted& interrupted) {
     return 128 + interrupted.signal;
   } catch (const std::bad_alloc&) {
-    console.report("out of memory");
+    end_out_of_memory();
   } catch (const std::exception& error) {
     console.report(error.what());
   }
@@ -132,6 +133,7 @@ int parse_and_run(int argument_count, char** arguments) {
 }  // namespace tessera
 
 int main(int argument_count, char** arguments) {
+  tessera::end_when_out_of_memory();
   tessera::occupy_standard_descriptors();
   tessera::install_signal_handlers();
   try {

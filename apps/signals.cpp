@@ -1,10 +1,11 @@
 #include "apps/signals.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstddef>
+
+#include "apps/forced_exit.h"
 
 namespace tessera {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 volatile sig_atomic_t g_pending_signal = 0;
 
 void on_signal(int signal) {
-  if (g_pending_signal != 0) _exit(128 + signal);
+  if (g_pending_signal != 0) force_exit(128 + signal);
   g_pending_signal = signal;
 }
 
