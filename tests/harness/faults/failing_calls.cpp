@@ -13,7 +13,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "fault_point.h"
+#include "tests/harness/faults/fault_point.h"
 
 namespace {
 

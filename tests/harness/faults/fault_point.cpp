@@ -1,4 +1,4 @@
-#include "fault_point.h"
+#include "tests/harness/faults/fault_point.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

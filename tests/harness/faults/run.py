@@ -95,9 +95,8 @@ def choose_work(harness, arguments):
             for onward, kind in kinds.items():
                 generator = random.Random(f"{arguments.seed} {kind}")
                 limit = 0 if any(p.startswith(kind + ".") for p in patterns) else arguments.points
-                for point in choose_points(scenario.name, call, onward, num_calls, limit, generator):
-                    if point.name.startswith(patterns):
-                        yield scenario, point
+                points = choose_points(scenario.name, call, onward, num_calls, limit, generator)
+                yield from ((scenario, p) for p in points if p.name.startswith(patterns))
 
 
 def parse_arguments():
@@ -114,8 +113,8 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    harness = Harness(Setup(*(str(path.resolve()) for path in
-                              (arguments.tessera, arguments.library, arguments.model))))  # fmt: skip
+    paths = (arguments.tessera, arguments.library, arguments.model)
+    harness = Harness(Setup(*(str(path.resolve()) for path in paths)))
     work = list(choose_work(harness, arguments))
     report = Report()
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as executor:
