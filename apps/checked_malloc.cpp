@@ -7,9 +7,7 @@
 // LD_PRELOAD. Its aligned_alloc stays: by that, big blocks are allocated (weights, KV pages,
 // activations), whose refusal is an error with their sizes.
 //
-// Sanitizers have definitions of their own and report what they cannot give.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
+// Not part of a build with sanitizers, which have definitions of their own.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -50,8 +48,9 @@ constinit NextDefinition<void* (*)(void*, size_t)> next_realloc("realloc");
 constinit NextDefinition<void* (*)(void*, size_t, int, int, int, off_t)> next_mmap("mmap");
 constinit NextDefinition<int (*)(void**, size_t, size_t)> next_posix_memalign("posix_memalign");
 
-void* checked(void* memory) {
-  if (memory == nullptr) [[unlikely]] {
+// Nothing is a valid answer to who asks for nothing.
+void* checked(void* memory, size_t size) {
+  if (memory == nullptr && size != 0) [[unlikely]] {
     end_out_of_memory();
   }
   return memory;
@@ -62,16 +61,14 @@ void* checked(void* memory) {
 
 extern "C" {
 
-void* malloc(size_t size) noexcept { return tessera::checked(tessera::next_malloc(size)); }
+void* malloc(size_t size) noexcept { return tessera::checked(tessera::next_malloc(size), size); }
 
 void* calloc(size_t count, size_t size) noexcept {
-  return tessera::checked(tessera::next_calloc(count, size));
+  return tessera::checked(tessera::next_calloc(count, size), count == 0 ? 0 : size);
 }
 
-// With size 0 it frees, and returns nothing.
 void* realloc(void* old, size_t size) noexcept {
-  void* memory = tessera::next_realloc(old, size);
-  return size == 0 ? memory : tessera::checked(memory);
+  return tessera::checked(tessera::next_realloc(old, size), size);
 }
 
 int posix_memalign(void** memory, size_t alignment, size_t size) noexcept {
@@ -90,5 +87,3 @@ void* mmap(void* address, size_t size, int protection, int flags, int descriptor
 }
 
 }  // extern "C"
-
-#endif
