@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
-#include <iterator>
 #include <sstream>
+#include <string>
 
 #include "apps/human_units.h"
 
@@ -21,7 +21,8 @@ constexpr int kStartTimeAfterName = 22 - 2;
 
 double process_age_seconds() {
   std::ifstream file("/proc/self/stat");
-  const std::string line{std::istreambuf_iterator<char>(file), {}};
+  std::string line;
+  std::getline(file, line, '\0');  // nothing when it cannot be read
   const size_t name_end = line.rfind(')');
   if (name_end == std::string::npos) return 0.0;
   std::istringstream fields(line.substr(name_end + 1));

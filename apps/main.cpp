@@ -10,6 +10,7 @@
 #include "apps/commands.h"
 #include "apps/common_options.h"
 #include "apps/exit_codes.h"
+#include "apps/out_of_memory.h"
 #include "apps/output.h"
 #include "apps/signals.h"
 
@@ -121,7 +122,7 @@ int run(const CLI::App& app, const Invocation& invocation) {
   } catch (const Stopped&) {  // by the question is_interrupted
     return 128 + pending_signal();
   } catch (const std::bad_alloc&) {
-    console.report("out of memory");
+    end_out_of_memory();
   } catch (const std::exception& error) {
     console.report(unexpected(error));
   }
@@ -154,6 +155,7 @@ int parse_and_run(int argument_count, char** arguments) {
 }  // namespace tessera
 
 int main(int argument_count, char** arguments) {
+  tessera::end_when_out_of_memory();
   tessera::occupy_standard_descriptors();
   tessera::install_signal_handlers();
   try {

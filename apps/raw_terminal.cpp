@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "apps/signals.h"
+#include "apps/forced_exit.h"
 
 namespace tessera {
 namespace {

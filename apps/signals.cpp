@@ -2,24 +2,20 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
+
+#include "apps/forced_exit.h"
 
 namespace tessera {
 namespace {
 
 volatile sig_atomic_t g_pending_signal = 0;
-std::atomic<void (*)()> g_clean_up = nullptr;
 
 void on_signal(int signal) {
-  if (g_pending_signal != 0) {
-    if (void (*const clean_up)() = g_clean_up) clean_up();
-    _exit(128 + signal);
-  }
+  if (g_pending_signal != 0) force_exit(128 + signal);
   g_pending_signal = signal;
 }
 
@@ -58,8 +54,6 @@ void install_signal_handlers() {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
 }
-
-void before_forced_exit(void (*clean_up)()) { g_clean_up = clean_up; }
 
 int pending_signal() { return g_pending_signal; }
 

@@ -8,10 +8,6 @@ namespace tessera {
 // size limit (SIGXFSZ) are errors of write().
 void install_signal_handlers();
 
-// What that end does first, in a signal handler, so that a terminal is left as it was found;
-// nullptr for nothing.
-void before_forced_exit(void (*clean_up)());
-
 // The signal that waits to be handled, or 0.
 int pending_signal();
 inline bool is_interrupted() { return pending_signal() != 0; }

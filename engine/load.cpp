@@ -82,7 +82,7 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
                              options.allow_unknown_config);
   check_context_size(options, folder);
   for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
-  auto device = std::async(std::launch::async, [&options] { return make_backend(options); });
+  auto device = std::async([&options] { return make_backend(options); });
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
   for (const std::string& warning : check_inventory(folder.config, checkpoint)) {
     spdlog::warn("{}", warning);
@@ -102,7 +102,7 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   timings.allocate_seconds = phase.lap();
 
   std::future<void> warm;
-  if (backend->needs_warm_up()) warm = std::async(std::launch::async, [this] { warm_up(); });
+  if (backend->needs_warm_up()) warm = std::async([this] { warm_up(); });
   timings.file_bytes = weights->read(checkpoint, *backend, options.check_weights, progress);
   timings.weights_seconds = phase.lap();
   if (warm.valid()) warm.get();

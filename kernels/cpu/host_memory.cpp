@@ -92,14 +92,16 @@ DeviceMemory host_memory() {
 Buffer allocate_host_memory(size_t bytes, std::string_view purpose) {
   if (bytes == 0) return {};
   const size_t free_bytes = host_memory().free_bytes;
-  void* data = nullptr;
-  if (bytes <= free_bytes) {
-    const size_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes;
-    data = std::aligned_alloc(alignment, checked_round_up(bytes, alignment, "allocation"));
-    if (data != nullptr && alignment == kHugePageBytes) madvise(data, bytes, MADV_HUGEPAGE);
-  }
-  CHECK(data != nullptr, "not enough memory for ", purpose, ": it needs ", bytes, " bytes, ",
+  CHECK(bytes <= free_bytes, "not enough memory for ", purpose, ": it needs ", bytes, " bytes, ",
         free_bytes, " are free");
+  const size_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes;
+  void* data = std::aligned_alloc(alignment, checked_round_up(bytes, alignment, "allocation"));
+  if (data == nullptr) {
+    throw Error(concat("the system refused ", bytes, " bytes for ", purpose, ", though ",
+                       free_bytes, " are free"),
+                "is this process limited? see ulimit -v");
+  }
+  if (alignment == kHugePageBytes) madvise(data, bytes, MADV_HUGEPAGE);
   return Buffer(data, bytes, DeviceType::kCpu, std::free);
 }
 

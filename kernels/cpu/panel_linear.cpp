@@ -1,4 +1,5 @@
 #include <dnnl.h>
+#include <dnnl_debug.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -80,10 +81,12 @@ void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool
         widened = copy;
       }
       const SingleThreadedLibrary single_threaded;
-      dnnl_sgemm('N', 'T', std::min(block_tokens, num_tokens - token), num_rows, in_features, 1.0f,
-                 x.as<float>() + token * in_features, in_features, widened, in_features,
-                 accumulate ? 1.0f : 0.0f, out.as<float>() + token * out_features + row,
-                 out_features);
+      const dnnl_status_t status = dnnl_sgemm(
+          'N', 'T', std::min(block_tokens, num_tokens - token), num_rows, in_features, 1.0f,
+          x.as<float>() + token * in_features, in_features, widened, in_features,
+          accumulate ? 1.0f : 0.0f, out.as<float>() + token * out_features + row, out_features);
+      CHECK(status == dnnl_success, "oneDNN could not multiply [", num_tokens, ", ", in_features,
+            "] by [", in_features, ", ", out_features, "]: ", dnnl_status2str(status));
     });
   });
 }
