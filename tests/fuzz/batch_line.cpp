@@ -29,12 +29,13 @@ std::string json_of(const BatchRequest& request) {
   return Json{{"custom_id", request.custom_id}, {"body", body}}.dump();
 }
 
-void check_problem(const BatchProblem& problem) {
+// Throws it, so that it is a refusal like those of other targets.
+[[noreturn]] void refuse(const BatchProblem& problem) {
   require(problem.code == "invalid_json" || problem.code == "invalid_request",
           "a problem has one of the documented codes");
   require(!problem.message.empty(), "a problem says what it is");
-  require_readable(problem.message);
   require_utf8(problem.custom_id, "custom_id");
+  throw Error(problem.message);
 }
 
 void check_request(const BatchRequest& request) {
@@ -52,11 +53,8 @@ void check_request(const BatchRequest& request) {
 void read(std::string_view bytes) {
   const auto line = bytes.substr(0, bytes.find('\n'));
   const auto parsed = parse_batch_request(line);
-  if (const auto* const problem = std::get_if<BatchProblem>(&parsed)) {
-    check_problem(*problem);
-  } else {
-    check_request(std::get<BatchRequest>(parsed));
-  }
+  if (const auto* const problem = std::get_if<BatchProblem>(&parsed)) refuse(*problem);
+  check_request(std::get<BatchRequest>(parsed));
 }
 
 std::vector<std::string> seeds() {

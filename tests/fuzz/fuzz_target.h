@@ -2,6 +2,7 @@
 // test can call.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@ struct FuzzTarget {
   std::vector<std::string> seeds;       // well-formed inputs and hostile ones, to mutate
   std::vector<std::string> dictionary;  // words of the format
   size_t max_bytes = 2048;              // of a mutated input
+
+  friend std::ostream& operator<<(std::ostream& stream, const FuzzTarget& target) {
+    return stream << target.name;
+  }
 };
 
 std::vector<FuzzTarget> fuzz_targets();

@@ -62,9 +62,15 @@ SentencePieceBuilder few_pieces(uint64_t model_type) {
   return builder;
 }
 
+std::string unknown_piece_like_a_space() {
+  SentencePieceBuilder builder = few_pieces(1);
+  builder.pieces[0].text = "▁?";
+  return builder.build();
+}
+
 std::vector<std::string> seeds() {
   std::vector<std::string> seeds = {small_model().build(), few_pieces(1).build(),
-                                    few_pieces(2).build()};
+                                    few_pieces(2).build(), unknown_piece_like_a_space()};
   for (const Damage& damage : kDamages) {
     SentencePieceBuilder builder = small_model();
     damage.apply(builder);

@@ -51,6 +51,15 @@ TEST(HostileArchitectures, AreRefused) {
       HasSubstr("LlamaForCausalLM belongs to model_type 'llama', got 'mistral'"));
 }
 
+TEST(HostileConfigKeys, ManyUnknownOnesAreCounted) {
+  std::string text = R"({"model_type": "llama")";
+  for (int i = 0; i < 1000; ++i) text += concat(", \"unknown_", i, "\": 0");
+  const std::string message = read_error(text + "}").message;
+  EXPECT_THAT(message, HasSubstr("results may be wrong: unknown_0, unknown_1, "));
+  EXPECT_THAT(message, HasSubstr(" and 990 more"));
+  EXPECT_LT(message.size(), 300u);
+}
+
 TEST(HostileConfigHints, SayWhatToDo) {
   EXPECT_THAT(read_error(R"({"model_type": "llama", "qk_norm": true})").hint,
               HasSubstr("--allow-unknown-config"));
