@@ -3,6 +3,7 @@
 #   make chat    talk to the model in weights/demo, or MODEL=folder-or-name
 #   make build   leave the command at build/tessera
 #   make test    build everything that can be built here and run every test that can run
+#   make fuzz    read RUNS mutated inputs per reader of untrusted files, under sanitizers
 #   make bench   speed of MODEL on this machine
 #   make sanitize-gpu   look for races and wild accesses in the CUDA kernels (needs a GPU)
 #   make dist    a relocatable archive in dist/
@@ -14,7 +15,7 @@ JOBS ?= $(shell nproc)
 # Without a GPU there is nothing to gain from compiling for one.
 CUDA := $(shell nvidia-smi -L >/dev/null 2>&1 && echo AUTO || echo OFF)
 
-.PHONY: chat build test test-asan bench sanitize-gpu dist format clean
+.PHONY: chat build test test-asan fuzz bench sanitize-gpu dist format clean
 
 chat: build
 	@$(BUILD)/tessera chat -m $(MODEL)
@@ -37,6 +38,12 @@ test-asan:
 	@cmake --preset asan >&2
 	@cmake --build build-asan -j $(JOBS) >&2
 	@ctest --test-dir build-asan --output-on-failure -j $(JOBS)
+
+RUNS ?= 1200000
+SEED ?= 1
+fuzz:
+	@.ci/setup --fuzz
+	@python3 tests/fuzz/run.py --runs $(RUNS) --seed $(SEED)
 
 bench: build
 	@$(BUILD)/tessera bench -m $(MODEL)

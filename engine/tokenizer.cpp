@@ -196,7 +196,9 @@ std::string Tokenizer::decode(const std::vector<TokenId>& tokens) const {
 
 std::string Tokenizer::token_bytes(TokenId token, bool is_first) const {
   const VocabularyToken& entry = impl_->token(token);
-  const bool has_prefix = is_first && impl_->adds_prefix && entry.piece.starts_with(kPieceSpace);
+  // Special and added tokens may begin with U+2581 without standing for a space.
+  const bool has_prefix = is_first && impl_->adds_prefix && entry.bytes.starts_with(' ') &&
+                          entry.piece.starts_with(kPieceSpace);
   return has_prefix ? entry.bytes.substr(1) : entry.bytes;
 }
 

@@ -174,14 +174,24 @@ std::optional<DType> read_dtype(const JsonObject& json) {
   return std::nullopt;
 }
 
+// The first of `keys`, and how many more there are: a hostile file may have a million.
+std::string shortened_list(const std::vector<std::string>& keys) {
+  constexpr size_t kMaxNamed = 10;
+  std::string list;
+  for (size_t i = 0; i < std::min(keys.size(), kMaxNamed); ++i) {
+    list += concat(i == 0 ? "" : ", ", keys[i]);
+  }
+  if (keys.size() > kMaxNamed) list += concat(" and ", keys.size() - kMaxNamed, " more");
+  return list;
+}
+
 void check_unread_keys(const JsonObject& json, bool allow_unknown,
                        std::vector<std::string>& warnings) {
-  std::string keys;
-  for (const std::string& key : json.unread_fields()) {
-    if (!is_ignorable_config_key(key)) keys += concat(keys.empty() ? "" : ", ", key);
-  }
+  std::vector<std::string> keys = json.unread_fields();
+  std::erase_if(keys, is_ignorable_config_key);
   if (keys.empty()) return;
-  const std::string message = concat(json.path(), ": not understood, results may be wrong: ", keys);
+  const std::string message =
+      concat(json.path(), ": not understood, results may be wrong: ", shortened_list(keys));
   if (!allow_unknown) throw Error(message, "--allow-unknown-config loads the model anyway");
   warnings.push_back(message);
 }

@@ -156,6 +156,16 @@ TEST(Tokenizer, ConfigurationAddsTokensAfterThePieces) {
   EXPECT_EQ(tokenizer->piece(id), "<|tool|>");
 }
 
+TEST(Tokenizer, SpecialAndAddedTokensMayBeginLikeASpace) {
+  TokenizerConfig config = small_config();
+  const TokenId special = piece_token("▁hello");
+  config.added_tokens.push_back({.id = special, .content = "▁hello", .special = true});
+  config.added_tokens.push_back({.id = 400, .content = "▁x"});
+  const auto tokenizer = load_tokenizer(small_model().build(), config);
+  EXPECT_EQ(tokenizer->decode({special, piece_token("a")}), "a");
+  EXPECT_EQ(tokenizer->decode({400}), "▁x");
+}
+
 TEST(Tokenizer, RefusesABadConfiguration) {
   TokenizerConfig config;
   config.added_tokens = {{.id = -1, .content = "<x>", .special = true}};

@@ -1,0 +1,103 @@
+// One line of a batch input file.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/batch_request.h"
+#include "apps/conversation.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/oracle.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::json;
+
+// In OpenAI's form, whatever form it was read in.
+std::string json_of(const BatchRequest& request) {
+  Json body = {{"messages", Json::array()}};
+  for (const Message& message : request.messages) {
+    body["messages"].push_back({{"role", to_string(message.role)}, {"content", message.content}});
+  }
+  for (const SamplingField& field : sampling_fields()) {
+    std::visit(
+        [&](auto member) {
+          if (const auto& value = request.sampling.*member) body[field.name] = *value;
+        },
+        field.member);
+  }
+  if (!request.sampling.stop.empty()) body["stop"] = request.sampling.stop;
+  return Json{{"custom_id", request.custom_id}, {"body", body}}.dump();
+}
+
+// Throws it, so that it is a refusal like those of other targets.
+[[noreturn]] void refuse(const BatchProblem& problem) {
+  require(problem.code == "invalid_json" || problem.code == "invalid_request",
+          "a problem has one of the documented codes");
+  require(!problem.message.empty(), "a problem says what it is");
+  require_utf8(problem.custom_id, "custom_id");
+  throw Error(problem.message);
+}
+
+void check_request(const BatchRequest& request) {
+  require(!request.custom_id.empty() && !request.messages.empty(), "a request is complete");
+  require_utf8(request.custom_id, "custom_id");
+  for (const Message& message : request.messages) require_utf8(message.content, "a message");
+  const std::string json = json_of(request);
+  const auto again = parse_batch_request(json);
+  const auto* const problem = std::get_if<BatchProblem>(&again);
+  require(problem == nullptr,
+          "a request written again is one: " + (problem ? problem->message : ""));
+  require(json_of(std::get<BatchRequest>(again)) == json, "a request written again reads the same");
+}
+
+void read(std::string_view bytes) {
+  const auto line = bytes.substr(0, bytes.find('\n'));
+  const auto parsed = parse_batch_request(line);
+  if (const auto* const problem = std::get_if<BatchProblem>(&parsed)) refuse(*problem);
+  check_request(std::get<BatchRequest>(parsed));
+}
+
+std::vector<std::string> seeds() {
+  return {
+      R"({"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m",)"
+      R"( "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U"}],)"
+      R"( "max_tokens": 64, "temperature": 0.5, "top_p": 0.9, "seed": 7, "stop": ["x", "y"]}})",
+      R"({"id": "a", "prompt": "Hello", "max_completion_tokens": 64, "n": 1, "stream": false})",
+      R"({"id": "b", "messages": [{"role": "user", "content": [{"type": "text", "text": "é"}]}]})",
+      R"({"id": "c", "prompt": "x", "temperature": 1e999})",
+      R"({"id": "d", "prompt": "x", "metadata": {"a": -1e400}})",
+      R"({"id": "e", "messages": [{"role": "user", "content": [{"type": 5, "text": "x"}]}]})",
+      R"({"id": "f", "prompt": "x", "seed": -1, "top_k": 1.5, "min_p": "0"})",
+      R"({"id": "g", "prompt": "x", "id": "h"})",
+      R"({"id": "\ud800", "prompt": "x"})",
+      R"({"id": "i", "prompt": "x", "\u001b[2J\u202e": 1})",
+      R"({"id": "j", "messages": [{"role": "\u009b", "content": "x"}]})",
+      R"({"id": "k", "body": {"prompt": "x"}, "method": "G\u0007T", "url": null})",
+      R"({"id": 1, "custom_id": null, "prompt": "\u0000"})",
+      R"({"id": "l", "prompt": "x", "stop": "", "repeat-last-n": 0, "logprobs": false})",
+      R"([[[[]]]])",
+      "{\"id\": \"\xff\"}",
+  };
+}
+
+std::vector<std::string> dictionary() {
+  std::vector<std::string> words = {
+      "null",    "true",    "1e999", "-1e400", "9223372036854775808", "\\u001b", "\\ud800",
+      "\\u0000", "\\u202e", "[",     "{"};
+  for (const char* const key :
+       {"custom_id", "id",       "method", "POST",           "url",     "/v1/chat/completions",
+        "body",      "messages", "role",   "content",        "system",  "user",
+        "assistant", "type",     "text",   "prompt",         "stop",    "metadata",
+        "model",     "n",        "stream", "stream_options", "logprobs"}) {
+    words.push_back(concat('"', key, '"'));
+  }
+  for (const SamplingField& field : sampling_fields())
+    words.push_back(concat('"', field.name, '"'));
+  return words;
+}
+
+}  // namespace
+
+FuzzTarget batch_line_target() { return {"batch_line", read, seeds(), dictionary()}; }
+
+}  // namespace tessera
