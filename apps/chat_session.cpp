@@ -49,10 +49,7 @@ void ChatSession::answer_again() {
 std::optional<std::string> ChatSession::last_stats() const { return last_stats_; }
 
 void ChatSession::answer(Conversation conversation) {
-  ProgressBar bar(console_, "tokenising");
-  const std::vector<TokenId> prompt =
-      engine_.encode_chat(conversation.messages(), interruptible(bar));
-  bar.clear();
+  const std::vector<TokenId> prompt = encode(conversation);
   check_room(prompt, conversation);
   const GenerationResult result =
       stream_answer(engine_, *sequence_, prompt, params_, LineBreaks::kAtWords, console_);
@@ -70,6 +67,21 @@ void ChatSession::answer(Conversation conversation) {
   }
 }
 
+std::vector<TokenId> ChatSession::encode(const Conversation& conversation) const {
+  ProgressBar bar(console_, "tokenising");
+  try {
+    return engine_.encode_chat(conversation.messages(), interruptible(bar));
+  } catch (const PromptTooLong& error) {
+    throw Error(error.what(), hint_of_room());
+  }
+}
+
+std::string ChatSession::hint_of_room() const {
+  return conversation_.has_question()
+             ? "/undo takes back the last exchange, /clear forgets all of them"
+             : "send a shorter message, or start with a larger -c";
+}
+
 void ChatSession::check_room(std::span<const TokenId> prompt,
                              const Conversation& conversation) const {
   const ContextDemand demand = context_demand(engine_, prompt, params_);
@@ -77,8 +89,7 @@ void ChatSession::check_room(std::span<const TokenId> prompt,
   const bool is_first = !conversation_.has_question();
   const bool is_new = conversation.messages().size() > conversation_.messages().size();
   const int64_t room = demand.context_size - demand.prompt_tokens;
-  std::string hint = is_first ? "send a shorter message, or start with a larger -c"
-                              : "/undo takes back the last exchange, /clear forgets all of them";
+  std::string hint = hint_of_room();
   if (room > 0) hint += concat(", /set max_tokens ", room, " asks for a shorter answer");
   throw Error(concat(is_first ? "your message does not fit in the context"
                      : is_new ? "the context is full, so your message was not kept"

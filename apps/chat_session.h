@@ -53,6 +53,10 @@ class ChatSession {
  private:
   // Answers `conversation`, which ends with a question, and makes it the session's own.
   void answer(Conversation conversation);
+  // The prompt, with progress. Throws Error when it cannot fit, or Interrupted.
+  std::vector<TokenId> encode(const Conversation& conversation) const;
+  // What a person can do about a context without room.
+  std::string hint_of_room() const;
   // Throws Error with the numbers and the ways out when the context has no room for an answer.
   void check_room(std::span<const TokenId> prompt, const Conversation& conversation) const;
 
