@@ -11,9 +11,10 @@ void TextLimit::check(std::string_view name, uint64_t bytes) const {
   if (!max_token_bytes) return;
   const auto longest = static_cast<uint64_t>(*max_token_bytes);
   if (bytes / longest <= static_cast<uint64_t>(context_size)) return;
-  throw PromptTooLong(concat(name, ": ", bytes, " bytes are at least ", bytes / longest,
-                             " tokens (none is longer than ", longest,
-                             " bytes), the context holds ", context_size));
+  throw PromptTooLong(
+      concat(name, ": ", bytes, " bytes are at least ", bytes / longest,
+             " tokens (none is longer than ", longest, " bytes), the context holds ", context_size),
+      "use a longer context (see --ctx-size), a model that has one, or a shorter text");
 }
 
 TextLimit read_text_limit(const EngineOptions& options) {

@@ -28,7 +28,7 @@ class Summarize(Case):
         )
 
     def test_too_long_for_the_model(self):
-        path = self.write("long.txt", "word " * 1000)
+        path = self.write("long.txt", "word " * 200)
         result = self.check("summarize", *self.model, path, code=1)
         self.assert_one_error(result, "512 reserved")
         self.assertIn("longer context", result.err)
