@@ -159,7 +159,7 @@ TEST(EngineLoad, OptionsAreCheckedBeforeFiles) {
   EngineOptions options;
   options.model = "/nonexistent";
   options.page_size = 48;
-  EXPECT_THAT(error_of([&] { Engine::load(options); }).what(), HasSubstr("page size"));
+  EXPECT_THAT(error_of([&] { Engine::load(options); }).what(), HasSubstr("page_size"));
 }
 
 TEST(EngineLoad, NamesTheFolderThatIsNotThere) {

@@ -26,6 +26,7 @@ inline std::unique_ptr<Tokenizer> load_tokenizer(const std::string& bytes,
     ~Remover() { std::filesystem::remove(path); }
   } remover{path};
   ModelFolder folder;
+  folder.path = "some/model";
   folder.tokenizer_model_path = path.string();
   folder.tokenizer = config;
   folder.config.vocab_size = vocab_size;

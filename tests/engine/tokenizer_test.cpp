@@ -169,7 +169,8 @@ TEST(Tokenizer, SpecialAndAddedTokensMayBeginLikeASpace) {
 TEST(Tokenizer, RefusesABadConfiguration) {
   TokenizerConfig config;
   config.added_tokens = {{.id = -1, .content = "<x>", .special = true}};
-  EXPECT_THAT(load_error(small_model().build(), config), HasSubstr("<x> has the id -1"));
+  EXPECT_THAT(load_error(small_model().build(), config),
+              HasSubstr("some/model: tokenizer_config.json: added token <x> has the id -1"));
   config.added_tokens = {{.id = int64_t{1} << 40, .content = "<x>"}};
   EXPECT_THAT(load_error(small_model().build(), config), HasSubstr("1099511627776"));
   config.added_tokens = {{.id = byte_token('a'), .content = "<x>", .special = true}};

@@ -97,12 +97,13 @@ TEST_F(WeightReaderTest, NamesTheFirstValueThatIsNotFinite) {
   weights_["small"].values[1] = std::numeric_limits<float>::infinity();
   open();
   EXPECT_NO_THROW(read(false));
-  EXPECT_EQ(problem(true), "tensor 'small' holds inf at flat index 1");
+  EXPECT_EQ(problem(true), weights_path() + ": tensor 'small' holds inf at flat index 1");
 
   weights_["large"].values[kPartElements + 5] = std::numeric_limits<float>::quiet_NaN();
   weights_["large"].values[2 * kPartElements] = std::numeric_limits<float>::infinity();
   open();
-  EXPECT_EQ(problem(true), concat("tensor 'large' holds nan at flat index ", kPartElements + 5));
+  EXPECT_EQ(problem(true),
+            concat(weights_path(), ": tensor 'large' holds nan at flat index ", kPartElements + 5));
 }
 
 TEST_F(WeightReaderTest, NoticesThatTheFileShrank) {
