@@ -5,55 +5,18 @@
 
 #include "apps/answer.h"
 #include "apps/batch_input.h"
+#include "apps/batch_manifest.h"
+#include "apps/batch_options.h"
 #include "apps/batch_output.h"
+#include "apps/batch_resume.h"
 #include "apps/batch_run.h"
 #include "apps/commands.h"
-#include "apps/common_options.h"
 #include "apps/exit_codes.h"
 #include "apps/human_units.h"
 #include "apps/signals.h"
 
 namespace tessera {
 namespace {
-
-struct BatchOptions {
-  EngineOptions engine;
-  SamplingOptions sampling;
-  PromptOptions prompt;
-  std::string input_path;
-  std::string output_path;
-  bool resume = false;
-  bool overwrite = false;
-  bool strict = false;
-  std::string stats_path;
-  std::vector<std::string> arguments;
-};
-
-std::string shell_quoted(const std::string& argument) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
-  if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) return argument;
-  std::string quoted = "'";
-  for (const char character : argument) {
-    if (character == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += character;
-    }
-  }
-  return quoted + "'";
-}
-
-// The command line that does the rest, with the seed of this run.
-std::string resume_command(const BatchOptions& options, bool seed_was_drawn) {
-  std::string command;
-  for (const std::string& argument : options.arguments) {
-    if (argument == "--overwrite" || argument == "--resume") continue;
-    command += shell_quoted(argument) + " ";
-  }
-  if (seed_was_drawn) command += concat("--seed ", *options.sampling.seed, ' ');
-  return command + "--resume";
-}
 
 void say_summary(const BatchCounts& counts, const Console& console) {
   std::string line =
@@ -77,21 +40,23 @@ void write_stats(const StatsFile& stats, const Engine* engine, const BatchOption
   object["prompt_tokens"] = counts.prompt_tokens;
   object["completion_tokens"] = counts.generated_tokens;
   object["seconds"] = counts.seconds;
-  object["seed"] = *options.sampling.seed;
+  if (options.sampling.seed) object["seed"] = *options.sampling.seed;
   stats.write(object);
 }
 
 // What answers call the model: its folder's own name, or org/name as it was given.
 std::string model_name(const std::string& model) {
-  if (!std::filesystem::is_directory(model)) return model;
-  return std::filesystem::canonical(model).filename().string();
+  std::error_code problem;
+  const std::filesystem::path folder = std::filesystem::canonical(model, problem);
+  return problem ? model : folder.filename().string();
 }
 
-void refuse_problems(const BatchInput& input) {
+void refuse_problems(BatchInput& input) {
   for (const BatchItem& item : input.items()) {
-    if (!item.problem) continue;
-    throw Error(concat(input.path(), ':', item.line_number, ": ", item.problem->message, " (",
-                       input.num_problems(), " of ", input.items().size(), " requests are bad)"));
+    if (!item.is_problem()) continue;
+    throw Error(concat(input.name(), ':', item.line_number, ": ",
+                       std::get<BatchProblem>(input.read(item)).message, " (", input.num_problems(),
+                       " of ", input.items().size(), " requests are bad)"));
   }
 }
 
@@ -102,33 +67,45 @@ ExistingOutput existing_output(const BatchOptions& options) {
 
 // No model is needed when every request has been answered or cannot be.
 bool needs_engine(const BatchInput& input, const BatchOutput& output) {
-  return std::any_of(input.items().begin(), input.items().end(), [&](const BatchItem& item) {
-    return !item.problem && !output.answered_ids().contains(item.custom_id);
+  return std::ranges::any_of(input.items(), [&](const BatchItem& item) {
+    return !item.is_problem() && !output.answers().contains(item.custom_id);
   });
+}
+
+std::unique_ptr<Engine> load_chat_engine(const EngineOptions& options, const Console& console) {
+  std::unique_ptr<Engine> engine = load_engine(options, console);
+  engine->chat_template();  // throws once, here, rather than for every request
+  return engine;
 }
 
 int run_batch(BatchOptions& options, const Console& console) {
   resolve_sampling(options.sampling, {});
-  const bool seed_was_drawn = !options.sampling.seed;
-  if (seed_was_drawn) options.sampling.seed = random_seed();
+  require_separate_files(options);
+  const std::vector<Message> system = system_messages(options.prompt);
   const StatsFile stats(options.stats_path);
   BatchInput input(options.input_path);
   if (options.strict) refuse_problems(input);
-  BatchOutput output(options.output_path, options.input_path, existing_output(options), console);
-  BatchRun run(
-      {model_name(options.engine.model), system_messages(options.prompt), options.sampling},
-      console);
+  BatchOutput output(options.output_path, existing_output(options));
+  if (!options.force) require_same_requests(input, output, console);
 
+  // What is there is changed only when nothing more can refuse the run.
   std::unique_ptr<Engine> engine;
   if (needs_engine(input, output)) {
-    engine = load_engine(options.engine, console);
-    engine->chat_template();  // throws once, here, rather than for every request
+    BatchManifest manifest(options.output_path);
+    const auto settings = settle_settings(options, system, output, manifest);
+    engine = load_chat_engine(options.engine, console);
+    output.begin(console);
+    if (output.is_file()) manifest.write(settings);
+  } else {
+    output.begin(console);
   }
+  BatchRun run({model_name(options.engine.model), system, options.sampling}, console);
   const BatchCounts counts = run.run(engine.get(), input, output);
   say_summary(counts, console);
   write_stats(stats, engine.get(), options, counts);
   if (counts.done() < counts.total) {
-    console.say("interrupted; the rest with: " + resume_command(options, seed_was_drawn));
+    console.say(output.is_file() ? "interrupted; the rest with: " + resume_command(options)
+                                 : "interrupted");
     throw_if_interrupted();
   }
   return counts.errors > 0 ? kExitItemErrors : kExitOk;
@@ -140,11 +117,15 @@ void add_batch(CLI::App& app, Invocation& invocation) {
   constexpr const char* kGroup = "Files";
   auto options = std::make_shared<BatchOptions>();
   CLI::App& command = *app.add_subcommand("batch", "answer a file of requests");
-  command.add_option("-i,--input-file,--input", options->input_path, "requests, one JSON a line")
+  command
+      .add_option("-i,--input-file,--input", options->input_path,
+                  "requests, one JSON a line; - for stdin")
       ->option_text("FILE")
       ->required()
       ->group(kGroup);
-  command.add_option("-o,--output-file,--output", options->output_path, "answers, one JSON a line")
+  command
+      .add_option("-o,--output-file,--output", options->output_path,
+                  "answers, one JSON a line; - for stdout")
       ->option_text("FILE")
       ->required()
       ->group(kGroup);
@@ -153,6 +134,11 @@ void add_batch(CLI::App& app, Invocation& invocation) {
   resume->group(kGroup);
   command.add_flag("--overwrite", options->overwrite, "replace the answers that are there")
       ->excludes(resume)
+      ->group(kGroup);
+  command
+      .add_flag("--force", options->force,
+                "resume although the model, a setting or a request has changed")
+      ->needs(resume)
       ->group(kGroup);
   command.add_flag("--strict", options->strict, "do nothing when any request is bad")
       ->group(kGroup);
@@ -168,7 +154,9 @@ void add_batch(CLI::App& app, Invocation& invocation) {
       "  {\"id\": \"a\", \"prompt\": \"Hi\", \"max_tokens\": 64}\n"
       "Its values win over the flags; --system is for requests without a system message. Every\n"
       "answer is on the disk before the next begins: a run that was stopped goes on with\n"
-      "--resume. Exit code 3 says that some requests have an error instead of an answer.\n"
+      "--resume. It must share the model, the seed and the other settings, which are kept in\n"
+      "OUTPUT.manifest.json. Exit code 3 says that some requests have an error instead of an\n"
+      "answer.\n"
       "\n"
       "Examples:\n"
       "  tessera batch -m weights/demo -i requests.jsonl -o answers.jsonl\n"

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <unordered_set>
 
+#include "apps/batch_answers.h"
 #include "apps/console.h"
+#include "engine/input_files.h"
 
 namespace tessera {
 
@@ -16,34 +17,40 @@ class BatchOutput {
  public:
   using Json = nlohmann::ordered_json;
 
-  // Opens and locks `path`. Throws UsageError when it is the input file, or has content and
-  // `existing` is kRefuse; Error when it cannot be written, is in use by another run, or, on
+  // Opens and locks `path`, or takes standard output when it is "-"; what is there stays as it is
+  // until begin(). Throws UsageError when it has content and `existing` is kRefuse, or is no file
+  // and `existing` is not; Error when it cannot be written, is in use by another run or, on
   // kResume, is not the output of a batch.
-  //
-  // kResume keeps the answers and drops the error records, whose requests will be tried again, and
-  // a last line that was torn when the run was killed; both are said on the console.
-  BatchOutput(const std::string& path, const std::string& input_path, ExistingOutput existing,
-              const Console& console);
-  ~BatchOutput();
-  BatchOutput(const BatchOutput&) = delete;
-  BatchOutput& operator=(const BatchOutput&) = delete;
+  BatchOutput(const std::string& path, ExistingOutput existing);
 
-  // custom_ids that had been answered when the file was opened.
-  const std::unordered_set<std::string>& answered_ids() const { return answered_ids_; }
+  const std::string& name() const { return name_; }
+  // False for pipes and devices, which keep nothing.
+  bool is_file() const { return is_file_; }
+  // On kResume, what had been answered when the file was opened.
+  const BatchAnswers& answers() const { return answers_; }
 
-  // Adds one line, durable when this returns. Throws Error with what is safe and how to go on; the
-  // file then ends after the last whole line.
+  // Makes the file hold the answers and nothing else: drops error records, whose requests will be
+  // tried again, and a last line that was torn when the run was killed; both are said on the
+  // console.
+  void begin(const Console& console);
+
+  // Adds one line, durable when this returns. Throws OutputClosed when it is a pipe that nobody
+  // reads; Error with what is safe and how to go on, the file then ending after the last whole
+  // line; and Error when the file was deleted, moved or replaced, with where its lines are now.
   void append(const Json& record);
 
  private:
-  void open_locked();
-  void refuse_input_file(const std::string& input_path) const;
-  void keep_answers(const Console& console);
+  void open();
+  void lock(int descriptor) const;
+  void require_in_place() const;
   uint64_t size_bytes() const;
 
   std::string path_;
-  int descriptor_ = -1;
-  std::unordered_set<std::string> answered_ids_;
+  std::string name_;  // for messages
+  ExistingOutput existing_;
+  FileDescriptor descriptor_{-1};
+  bool is_file_ = false;
+  BatchAnswers answers_;
   int64_t num_written_ = 0;
 };
 

@@ -29,7 +29,7 @@ Json answer_record(const BatchItem& item, const std::string& model,
                      {"choices", Json::array({choice})},
                      {"usage", usage}};
   Json record = record_head(item);
-  record["response"] = {{"status_code", 200}, {"body", body}};
+  record["response"] = {{"status_code", 200}, {"request_id", item.request_id}, {"body", body}};
   record["error"] = nullptr;
   return record;
 }

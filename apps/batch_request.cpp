@@ -2,43 +2,25 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <utility>
 
+#include "apps/batch_settings.h"
 #include "apps/conversation.h"
 #include "apps/text_input.h"
 #include "engine/engine.h"
+#include "engine/input_files.h"
+#include "engine/sha256.h"
 
 namespace tessera {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxDepth = 64;
-
-// nlohmann keeps the last of two equal keys and recurses without limit; both are refused here.
-Json parse_strict(std::string_view line) {
-  std::vector<std::set<std::string>> keys_by_depth;
-  const auto check = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    CHECK(depth <= kMaxDepth, "JSON nesting is deeper than ", kMaxDepth);
-    if (event == Json::parse_event_t::object_start) {
-      keys_by_depth.resize(static_cast<size_t>(depth) + 1);
-      keys_by_depth.back().clear();
-    } else if (event == Json::parse_event_t::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      CHECK(keys_by_depth[static_cast<size_t>(depth) - 1].insert(key).second, "duplicate key \"",
-            key, "\"");
-    }
-    return true;
-  };
-  try {
-    return Json::parse(line, check);
-  } catch (const Json::parse_error& error) {
-    throw Error(concat("not valid JSON at byte ", error.byte));
-  }
+// A value as messages quote it; what is long or a container is cut or named.
+std::string shown(const Json& value) {
+  return value.is_structured() ? concat("an ", value.type_name()) : printable(value.dump());
 }
 
 const std::string& string_at(const Json& value, const std::string& path) {
@@ -53,8 +35,9 @@ std::string parse_content(const Json& value, const std::string& path) {
   for (size_t index = 0; index < value.size(); ++index) {
     const Json& part = value[index];
     const std::string part_path = concat(path, '[', index, ']');
-    CHECK(part.is_object() && part.value("type", "") == "text" && part.contains("text"), part_path,
-          " must be a text part: {\"type\": \"text\", \"text\": ...}");
+    CHECK(part.is_object() && part.contains("type") && part["type"] == "text" &&
+              part.contains("text"),
+          part_path, " must be a text part: {\"type\": \"text\", \"text\": ...}");
     text += string_at(part["text"], part_path + ".text");
   }
   return text;
@@ -66,11 +49,11 @@ Message parse_message(const Json& value, const std::string& path) {
   bool has_role = false;
   bool has_content = false;
   for (const auto& [key, field] : value.items()) {
-    const std::string field_path = path + "." + key;
+    const std::string field_path = path + "." + printable(key);
     if (key == "role") {
       const std::string& name = string_at(field, field_path);
       const std::optional<Role> role = role_by_name(name);
-      CHECK(role, field_path, " must be system, user or assistant, got \"", name, "\"");
+      CHECK(role, field_path, " must be system, user or assistant, got ", shown(field));
       message.role = *role;
       has_role = true;
     } else if (key == "content") {
@@ -106,7 +89,7 @@ std::vector<std::string> parse_stop(const Json& value, const std::string& path) 
 }
 
 void read_value(const Json& value, const std::string& path, std::optional<double>& out) {
-  CHECK(value.is_number(), path, " must be a number, got ", value.dump());
+  CHECK(value.is_number(), path, " must be a number, got ", shown(value));
   out = value.get<double>();
 }
 
@@ -114,7 +97,7 @@ void read_value(const Json& value, const std::string& path, std::optional<double
 template <typename Integer>
 void read_value(const Json& value, const std::string& path, std::optional<Integer>& out) {
   CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= uint64_t{INT64_MAX}, path,
-        " must be a whole number of 0 or more, got ", value.dump());
+        " must be a whole number of 0 or more, got ", shown(value));
   out = value.get<Integer>();
 }
 
@@ -151,7 +134,7 @@ void parse_body_field(const std::string& key, const Json& value, const std::stri
 void parse_body(const Json& body, const std::string& prefix, BatchRequest& request) {
   for (const auto& [key, value] : body.items()) {
     const bool belongs_to_line = prefix.empty() && (key == "custom_id" || key == "id");
-    if (!belongs_to_line) parse_body_field(key, value, prefix + key, request);
+    if (!belongs_to_line) parse_body_field(key, value, prefix + printable(key), request);
   }
   CHECK(!request.messages.empty(), prefix, "messages is missing");
   resolve_sampling(request.sampling, {});  // throws when a value is out of its range
@@ -166,11 +149,11 @@ void parse_line(const Json& line, BatchRequest& request) {
   for (const auto& [key, value] : line.items()) {
     if (key == "url") {
       CHECK(value == "/v1/chat/completions", "url must be \"/v1/chat/completions\", got ",
-            value.dump());
+            shown(value));
     } else if (key == "method") {
-      CHECK(value == "POST", "method must be \"POST\", got ", value.dump());
+      CHECK(value == "POST", "method must be \"POST\", got ", shown(value));
     } else {
-      CHECK(key == "custom_id" || key == "body", key, " is not supported");
+      CHECK(key == "custom_id" || key == "body", printable(key), " is not supported");
     }
   }
   CHECK(line["body"].is_object(), "body must be an object, got ", line["body"].type_name());
@@ -184,13 +167,29 @@ std::string find_custom_id(const Json& line) {
   return "";
 }
 
+Json messages_json(const std::vector<Message>& messages) {
+  Json list = Json::array();
+  for (const Message& message : messages) {
+    list.push_back({{"role", to_string(message.role)}, {"content", message.content}});
+  }
+  return list;
+}
+
 }  // namespace
+
+std::string request_id(const BatchRequest& request) {
+  constexpr size_t kDigits = 16;
+  const Json content = {{"custom_id", request.custom_id},
+                        {"messages", messages_json(request.messages)},
+                        {"sampling", sampling_json(request.sampling)}};
+  return "req_" + sha256(content.dump()).substr(0, kDigits);
+}
 
 std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view line) {
   BatchRequest request;
   std::string code = "invalid_json";
   try {
-    const Json parsed = parse_strict(line);
+    const Json parsed = parse_strict_json(line, {});
     code = "invalid_request";
     CHECK(parsed.is_object(), "a request must be a JSON object, got ", parsed.type_name());
     request.custom_id = find_custom_id(parsed);

@@ -32,4 +32,8 @@ struct BatchProblem {
 // understood is a problem, since ignoring it could change what the request means.
 std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view line);
 
+// "req_" and 16 hexadecimal digits of the SHA-256 of all that the request says about its answer: a
+// request that is edited between two runs has another one.
+std::string request_id(const BatchRequest& request);
+
 }  // namespace tessera

@@ -11,7 +11,7 @@ namespace tessera {
 
 BatchCounts BatchRun::run(Engine* engine, BatchInput& input, BatchOutput& output) {
   const auto is_answered = [&output](const BatchItem& item) {
-    return output.answered_ids().contains(item.custom_id);
+    return output.answers().contains(item.custom_id);
   };
   const std::vector<BatchItem>& items = input.items();
   start_ = Clock::now();
@@ -19,9 +19,10 @@ BatchCounts BatchRun::run(Engine* engine, BatchInput& input, BatchOutput& output
   counts_.skipped = std::count_if(items.begin(), items.end(), is_answered);
   for (const BatchItem& item : items) {
     if (is_answered(item)) continue;
-    if (item.problem) {
-      output.append(failed(item, item.problem->code, item.problem->message));
-    } else if (const auto record = answer(*engine, item, input.read(item))) {
+    auto line = input.read(item);
+    if (const auto* problem = std::get_if<BatchProblem>(&line)) {
+      output.append(failed(item, problem->code, problem->message));
+    } else if (const auto record = answer(*engine, item, std::get<BatchRequest>(std::move(line)))) {
       output.append(*record);
     }
     if (pending_signal() != 0) break;

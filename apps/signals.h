@@ -3,8 +3,9 @@
 
 namespace tessera {
 
-// From here on SIGINT and SIGTERM set a flag, and SIGPIPE is an error of write(). A second SIGINT
-// or SIGTERM, while the first is still pending, ends the process at once with 128 + signal.
+// From here on SIGINT and SIGTERM set a flag. A second SIGINT or SIGTERM, while the first is still
+// pending, ends the process at once with 128 + signal. A closed pipe (SIGPIPE) and a file at its
+// size limit (SIGXFSZ) are errors of write().
 void install_signal_handlers();
 
 // The signal that waits to be handled, or 0.

@@ -81,6 +81,9 @@ struct ModelDescription {
 
 ModelDescription describe_model(const EngineOptions& options);
 
+// Where Engine::load would run with these options.
+DeviceType chosen_device(const EngineOptions& options);
+
 // One conversation or document with its KV cache. Destroying it gives its pages back; it must not
 // outlive its engine.
 class Sequence;

@@ -8,14 +8,22 @@
 #include "model_loaders/weight_inventory.h"
 
 namespace tessera {
+
+DeviceType chosen_device(const EngineOptions& options) {
+  const bool on_cpu = options.device == DeviceChoice::kCpu ||
+                      (options.device == DeviceChoice::kAuto && cuda_status().num_devices == 0);
+  return on_cpu ? DeviceType::kCpu : DeviceType::kCuda;
+}
+
 std::unique_ptr<Backend> make_backend(const EngineOptions& options) {
-  if (options.device == DeviceChoice::kCpu) return make_cpu_backend(options.num_threads);
-  const CudaStatus status = cuda_status();
-  if (options.device == DeviceChoice::kAuto && status.num_devices == 0) {
-    if (status.built) spdlog::info("{}, using CPU", status.problem);
-    return make_cpu_backend(options.num_threads);
+  if (chosen_device(options) == DeviceType::kCuda) {
+    return make_cuda_backend(options.cuda_index, options.compute_dtype, options.attention);
   }
-  return make_cuda_backend(options.cuda_index, options.compute_dtype, options.attention);
+  if (options.device == DeviceChoice::kAuto) {
+    const CudaStatus status = cuda_status();
+    if (status.built) spdlog::info("{}, using CPU", status.problem);
+  }
+  return make_cpu_backend(options.num_threads);
 }
 
 std::vector<TokenId> collect_stop_tokens(const ModelFolder& folder, const Tokenizer& tokenizer,

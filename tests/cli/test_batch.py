@@ -2,11 +2,12 @@
 
 import json
 import os
-import random
+import resource
 import signal
+import subprocess
 import time
 
-from support import Case, read_json_lines
+from support import TIMEOUT_SECONDS, Case, read_json_lines
 
 
 def openai_line(custom_id, content, **body):
@@ -26,6 +27,13 @@ class BatchCase(Case):
     def batch(self, *arguments, code=0, output="out.jsonl", flags=None):
         return self.check("batch", *(flags or self.model), "-i", "in.jsonl", "-o", output,
                           "-n", "8", *arguments, code=code)  # fmt: skip
+
+    def wait_for_answer(self, name="out.jsonl"):
+        path = self.folder / name
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while not path.exists() or b"\n" not in path.read_bytes():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.001)
 
     def records(self, name="out.jsonl"):
         return {r["custom_id"]: r for r in read_json_lines(self.folder / name)}
@@ -79,11 +87,11 @@ class Answers(BatchCase):
 class Errors(BatchCase):
     def test_bad_lines_fail_alone(self):
         bad = [
-            ("{", "not valid JSON"),
+            ("{", "invalid JSON"),
             ("null", "JSON object"),
             ("[]", "JSON object"),
-            ('{"id": "x1", "prompt": "a"} {}', "not valid JSON"),
-            ('{"id": "x2", "prompt": "\\ud800"}', "not valid JSON"),
+            ('{"id": "x1", "prompt": "a"} {}', "invalid JSON"),
+            ('{"id": "x2", "prompt": "\\ud800"}', "invalid JSON"),
             ('{"id": "x3", "prompt": "a", "prompt": "b"}', "duplicate key"),
             ("[" * 100 + "]" * 100, "nesting"),
             ({"prompt": "a"}, "custom_id"),
@@ -105,6 +113,26 @@ class Errors(BatchCase):
             (openai_line("z9", "a", tools=[]), "body.tools"),
             ({**openai_line("z10", "a"), "url": "/v1/embeddings"}, "url"),
             (short_line("z11", "word " * 400), "> limit"),
+            ('{"id": "w1", "prompt": "a", "temperature": 1e999}', "the number 1e999 at byte 43"),
+            ('{"id": "w2", "prompt": "a", "metadata": {"a": -1e400}}', "the number -1e400"),
+            ('{"id": "w3", "prompt": "a", "seed": 1e99}', "seed must be a whole number"),
+            ('{"id": "w4", "prompt": "a", "seed": 18446744073709551616}', "seed must be a whole"),
+            ({"id": "w5", "messages": [{"role": "user", "content": [{"type": 5, "text": "a"}]}]},
+             "messages[0].content[0] must be a text part"),
+            ({"id": "w6", "messages": [{"role": "user", "content": [{"type": None}]}]},
+             "messages[0].content[0] must be a text part"),
+            ({"id": "w7", "messages": [{"role": "user", "content": [{"type": "text", "text": 5}]}]},
+             "messages[0].content[0].text must be a string"),
+            ({"id": "w8", "messages": [{"role": {}, "content": "a"}]}, "messages[0].role"),
+            ({"id": "w9", "messages": [[]]}, "messages[0] must be an object"),
+            ({"id": "w10", "messages": {}}, "messages must be an array"),
+            ({"id": "w11", "prompt": "a", "stop": {"a": 1}}, "stop must be a string"),
+            ({**openai_line("w12", "a"), "method": ["POST"]}, "method must be"),
+            ({"custom_id": "w13", "body": "a"}, "body must be an object"),
+            ({"id": "w14", "prompt": "a", "k" * 5000: 1}, "kkk... is not supported"),
+            ({"id": "w15", "prompt": "a", "top_p": "v" * 5000}, "vvv..."),
+            ('{"id": "w16", "prompt": "a\0"}', "invalid JSON at byte"),
+            ('{"id": "w17", "prompt": [%s]}' % ("0," * 1_000_000 + "0"), "1000000 JSON values"),
         ]
         self.write_input(short_line("first", "x"), *[line for line, _ in bad],
                          short_line("last", "x"))  # fmt: skip
@@ -124,6 +152,18 @@ class Errors(BatchCase):
         result = self.batch("--strict", flags=["-m", "missing"], code=1)
         self.assert_one_error(result, "in.jsonl:2")
         self.assertFalse((self.folder / "out.jsonl").exists())
+
+    def test_over_long_line_fails_alone(self):
+        line_bytes = 1 << 30
+        path = self.write_input(short_line("first", "x"))
+        with open(path, "r+b") as file:
+            file.seek(line_bytes, os.SEEK_END)  # leaves a hole, which reads as zeros
+            file.write(b"\n" + json.dumps(short_line("last", "x")).encode())
+        self.batch("--stats-json", "stats", code=3)
+        errors = [record["error"] for record in read_json_lines(self.folder / "out.jsonl")]
+        self.assertEqual([errors[0], errors[1]["code"], errors[2]], [None, "line_too_long", None])
+        stats = json.loads((self.folder / "stats").read_text())
+        self.assertLess(stats["peak_resident_bytes"], line_bytes)
 
     def test_duplicate_ids(self):
         self.write_input(short_line("a", "x"), short_line("b", "x"), short_line("a", "y"))
@@ -172,6 +212,35 @@ class Files(BatchCase):
         self.assertIn("0 results of this run are safe", result.err)
         self.assertIn("--resume", result.err)
 
+    def test_statistics_never_replace_requests_or_answers(self):
+        self.batch()
+        for path in ("in.jsonl", "./in.jsonl", "out.jsonl", "new.jsonl"):
+            with self.subTest(path=path):
+                output = "new.jsonl" if path == "new.jsonl" else "out.jsonl"
+                result = self.batch("--overwrite", "--stats-json", path, output=output, code=2)
+                self.assert_one_error(result, "same file")
+        self.assertEqual(set(self.records()), {"a"})
+        result = self.batch("--stats-json", "-", output="-", code=2)
+        self.assert_one_error(result, "standard output")
+
+    def test_size_limit(self):
+        lines = [short_line(f"item {i}", f"question {i}", max_tokens=100) for i in range(16)]
+        self.write_input(*lines)
+        self.batch(output="reference.jsonl")
+        limit = (self.folder / "reference.jsonl").stat().st_size // 2
+        command = ["batch", *self.model, "-i", "in.jsonl", "-o", "out.jsonl", "-n", "8"]
+        process = self.start(*command, preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_FSIZE, (limit, limit)))  # fmt: skip
+        _, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 1, err)
+        text = (self.folder / "out.jsonl").read_text()
+        self.assertTrue(text.endswith("\n"))
+        num_safe = len(self.records())
+        self.assertGreater(num_safe, 0)
+        self.assertIn(f"File too large; {num_safe} results of this run are safe", err.decode())
+        self.batch("--resume")
+        self.assertEqual(self.records(), self.records("reference.jsonl"))
+
     def test_output_in_use(self):
         import fcntl
 
@@ -180,74 +249,94 @@ class Files(BatchCase):
             self.assert_one_error(self.batch(code=1), "another run")
 
 
-class Resume(BatchCase):
-    LINES = [short_line(f"item {i}", f"question {i}", max_tokens=100) for i in range(16)]
-
-    def test_answers_are_kept_and_errors_tried_again(self):
-        self.write_input(*self.LINES[:2], "{")
-        self.batch(code=3)
-        before = self.records()
-        self.write_input(*self.LINES[:4])
-        result = self.batch("--resume")
-        self.assertIn("2 answered before", result.err)
-        self.assertIn("error records", result.err)
-        after = self.records()
-        self.assertEqual(set(after), {"item 0", "item 1", "item 2", "item 3"})
-        self.assertEqual(after["item 0"], before["item 0"])
-
-    def test_torn_line(self):
-        self.write_input(*self.LINES[:3])
+class Streams(BatchCase):
+    def test_standard_input_and_output(self):
+        lines = [short_line(f"item {i}", "x") for i in range(3)]
+        self.write_input(*lines)
         self.batch()
-        path = self.folder / "out.jsonl"
-        whole = path.read_text()
-        path.write_text(whole[:-20])
-        result = self.batch("--resume")
-        self.assertIn("torn", result.err)
-        self.assertEqual(path.read_text(), whole)
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        result = self.check("batch", *self.model, "-i", "-", "-o", "-", "-n", "8", stdin=text)
+        self.assertEqual(result.out, (self.folder / "out.jsonl").read_text())
+        self.assertEqual(list(self.folder.glob("-*")), [])
 
-    def test_nothing_left_needs_no_model(self):
-        self.write_input(*self.LINES[:2])
-        self.batch()
-        self.batch("--resume", flags=["-m", "missing"])
+    def test_input_that_cannot_seek(self):
+        text = json.dumps(short_line("a", "x"))
+        self.check("batch", *self.model, "-i", "/dev/stdin", "-o", "out.jsonl", stdin=text)
+        self.assertEqual(set(self.records()), {"a"})
 
-    def start_batch(self, flags, *arguments):
-        return self.start("batch", *flags, "-i", "in.jsonl", "-o", "out.jsonl", *arguments)
+    def test_interrupt_while_input_is_awaited(self):
+        process = self.start("batch", *self.model, "-i", "-", "-o", "out", stdin=subprocess.PIPE)
+        with process:
+            # More than a pipe holds: when this is written, the run has begun to read.
+            process.stdin.write(b"\n" * (1 << 20))
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=TIMEOUT_SECONDS), 130)
 
-    def num_lines(self):
-        path = self.folder / "out.jsonl"
-        return path.read_text().count("\n") if path.exists() else 0
+    def test_no_room_for_standard_input(self):
+        self.environment["TMPDIR"] = str(self.folder / "missing")
+        result = self.check("batch", *self.model, "-i", "-", "-o", "out", stdin="{}", code=1)
+        self.assert_one_error(result, "missing: cannot hold a temporary file")
 
-    def test_killed_and_resumed(self):
-        flags = self.long_model()
-        self.write_input(*self.LINES)
-        self.batch(flags=flags, output="reference.jsonl")
-        chance = random.Random(1)
-        arguments = []
-        for _ in range(8):
-            process = self.start_batch(flags, *arguments)
-            try:
-                process.wait(timeout=chance.uniform(0.02, 0.3))
-            except Exception:
-                process.send_signal(signal.SIGKILL)
-            process.communicate()
-            arguments = ["--resume"]
-        self.batch("--resume", flags=flags)
-        records = read_json_lines(self.folder / "out.jsonl")
-        self.assertEqual(len(records), len(self.LINES))
-        self.assertEqual(self.records(), self.records("reference.jsonl"))
+    def test_standard_output_cannot_be_resumed(self):
+        self.write_input(short_line("a", "x"))
+        for flag in ("--resume", "--overwrite"):
+            result = self.batch(flag, output="-", code=2)
+            self.assert_one_error(result, "standard output is not a file")
+            result = self.batch(flag, output="/dev/stdout", code=2)
+            self.assert_one_error(result, "/dev/stdout is not a file")
 
-    def test_interrupt_says_how_to_go_on(self):
-        flags = self.long_model()
-        endless = [short_line(f"{i}", "x", max_tokens=3000) for i in range(50)]
-        self.write_input(short_line("quick", "x", max_tokens=1), *endless)
-        process = self.start_batch(flags)
-        deadline = time.monotonic() + 60
-        while self.num_lines() == 0 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 130)
-        self.assertIn(b"--resume", err)
-        self.assertIn(b"--seed", err)
-        for record in read_json_lines(self.folder / "out.jsonl"):
-            self.assertIsNone(record["error"])
+    def test_closed_pipe(self):
+        self.write_input(*[short_line(f"{i}", "x", max_tokens=100) for i in range(400)])
+        for output in ("-", "/dev/stdout"):
+            with self.subTest(output=output):
+                process = self.start("batch", *self.model, "-i", "in.jsonl", "-o", output, "-q")
+                self.addCleanup(process.kill)
+                self.assertIn(b"custom_id", process.stdout.readline())
+                process.stdout.close()
+                self.assertEqual(process.wait(timeout=TIMEOUT_SECONDS), 141)
+                self.assertEqual(process.stderr.read(), b"")
+                process.stderr.close()
+
+
+class Displaced(BatchCase):
+    """The output is deleted, moved or replaced while answers are written to it."""
+
+    def displace(self, action):
+        """Returns what was said, and the lines that were there when `action` was done."""
+        self.write_input(*[short_line(f"{i}", "x", max_tokens=1000) for i in range(200)])
+        process = self.start("batch", *self.long_model(), "-i", "in.jsonl", "-o", "out.jsonl")
+        self.addCleanup(process.kill)
+        self.wait_for_answer()
+        process.send_signal(signal.SIGSTOP)
+        seen = (self.folder / "out.jsonl").read_bytes()
+        action(self.folder / "out.jsonl")
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 1, err)
+        return err.decode(), seen
+
+    def assert_kept(self, path, seen):
+        text = path.read_bytes()
+        self.assertTrue(text.startswith(seen[: seen.rindex(b"\n") + 1]))
+        self.assertTrue(text.endswith(b"\n"))
+        self.assertGreater(len(read_json_lines(path)), 0)
+
+    def test_deleted(self):
+        self.write("out.jsonl.rescued", "of another day")
+        err, seen = self.displace(lambda path: path.unlink())
+        self.assertIn("error: out.jsonl: was deleted", err)
+        self.assertIn("out.jsonl.rescued.1", err)
+        self.assert_kept(self.folder / "out.jsonl.rescued.1", seen)
+        self.assertEqual((self.folder / "out.jsonl.rescued").read_text(), "of another day")
+
+    def test_moved(self):
+        err, seen = self.displace(lambda path: path.rename(self.folder / "elsewhere.jsonl"))
+        self.assertIn(str(self.folder / "elsewhere.jsonl"), err)
+        self.assert_kept(self.folder / "elsewhere.jsonl", seen)
+
+    def test_replaced(self):
+        other = self.write("other", "another file\n")
+        err, seen = self.displace(lambda path: other.rename(path))
+        self.assertIn("out.jsonl.rescued", err)
+        self.assert_kept(self.folder / "out.jsonl.rescued", seen)
+        self.assertEqual((self.folder / "out.jsonl").read_text(), "another file\n")

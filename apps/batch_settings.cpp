@@ -1,0 +1,42 @@
+#include "apps/batch_settings.h"
+
+#include "engine/engine.h"
+#include "engine/model_fingerprint.h"
+
+namespace tessera {
+
+using Json = nlohmann::json;
+
+Json sampling_json(const SamplingOptions& options) {
+  Json object;
+  for (const SamplingField& field : sampling_fields()) {
+    Json& value = object[std::string(field.name)];
+    std::visit(
+        [&](auto member) {
+          if (options.*member) value = *(options.*member);
+        },
+        field.member);
+  }
+  object["stop"] = options.stop.empty() ? Json(nullptr) : Json(options.stop);
+  object["ignore_eos"] = options.ignore_eos;
+  return object;
+}
+
+Json batch_settings(const EngineOptions& engine, const std::vector<Message>& system,
+                    const SamplingOptions& sampling) {
+  const bool on_cpu = chosen_device(engine) == DeviceType::kCpu;
+  Json settings = {{"version", TESSERA_VERSION},
+                   {"model_sha256", model_fingerprint(engine)},
+                   {"device", on_cpu ? "cpu" : "cuda"},
+                   {"dtype", to_string(on_cpu ? DType::kFloat32 : engine.compute_dtype)},
+                   {"chat_template", nullptr},
+                   {"context_size", nullptr},
+                   {"system", nullptr}};
+  if (!engine.chat_template.empty()) settings["chat_template"] = engine.chat_template;
+  if (engine.context_size != 0) settings["context_size"] = engine.context_size;
+  if (!system.empty()) settings["system"] = system.front().content;
+  settings.update(sampling_json(sampling));
+  return settings;
+}
+
+}  // namespace tessera
