@@ -55,13 +55,14 @@ void sync_directory(const std::string& path) {
 }  // namespace
 
 FileReplacement::FileReplacement(const std::string& path)
-    : path_(path),
-      target_(without_links(path)),
-      temporary_(concat(target_, ".tmp.", getpid())),
-      descriptor_(open_new(temporary_)) {
-  CHECK(descriptor_.value() >= 0, path_, ": ", std::strerror(errno));
+    : path_(path), target_(without_links(path)), temporary_(concat(target_, ".tmp.", getpid())) {
   struct stat old = {};
-  if (stat(target_.c_str(), &old) == 0) fchmod(descriptor_.value(), old.st_mode & 07777);
+  const bool exists = stat(target_.c_str(), &old) == 0;
+  // Renaming over a device would take it away from everybody.
+  CHECK(!exists || S_ISREG(old.st_mode), path_, ": is not a regular file");
+  descriptor_ = FileDescriptor(open_new(temporary_));
+  CHECK(descriptor_.value() >= 0, path_, ": ", std::strerror(errno));
+  if (exists) fchmod(descriptor_.value(), old.st_mode & 07777);
 }
 
 FileReplacement::~FileReplacement() {

@@ -12,7 +12,7 @@ namespace tessera {
 // removed. A symbolic link stays one: the file it leads to is replaced.
 class FileReplacement {
  public:
-  // Throws Error naming `path`, as all of these do.
+  // Throws Error naming `path`, as all of these do; also for what is no regular file.
   explicit FileReplacement(const std::string& path);
   ~FileReplacement();
   FileReplacement(const FileReplacement&) = delete;
@@ -31,7 +31,7 @@ class FileReplacement {
   std::string path_;       // for messages
   std::string target_;     // what is replaced
   std::string temporary_;  // beside it
-  FileDescriptor descriptor_;
+  FileDescriptor descriptor_{-1};
 };
 
 void replace_file(const std::string& path, std::string_view content);

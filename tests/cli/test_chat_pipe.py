@@ -1,6 +1,7 @@
 """tessera chat without a terminal: a turn a line, answers on stdout, nothing else."""
 
 import json
+import os
 
 from support import Case
 
@@ -95,6 +96,12 @@ class Commands(Case):
         self.chat("/load kept.json\n/undo\n/save undone.json\n")
         undone = json.loads((self.folder / "undone.json").read_text())
         self.assertEqual(undone["messages"], kept["messages"][:1])
+
+    def test_save_replaces_nothing_but_files(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.assert_one_error(self.chat("/save pipe\n", code=3), "pipe: is not a regular file")
+        self.assertTrue(pipe.is_fifo())
 
     def test_clear_keeps_the_system_message(self):
         self.chat("/system S\nhello\n/clear\n/save kept.json\n")

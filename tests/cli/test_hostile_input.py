@@ -61,7 +61,7 @@ class HostileInput(Case):
                               codes=(0, 1, 2))  # fmt: skip
             self.assert_plain("batch", *self.model, "-i", "in", "-n", "1", "-o", name,
                               codes=(0, 1, 2))  # fmt: skip
-            for command in ("/load", "/save", "/read"):
+            for command in ("/load", "/read"):
                 line = f"{command} {name}".encode(errors="surrogateescape")
                 self.assert_plain("chat", *self.model, "-n", "1", stdin=line, codes=(0, 3))
 
