@@ -13,9 +13,10 @@
 #define VECTOR_INLINE [[gnu::always_inline]] inline
 
 #if defined(__x86_64__)
-#define VECTOR_TARGET_AVX512                                                                \
-  [[gnu::target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi,bmi2,f16c,lzcnt," \
-                "movbe")]]
+#define VECTOR_TARGET_AVX512                                                      \
+  [[gnu::target(                                                                  \
+      "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi,bmi2,f16c,lzcnt," \
+      "movbe")]]
 #define VECTOR_TARGET_AVX2 [[gnu::target("avx2,fma,bmi,bmi2,f16c,lzcnt,movbe")]]
 #else
 #define VECTOR_TARGET_AVX512
