@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "kernels/cpu/vector_level.h"
 #include "kernels/tensor/check.h"
 
 namespace tessera {
@@ -39,9 +40,15 @@ int count_physical_cores() {
 }
 
 std::string_view vector_instruction_set() {
+  switch (best_vector_level()) {
+    case VectorLevel::kAvx512:
+      return "AVX-512";
+    case VectorLevel::kAvx2:
+      return "AVX2";
+    case VectorLevel::kPlain:
+      break;
+  }
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("x86-64-v4")) return "AVX-512";
-  if (__builtin_cpu_supports("x86-64-v3")) return "AVX2";
   return "SSE2";
 #else
   return "no vector dispatch";
