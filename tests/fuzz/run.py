@@ -57,7 +57,7 @@ def run(folder, target, max_bytes, options):
     corpus = folder / "corpus"
     command = [folder / "fuzz", f"--target={target}", f"-runs={options.runs}",
                f"-seed={options.seed}", f"-max_len={max_bytes}", f"-dict={corpus / target}.dict",
-               "-rss_limit_mb=1024", "-malloc_limit_mb=64", "-timeout=120", "-print_final_stats=1",
+               "-rss_limit_mb=1024", "-malloc_limit_mb=64", "-timeout=1200", "-print_final_stats=1",
                f"-artifact_prefix={folder / target}-", corpus / target]
     done = subprocess.run(command, env=os.environ | ENVIRONMENT, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, errors="replace")
