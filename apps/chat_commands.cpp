@@ -154,6 +154,8 @@ ChatOutcome show_help(ChatSession& session, const std::string&) {
     session.console().tell(concat(left, command.help, aliases));
   }
   session.console().tell("\"\"\"               begins and ends a message of several lines");
+  session.console().tell(
+      "Alt-Enter         begins a new line; lines pasted together are one message");
   session.console().tell("Ctrl-C            stops the answer");
   return ChatOutcome::kContinue;
 }
