@@ -159,11 +159,10 @@ void ThreadPool::throw_if_stopped() {
 // After a failure, the chunks that are left are claimed and counted, but not run.
 void ThreadPool::run_chunk(uint32_t chunk, int thread) {
   const int64_t begin = chunk * chunk_items_;
+  if (has_failed_.load(std::memory_order_relaxed)) return;
   try {
     if (thread == 0) throw_if_stopped();
-    if (!has_failed_.load(std::memory_order_relaxed)) {
-      (*run_items_)(begin, std::min(begin + chunk_items_, count_), thread);
-    }
+    (*run_items_)(begin, std::min(begin + chunk_items_, count_), thread);
   } catch (...) {
     if (!has_failed_.exchange(true)) failure_ = std::current_exception();
   }
