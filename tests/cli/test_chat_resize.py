@@ -19,7 +19,7 @@ class Typing(ChatCase):
         terminal = self.chat("-n", "1")
         above = terminal.screen.text().rpartition("\n")[0]
         terminal.send(self.TEXT + LEFT * 8)
-        terminal.expect_line("> " + self.TEXT)
+        self.expect_drawn(terminal, self.TEXT[:-8], self.TEXT[-8:], self.columns)
         for columns in (30, 20, 80):
             terminal.resize(24, columns)
             # Typing goes on at the same place.
