@@ -52,8 +52,8 @@ class Answer(ChatCase):
         terminal.send("Tell me a story.\r")
         terminal.expect(r"story\.\r\n\w+ ")
         for columns in (32, 50):
-            terminal.resize(24, columns)
-            first = len(terminal.screen.lines) + 3  # written before the size was known
+            terminal.resize_while_stopped(24, columns)
+            first = len(terminal.screen.lines) + 1  # after the line that was begun before
             terminal.wait_for_screen(lambda screen: len(screen.lines) > first + 20)
             rows = range(first, first + 20)
             lines = ["".join(terminal.screen.lines[row]).rstrip() for row in rows]
