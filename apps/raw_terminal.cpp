@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/forced_exit.h"
+#include "apps/signals.h"
 
 namespace tessera {
 namespace {
@@ -42,8 +43,6 @@ void leave_raw_mode() {
   tcsetattr(STDIN_FILENO, TCSANOW, &g_original);
 }
 
-bool is_in_foreground() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
-
 void set_handler(int signal, void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
@@ -53,16 +52,21 @@ void set_handler(int signal, void (*handler)(int)) {
 }
 
 // In the background the terminal is the shell's; reading from it will stop the process again.
-void on_continue(int) {
+void return_to_raw_mode() {
+  if (tcgetpgrp(STDIN_FILENO) == getpgrp()) enter_raw_mode();
+}
+
+void on_continue(int signal) {
+  if (pass_to_main_thread(signal)) return;
   const int saved_errno = errno;
-  if (is_in_foreground()) enter_raw_mode();
+  return_to_raw_mode();
   g_was_continued = 1;
   errno = saved_errno;
 }
 
 // Ctrl-Z: the shell gets its terminal back before the process stops, as it would without a handler.
-// The kernel ignores the request where no shell could wake the process again.
 void on_stop(int signal) {
+  if (pass_to_main_thread(signal)) return;
   const int saved_errno = errno;
   leave_raw_mode();
   set_handler(signal, SIG_DFL);
@@ -72,11 +76,14 @@ void on_stop(int signal) {
   raise(signal);
   sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   set_handler(signal, on_stop);
-  on_continue(SIGCONT);
+  // The kernel did not stop it where no shell could wake it again; nothing was continued then.
+  return_to_raw_mode();
   errno = saved_errno;
 }
 
-void on_resize(int) { g_was_resized = 1; }
+void on_resize(int signal) {
+  if (!pass_to_main_thread(signal)) g_was_resized = 1;
+}
 
 termios raw_mode(termios mode) {
   mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);

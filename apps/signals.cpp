@@ -1,6 +1,7 @@
 #include "apps/signals.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include <array>
@@ -14,7 +15,10 @@ namespace {
 
 volatile sig_atomic_t g_pending_signal = 0;
 
+pthread_t g_main_thread = {};
+
 void on_signal(int signal) {
+  if (pass_to_main_thread(signal)) return;
   if (g_pending_signal != 0) force_exit(128 + signal);
   g_pending_signal = signal;
 }
@@ -22,8 +26,8 @@ void on_signal(int signal) {
 // The handler runs on a stack of its own. For some shapes oneDNN's AVX-512 matrix product (2.6)
 // lets the stack register point into its heap memory while it computes; there the frame that the
 // kernel puts down for a handler, 3 KB or more, would overwrite the heap, and about one interrupt
-// in seventy ended in an abort. Signals to the process go to its main thread, so it alone needs
-// this.
+// in seventy ended in an abort. Signals to the process nearly always go to its main thread, so it
+// alone has this.
 void use_signal_stack() {
   static std::array<std::byte, 64 << 10> memory;
   stack_t stack = {};
@@ -43,6 +47,7 @@ bool is_ready(int descriptor, short events) {
 }  // namespace
 
 void install_signal_handlers() {
+  g_main_thread = pthread_self();
   use_signal_stack();
   struct sigaction action = {};
   action.sa_handler = on_signal;
@@ -53,6 +58,12 @@ void install_signal_handlers() {
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+}
+
+bool pass_to_main_thread(int signal) {
+  if (pthread_equal(pthread_self(), g_main_thread) != 0) return false;
+  pthread_kill(g_main_thread, signal);
+  return true;
 }
 
 int pending_signal() { return g_pending_signal; }

@@ -15,6 +15,11 @@ inline bool is_interrupted() { return pending_signal() != 0; }
 // Forgets a SIGINT that has been dealt with. A SIGTERM stays.
 void clear_interrupt();
 
+// For handlers, first of all: true after `signal` was passed on to the main thread, which alone
+// waits for input. The kernel gives a signal of the process to any thread that does not hold it
+// back.
+bool pass_to_main_thread(int signal);
+
 // Thrown to leave the program because of `signal`; main returns 128 + signal.
 struct Interrupted {
   int signal;

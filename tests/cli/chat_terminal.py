@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import signal
 import struct
 import termios
 import time
@@ -26,6 +27,13 @@ class ChatTerminal(Terminal):
         self.screen.resize(rows, columns)
         size = struct.pack("HHHH", rows, columns, 0, 0)
         fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, size)
+
+    def resize_while_stopped(self, rows, columns):
+        """Nothing written for the size before is still on its way afterwards."""
+        self.signal(signal.SIGSTOP)
+        os.waitpid(self._pid, os.WUNTRACED)
+        self.resize(rows, columns)
+        self.signal(signal.SIGCONT)
 
     def send_bytes(self, data):
         os.write(self._descriptor, data)

@@ -6,20 +6,27 @@ from chat_terminal import LEFT, ChatCase
 class Typing(ChatCase):
     TEXT = "the quick brown fox jumps over the lazy dog"
 
+    def expect_drawn(self, terminal, before_cursor, after_cursor, columns):
+        text = "> " + before_cursor + after_cursor
+        terminal.expect_screen(
+            *(text[at : at + columns].rstrip() for at in range(0, len(text), columns))
+        )
+        # The last thing that drawing does.
+        column = len("> " + before_cursor) % columns
+        terminal.wait_for_screen(lambda screen: screen.column == column)
+
     def test_narrower_and_wider(self):
         terminal = self.chat("-n", "1")
         above = terminal.screen.text().rpartition("\n")[0]
         terminal.send(self.TEXT + LEFT * 8)
-        terminal.expect_line("> " + self.TEXT)
+        self.expect_drawn(terminal, self.TEXT[:-8], self.TEXT[-8:], self.columns)
         for columns in (30, 20, 80):
             terminal.resize(24, columns)
-            terminal.send("X\x7f")  # typing goes on at the same place
-            rows = ["> " + self.TEXT[: columns - 2]]
-            rest = self.TEXT[columns - 2 :]
-            while rest:
-                rows.append(rest[:columns].rstrip())
-                rest = rest[columns:]
-            terminal.expect_screen(*(row.rstrip() for row in rows))
+            # Typing goes on at the same place.
+            terminal.send("X")
+            self.expect_drawn(terminal, self.TEXT[:-8] + "X", self.TEXT[-8:], columns)
+            terminal.send("\x7f")
+            self.expect_drawn(terminal, self.TEXT[:-8], self.TEXT[-8:], columns)
         terminal.send("Z")
         terminal.expect_line("> " + self.TEXT[:-8] + "Z" + self.TEXT[-8:])
         self.assertEqual(terminal.screen.text().rpartition("\n")[0], above)
@@ -45,8 +52,8 @@ class Answer(ChatCase):
         terminal.send("Tell me a story.\r")
         terminal.expect(r"story\.\r\n\w+ ")
         for columns in (32, 50):
-            terminal.resize(24, columns)
-            first = len(terminal.screen.lines) + 3  # written before the size was known
+            terminal.resize_while_stopped(24, columns)
+            first = len(terminal.screen.lines) + 1  # after the line that was begun before
             terminal.wait_for_screen(lambda screen: len(screen.lines) > first + 20)
             rows = range(first, first + 20)
             lines = ["".join(terminal.screen.lines[row]).rstrip() for row in rows]
