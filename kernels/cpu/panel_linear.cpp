@@ -33,10 +33,14 @@ struct Widen {
   template <int kLanes, typename Weight>
   VECTOR_INLINE static void run(const Weight* weight, float* widened, int64_t size) {
     typename VectorOf<kLanes>::Floats lanes;
-    for (int64_t i = 0; i < size; i += kLanes) {
-      const int64_t count = std::min<int64_t>(kLanes, size - i);
-      load_first(weight + i, count, lanes);
-      store_first(lanes, count, widened + i);
+    int64_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) {
+      load(weight + i, lanes);
+      store(lanes, widened + i);
+    }
+    if (i < size) {
+      load_first(weight + i, size - i, lanes);
+      store_first(lanes, size - i, widened + i);
     }
   }
 };
