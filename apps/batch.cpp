@@ -19,9 +19,8 @@ namespace tessera {
 namespace {
 
 void say_summary(const BatchCounts& counts, const Console& console) {
-  std::string line =
-      concat(counts.total, counts.total == 1 ? " request: " : " requests: ", counts.answered,
-             " answered, ", counts.errors, " errors");
+  std::string line = concat(counted(counts.total, "request"), ": ", counts.answered, " answered, ",
+                            counted(counts.errors, "error"));
   if (counts.skipped > 0) line += concat(", ", counts.skipped, " answered before");
   if (counts.done() < counts.total) line += concat(", ", counts.total - counts.done(), " to do");
   line += concat(" | prompt ", counts.prompt_tokens, " tok | gen ", counts.generated_tokens,

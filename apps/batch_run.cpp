@@ -97,8 +97,8 @@ void BatchRun::show_progress() {
                     : human_duration(seconds / static_cast<double>(done_now) * (total - done));
   const double speed = static_cast<double>(counts_.generated_tokens) / seconds;
   bar_.update(done / total,
-              concat(counts_.done(), '/', counts_.total, " requests, ", counts_.errors, " errors, ",
-                     fixed(speed, 1), " tok/s, ETA ", eta));
+              concat(counts_.done(), '/', counted(counts_.total, "request"), ", ",
+                     counted(counts_.errors, "error"), ", ", fixed(speed, 1), " tok/s, ETA ", eta));
 }
 
 }  // namespace tessera

@@ -120,8 +120,8 @@ ChatOutcome save(ChatSession& session, const std::string& path) {
 
 ChatOutcome load(ChatSession& session, const std::string& path) {
   session.conversation() = Conversation::load(path);
-  session.console().tell(
-      concat("loaded ", session.conversation().messages().size(), " messages from ", path));
+  session.console().tell(concat(
+      "loaded ", counted(session.conversation().messages().size(), "message"), " from ", path));
   return ChatOutcome::kContinue;
 }
 

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <ctime>
 
 #include "apps/raw_terminal.h"
 #include "apps/signals.h"
+#include "apps/terminal.h"
+#include "engine/engine.h"
 
 namespace tessera {
 namespace {
@@ -58,6 +61,9 @@ InputBytes::Event InputBytes::fill(int timeout_milliseconds, bool sees_changes) 
   if (count < 0) return Event::kByte;
   const ssize_t length = read(STDIN_FILENO, block_.data(), block_.size());
   if (length < 0 && (errno == EINTR || errno == EAGAIN)) return Event::kByte;
+  // A terminal that is gone says EIO.
+  CHECK(length >= 0 || (errno == EIO && is_terminal(STDIN_FILENO)),
+        "standard input: ", std::strerror(errno));
   if (length <= 0) return Event::kEnd;
   begin_ = 0;
   end_ = static_cast<size_t>(length);

@@ -28,8 +28,7 @@ class CpuBackend final : public Backend {
 
   DeviceType device() const override { return DeviceType::kCpu; }
   std::string description() const override {
-    return concat("CPU, ", pool_.num_threads(),
-                  pool_.num_threads() == 1 ? " thread, " : " threads, ", vector_instruction_set());
+    return concat("CPU, ", counted(pool_.num_threads(), "thread"), ", ", vector_instruction_set());
   }
   std::string attention_description(const BackendLimits& /*limits*/) const override {
     return "blocks of 96 query rows over tiles of 96 keys, one thread each; decodes in parts of "

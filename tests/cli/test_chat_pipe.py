@@ -32,6 +32,13 @@ class Pipe(Case):
         result = self.chat("")
         self.assertEqual(result.out, "")
 
+    def test_input_that_cannot_be_read(self):
+        folder = os.open(self.folder, os.O_RDONLY)
+        self.addCleanup(os.close, folder)
+        process = self.start("chat", *self.model, stdin=folder)
+        self.assertIn(b"standard input: Is a directory", process.communicate()[1])
+        self.assertEqual(process.returncode, 1)
+
     def test_invalid_utf8_fails_its_turn_only(self):
         result = self.chat(b"caf\xe9\nhello\n", code=3)
         self.assertIn("offset 3", result.err)
