@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "apps/batch_settings.h"
 #include "apps/conversation.h"
+#include "apps/sampling_json.h"
 #include "apps/text_input.h"
 #include "engine/engine.h"
 #include "engine/input_files.h"

@@ -10,9 +10,6 @@
 
 namespace tessera {
 
-// Every field by its name; null where none was set and the model's own value holds.
-nlohmann::json sampling_json(const SamplingOptions& options);
-
 // One flat object: version, model (model_fingerprint), device and number format, chat template and
 // context as they were asked for, the system message and all of sampling_json. Throws Error for a
 // folder that is no model.
