@@ -43,7 +43,7 @@ void BatchOutput::begin(const Console& console) {
           name_, ": ", std::strerror(errno));
     return;
   }
-  console.say(concat("dropped ", num_errors, " error records, to try again"));
+  console.say(concat("dropped ", counted(num_errors, "error record"), ", to try again"));
   FileReplacement replacement(path_);
   copy_answers(descriptor_.value(), name_, answers_, replacement);
   lock(replacement.descriptor());

@@ -38,8 +38,8 @@ void require_same_requests(const BatchInput& input, const BatchOutput& output,
   }
   const size_t num_others = answers.request_ids.size() - num_answered;
   if (num_others == 0) return;
-  console.say(concat(output.name(), " also holds ", num_others,
-                     " answers to requests that are not in ", input.name()));
+  console.say(concat(output.name(), " also holds ", counted(num_others, "answer"),
+                     " to requests that are not in ", input.name()));
 }
 
 nlohmann::json settle_settings(BatchOptions& options, const std::vector<Message>& system,

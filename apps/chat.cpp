@@ -101,7 +101,7 @@ int converse(ChatSession& session, LineEditor& editor) {
 
 void greet(const Engine& engine, const Console& console) {
   console.say(concat(engine.folder().path, " on ", engine.device_description(), ", context ",
-                     engine.context_size(), " tokens"));
+                     counted(engine.context_size(), "token")));
   console.say("/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves");
 }
 
