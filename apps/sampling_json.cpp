@@ -19,4 +19,17 @@ Json sampling_json(const SamplingOptions& options) {
   return object;
 }
 
+nlohmann::ordered_json sampling_json(const SamplingParams& params) {
+  return {{"temperature", params.temperature},
+          {"top_k", params.top_k},
+          {"top_p", params.top_p},
+          {"min_p", params.min_p},
+          {"repetition_penalty", params.repetition_penalty},
+          {"presence_penalty", params.presence_penalty},
+          {"frequency_penalty", params.frequency_penalty},
+          {"repeat_last_n", params.penalty_window},
+          {"max_tokens", params.max_tokens},
+          {"stop", params.stop}};
+}
+
 }  // namespace tessera

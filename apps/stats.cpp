@@ -10,24 +10,12 @@
 #include "apps/human_units.h"
 #include "apps/load_report.h"
 #include "apps/output.h"
+#include "apps/sampling_json.h"
 
 namespace tessera {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json sampling_json(const SamplingParams& params) {
-  return {{"temperature", params.temperature},
-          {"top_k", params.top_k},
-          {"top_p", params.top_p},
-          {"min_p", params.min_p},
-          {"repetition_penalty", params.repetition_penalty},
-          {"presence_penalty", params.presence_penalty},
-          {"frequency_penalty", params.frequency_penalty},
-          {"repeat_last_n", params.penalty_window},
-          {"max_tokens", params.max_tokens},
-          {"stop", params.stop}};
-}
 
 // 0 below two tokens. Halfway through, the sequence holds its prompt and half of the answer.
 double decode_bytes_per_second(const Engine& engine, const GenerationResult& result) {

@@ -77,10 +77,7 @@ std::vector<std::string> check_inventory(const ModelConfig& config, const Checkp
 Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   LapClock total;
   LapClock phase;
-  validate(options);
-  folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
-                             options.allow_unknown_config);
-  check_context_size(options, folder);
+  folder = read_model_folder(options);
   for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
   auto device = std::async([&options] { return make_backend(options); });
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
@@ -152,12 +149,9 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
 }
 
 ModelDescription describe_model(const EngineOptions& options) {
-  validate(options);
   ModelDescription description;
-  description.folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
-                                         options.allow_unknown_config);
+  description.folder = read_model_folder(options);
   const ModelFolder& folder = description.folder;
-  check_context_size(options, folder);
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
   description.warnings = folder.warnings;
   std::ranges::copy(check_inventory(folder.config, checkpoint),

@@ -5,7 +5,6 @@
 #include "engine/sha256.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/file_reader.h"
-#include "model_loaders/model_folder.h"
 
 namespace tessera {
 namespace {
@@ -29,8 +28,7 @@ std::string sample(const Checkpoint& checkpoint, const TensorEntry& tensor) {
 }  // namespace
 
 std::string model_fingerprint(const EngineOptions& options) {
-  const ModelFolder folder = read_model_folder(
-      resolve_model_folder(options.model, options.cache_folder), options.allow_unknown_config);
+  const ModelFolder folder = read_model_folder(options);
   std::string parts;
   for (const char* const name : kTextFiles) {
     const std::string path = join_path(folder.path, name);

@@ -29,6 +29,14 @@ void check_context_size(const EngineOptions& options, const ModelFolder& folder)
   throw ContextSizeError(options.context_size, folder);
 }
 
+ModelFolder read_model_folder(const EngineOptions& options) {
+  validate(options);
+  ModelFolder folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
+                                         options.allow_unknown_config);
+  check_context_size(options, folder);
+  return folder;
+}
+
 void validate(const SamplingParams& params) {
   check_limits("temperature", params.temperature, kTemperatureLimits);
   check_limits("top_k", params.top_k, kTopKLimits);

@@ -78,6 +78,10 @@ class ContextSizeError : public Error {
 // Throws ContextSizeError.
 void check_context_size(const EngineOptions& options, const ModelFolder& folder);
 
+// The folder that the options name, once the options themselves are valid. Throws Error with the
+// path and the reason, ContextSizeError when the model is too short for them.
+ModelFolder read_model_folder(const EngineOptions& options);
+
 struct SamplingParams {
   double temperature = 0.0;         // 0: greedy
   int64_t top_k = 0;                // 0: off

@@ -3,7 +3,6 @@
 #include "engine/options.h"
 #include "engine/tokenizer.h"
 #include "kernels/tensor/checked_math.h"
-#include "model_loaders/model_folder.h"
 
 namespace tessera {
 
@@ -18,9 +17,7 @@ void TextLimit::check(std::string_view name, uint64_t bytes) const {
 }
 
 TextLimit read_text_limit(const EngineOptions& options) {
-  validate(options);
-  const ModelFolder folder = read_model_folder(
-      resolve_model_folder(options.model, options.cache_folder), options.allow_unknown_config);
+  const ModelFolder folder = read_model_folder(options);
   return {.context_size = options.context_size > 0 ? options.context_size
                                                    : folder.config.max_position_embeddings,
           .max_token_bytes = Tokenizer::load(folder)->max_token_bytes()};
