@@ -37,7 +37,7 @@ class Resume(ResumeCase):
         self.write_input(*self.LINES[:4])
         result = self.batch("--resume")
         self.assertIn("2 answered before", result.err)
-        self.assertIn("error records", result.err)
+        self.assertIn("dropped 1 error record, to try again", result.err)
         after = self.records()
         self.assertEqual(set(after), {"item 0", "item 1", "item 2", "item 3"})
         self.assertEqual(after["item 0"], before["item 0"])
