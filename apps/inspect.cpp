@@ -4,11 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/commands.h"
-#include "apps/common_options.h"
-#include "apps/exit_codes.h"
-#include "apps/human_units.h"
-#include "apps/output.h"
+#include "apps/options/commands.h"
+#include "apps/options/common_options.h"
+#include "apps/process/exit_codes.h"
+#include "apps/terminal/human_units.h"
+#include "apps/terminal/output.h"
 #include "engine/engine.h"
 
 namespace tessera {

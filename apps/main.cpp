@@ -7,12 +7,12 @@
 #include <new>
 #include <string>
 
-#include "apps/commands.h"
-#include "apps/common_options.h"
-#include "apps/exit_codes.h"
-#include "apps/out_of_memory.h"
-#include "apps/output.h"
-#include "apps/signals.h"
+#include "apps/options/commands.h"
+#include "apps/options/common_options.h"
+#include "apps/process/exit_codes.h"
+#include "apps/process/out_of_memory.h"
+#include "apps/terminal/output.h"
+#include "apps/process/signals.h"
 
 namespace tessera {
 namespace {

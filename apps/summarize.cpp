@@ -1,10 +1,10 @@
 // tessera summarize: one document, one summary.
 #include <memory>
 
-#include "apps/answer.h"
-#include "apps/commands.h"
-#include "apps/common_options.h"
-#include "apps/exit_codes.h"
+#include "apps/answer/answer.h"
+#include "apps/options/commands.h"
+#include "apps/options/common_options.h"
+#include "apps/process/exit_codes.h"
 
 namespace tessera {
 namespace {

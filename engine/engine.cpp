@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/engine_impl.h"
-#include "engine/sequence.h"
+#include "engine/serving/sequence.h"
 
 namespace tessera {
 

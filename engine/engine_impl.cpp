@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "engine/host_tensor.h"
-#include "engine/sequence.h"
+#include "engine/model/host_tensor.h"
+#include "engine/serving/sequence.h"
 
 namespace tessera {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/sha256.h"
+#include "engine/text/sha256.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/file_reader.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/engine_impl.h"
-#include "engine/sequence.h"
+#include "engine/serving/sequence.h"
 
 namespace tessera {
 namespace {

@@ -16,7 +16,7 @@ struct AddedToken {
   bool rstrip = false;  // swallows white space after it
 };
 
-// Every field may be absent. The tokenizer (engine/tokenizer.h) interprets it.
+// Every field may be absent. The tokenizer (engine/text/tokenizer.h) interprets it.
 struct TokenizerConfig {
   std::optional<std::string> bos_token;
   std::optional<std::string> eos_token;

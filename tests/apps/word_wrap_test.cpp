@@ -1,8 +1,8 @@
-#include "apps/word_wrap.h"
+#include "apps/terminal/word_wrap.h"
 
 #include <gtest/gtest.h>
 
-#include "engine/utf8.h"
+#include "engine/text/utf8.h"
 
 namespace tessera {
 namespace {

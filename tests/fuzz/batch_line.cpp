@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/batch_request.h"
-#include "apps/conversation.h"
+#include "apps/batch/request.h"
+#include "apps/files/conversation.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/oracle.h"
 

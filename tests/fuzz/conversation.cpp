@@ -1,5 +1,5 @@
 // A conversation written by /save and read by /load.
-#include "apps/conversation.h"
+#include "apps/files/conversation.h"
 
 #include <algorithm>
 

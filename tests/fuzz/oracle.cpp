@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/utf8.h"
+#include "engine/text/utf8.h"
 
 namespace tessera {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/chat_template.h"
-#include "tests/engine/sentencepiece_builder.h"
+#include "engine/text/chat_template.h"
+#include "tests/engine/text/sentencepiece_builder.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_folder.h"
 #include "tests/fuzz/oracle.h"

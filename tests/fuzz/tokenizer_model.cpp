@@ -1,9 +1,9 @@
 // tokenizer.model: our reader, and SentencePiece with what the reader lets through.
 #include <algorithm>
 
-#include "engine/sentencepiece_model.h"
-#include "engine/tokenizer.h"
-#include "tests/engine/sentencepiece_damages.h"
+#include "engine/text/sentencepiece_model.h"
+#include "engine/text/tokenizer.h"
+#include "tests/engine/text/sentencepiece_damages.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_folder.h"
 #include "tests/fuzz/oracle.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/tokenizer.h"
+#include "engine/text/tokenizer.h"
 #include "kernels/tensor/check.h"
 #include "tests/source_folder.h"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/kernels/attention_problem.h"
+#include "tests/kernels/attention/problem.h"
 #include "tests/kernels/for_each_backend.h"
 
 namespace tessera {

@@ -1,0 +1,48 @@
+// From loaded flags to an answer on standard output: what chat, generate and summarize share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "apps/answer/answer_printer.h"
+#include "apps/terminal/console.h"
+#include "apps/terminal/progress_bar.h"
+#include "apps/options/sampling_options.h"
+#include "apps/answer/stats.h"
+#include "engine/engine.h"
+
+namespace tessera {
+
+// For long work: shows in `bar` how many bytes are done, and ends the work with Interrupted.
+std::function<void(uint64_t done_bytes, uint64_t total_bytes)> interruptible(ProgressBar& bar);
+
+// Loads the model with a progress bar. Throws Error, or Interrupted on Ctrl-C.
+std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console);
+
+// Tokens of a prompt and the room its answer needs, against the context.
+struct ContextDemand {
+  int64_t prompt_tokens = 0;
+  int64_t answer_tokens = 0;  // reserved: max_tokens, at least 1
+  int64_t context_size = 0;
+
+  bool fits() const { return prompt_tokens + answer_tokens <= context_size; }
+};
+ContextDemand context_demand(const Engine& engine, std::span<const TokenId> prompt,
+                             const SamplingParams& params);
+
+// Generates with a progress bar while the prompt is long in coming, the text on standard output
+// and a final newline. Stops at a signal, which stays pending. Says so when the context is full.
+// Throws Error when the model yields NaN or infinity.
+GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
+                               const SamplingParams& params, LineBreaks breaks,
+                               const Console& console);
+
+// The one answer of a program that gives one: stream_answer and its statistics, of what was
+// computed when a signal cut it short. Throws Interrupted then.
+void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
+                 const SamplingParams& params, const StatsFile& stats, const Console& console);
+
+}  // namespace tessera

@@ -1,0 +1,34 @@
+// What the command line of a batch asks for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/options/common_options.h"
+#include "apps/options/sampling_options.h"
+#include "engine/options.h"
+
+namespace tessera {
+
+struct BatchOptions {
+  EngineOptions engine;
+  SamplingOptions sampling;
+  PromptOptions prompt;
+  std::string input_path;   // "-": standard input
+  std::string output_path;  // "-": standard output
+  bool resume = false;
+  bool overwrite = false;
+  bool force = false;
+  bool strict = false;
+  std::string stats_path;
+  std::vector<std::string> arguments;  // the command line itself, program first
+};
+
+// Throws UsageError when two of the files that a batch reads and writes are one: the answers would
+// replace the requests, or the statistics the answers.
+void require_separate_files(const BatchOptions& options);
+
+// The command line that does the rest of a batch that was stopped, quoted for a shell.
+std::string resume_command(const BatchOptions& options);
+
+}  // namespace tessera

@@ -1,0 +1,111 @@
+#include "apps/batch/output.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "apps/files/atomic_file.h"
+#include "apps/files/displaced_file.h"
+#include "apps/process/exit_codes.h"
+#include "apps/terminal/output.h"
+#include "apps/process/signals.h"
+
+namespace tessera {
+
+BatchOutput::BatchOutput(const std::string& path, ExistingOutput existing)
+    : path_(path), name_(path == "-" ? "standard output" : path), existing_(existing) {
+  open();
+  if (!is_file_) {
+    if (existing == ExistingOutput::kRefuse) return;
+    throw UsageError(name_ + " is not a file: there is nothing to --resume or --overwrite");
+  }
+  lock(descriptor_.value());
+  if (existing == ExistingOutput::kResume) {
+    answers_ = read_answers(descriptor_.value(), name_);
+  } else if (existing == ExistingOutput::kRefuse && size_bytes() > 0) {
+    throw UsageError(name_ + " exists",
+                     "--resume keeps its answers and does the rest, --overwrite starts anew");
+  }
+}
+
+void BatchOutput::begin(const Console& console) {
+  require_in_place();
+  if (answers_.is_torn) console.say(concat("dropped the last line of ", name_, ": it is torn"));
+  const size_t num_errors = answers_.error_offsets.size();
+  if (num_errors == 0) {
+    // Nothing but what answers() tells of is to stay.
+    CHECK(!is_file_ || existing_ == ExistingOutput::kRefuse ||
+              ftruncate(descriptor_.value(), static_cast<off_t>(answers_.end_bytes)) == 0,
+          name_, ": ", std::strerror(errno));
+    return;
+  }
+  console.say(concat("dropped ", counted(num_errors, "error record"), ", to try again"));
+  FileReplacement replacement(path_);
+  copy_answers(descriptor_.value(), name_, answers_, replacement);
+  lock(replacement.descriptor());
+  descriptor_ = replacement.commit();
+}
+
+void BatchOutput::append(const Json& record) {
+  const std::string line = record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const uint64_t end_bytes = size_bytes();
+  try {
+    write_all(descriptor_.value(), line, name_);
+    // EINVAL: a pipe or device, which has nothing to make durable.
+    CHECK(fdatasync(descriptor_.value()) == 0 || errno == EINVAL, name_,
+          ": write failed: ", std::strerror(errno));
+  } catch (const Error& error) {
+    // A disk that fills up may have taken part of the line. Should this fail too, --resume repairs.
+    [[maybe_unused]] const int ignored =
+        ftruncate(descriptor_.value(), static_cast<off_t>(end_bytes));
+    throw Error(concat(error.what(), "; ", num_written_, " results of this run are safe"),
+                "make room and run the same command with --resume");
+  }
+  ++num_written_;
+  require_in_place();
+}
+
+// Write-only, unless there are answers to read: a pipe that this process could read from itself
+// would never be found closed.
+void BatchOutput::open() {
+  if (path_ == "-") {
+    descriptor_ = FileDescriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  } else {
+    const int access = existing_ == ExistingOutput::kResume ? O_RDWR : O_WRONLY;
+    do {  // a named pipe without a reader keeps open() waiting
+      throw_if_interrupted();
+      descriptor_ =
+          FileDescriptor(::open(path_.c_str(), access | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    } while (descriptor_.value() < 0 && errno == EINTR);
+  }
+  struct stat status = {};
+  CHECK(descriptor_.value() >= 0 && fstat(descriptor_.value(), &status) == 0, name_, ": ",
+        std::strerror(errno));
+  is_file_ = path_ != "-" && S_ISREG(status.st_mode);
+}
+
+void BatchOutput::lock(int descriptor) const {
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return;
+  CHECK(errno != EWOULDBLOCK, name_, ": another run is writing to it");
+  throw Error(concat(name_, ": cannot be locked: ", std::strerror(errno)));
+}
+
+void BatchOutput::require_in_place() const {
+  if (!is_file_ || is_in_place(descriptor_.value(), path_)) return;
+  const std::string place = place_of_displaced(descriptor_.value(), path_);
+  throw Error(concat(name_, ": was deleted, moved or replaced while the batch was running; all ",
+                     "that it held is in ", place),
+              concat("move it back to ", name_, " and run the same command with --resume"));
+}
+
+uint64_t BatchOutput::size_bytes() const {
+  struct stat status = {};
+  CHECK(fstat(descriptor_.value(), &status) == 0, name_, ": ", std::strerror(errno));
+  return static_cast<uint64_t>(status.st_size);
+}
+
+}  // namespace tessera

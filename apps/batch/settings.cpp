@@ -1,0 +1,28 @@
+#include "apps/batch/settings.h"
+
+#include "apps/options/sampling_json.h"
+#include "engine/engine.h"
+#include "engine/model_fingerprint.h"
+
+namespace tessera {
+
+using Json = nlohmann::json;
+
+Json batch_settings(const EngineOptions& engine, const std::vector<Message>& system,
+                    const SamplingOptions& sampling) {
+  const bool on_cpu = chosen_device(engine) == DeviceType::kCpu;
+  Json settings = {{"version", TESSERA_VERSION},
+                   {"model_sha256", model_fingerprint(engine)},
+                   {"device", on_cpu ? "cpu" : "cuda"},
+                   {"dtype", to_string(on_cpu ? DType::kFloat32 : engine.compute_dtype)},
+                   {"chat_template", nullptr},
+                   {"context_size", nullptr},
+                   {"system", nullptr}};
+  if (!engine.chat_template.empty()) settings["chat_template"] = engine.chat_template;
+  if (engine.context_size != 0) settings["context_size"] = engine.context_size;
+  if (!system.empty()) settings["system"] = system.front().content;
+  settings.update(sampling_json(sampling));
+  return settings;
+}
+
+}  // namespace tessera

@@ -1,0 +1,164 @@
+// tessera bench: tokens per second against the limit that memory sets.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "apps/answer/answer.h"
+#include "apps/bench/case.h"
+#include "apps/bench/compare.h"
+#include "apps/bench/report.h"
+#include "apps/options/commands.h"
+#include "apps/options/common_options.h"
+#include "apps/process/exit_codes.h"
+#include "apps/terminal/output.h"
+#include "apps/process/signals.h"
+
+namespace tessera {
+namespace {
+
+struct BenchOptions {
+  EngineOptions engine;
+  std::vector<int64_t> prompt_lengths;  // empty: kDefaultPromptLengths, as far as they fit
+  std::vector<int64_t> decode_lengths = {128};
+  std::vector<int64_t> batch_sizes = {1};
+  int64_t repetitions = 5;
+  std::string json_path;
+  std::string compare_path;
+};
+
+constexpr std::array<int64_t, 2> kDefaultPromptLengths = {512, 2048};
+
+constexpr NumberLimits<int64_t> kLengthLimits = {1, kContextSizeLimits.high};
+constexpr NumberLimits<int64_t> kRepetitionLimits = {1, 1000};
+
+std::vector<BenchCase> bench_cases(const BenchOptions& options, int64_t context_size,
+                                   const Console& console) {
+  const bool is_default = options.prompt_lengths.empty();
+  std::vector<int64_t> prompt_lengths = options.prompt_lengths;
+  if (is_default) {
+    prompt_lengths.assign(kDefaultPromptLengths.begin(), kDefaultPromptLengths.end());
+  }
+  std::vector<BenchCase> cases;
+  for (const int64_t batch_size : options.batch_sizes) {
+    for (const int64_t prompt_length : prompt_lengths) {
+      for (const int64_t decode_length : options.decode_lengths) {
+        // One more: the token that ends the prompt's round.
+        const int64_t needed = prompt_length + 1 + decode_length;
+        if (needed <= context_size) {
+          cases.push_back({batch_size, prompt_length, decode_length});
+          continue;
+        }
+        const std::string problem =
+            concat("prompt ", prompt_length, " + 1 + decode ", decode_length, " > context ",
+                   counted(context_size, "token"));
+        if (!is_default) throw UsageError("--prompt-lengths, --decode-lengths: " + problem);
+        console.say("skipped: " + problem);
+      }
+    }
+  }
+  CHECK(!cases.empty(), "the context of ", counted(context_size, "token"),
+        " holds none of the cases");
+  return cases;
+}
+
+// One token after a prompt of a few, which is what a person waits for first.
+FirstToken time_first_token(Engine& engine) {
+  const std::vector<TokenId> prompt(8, 0);
+  SamplingParams params;
+  params.max_tokens = 1;
+  params.ignore_eos = true;
+  const SequencePtr sequence = engine.create_sequence();
+  const GenerationResult result =
+      engine.generate(*sequence, prompt, params, {.is_cancelled = is_interrupted});
+  throw_if_interrupted();
+  return first_token(engine, result);
+}
+
+int run_bench(BenchOptions& options, const Console& console) {
+  options.engine.max_sequences =
+      *std::max_element(options.batch_sizes.begin(), options.batch_sizes.end());
+  std::optional<BenchBaseline> baseline;
+  // Before --json opens its file, which may be the same one.
+  if (!options.compare_path.empty()) baseline = read_baseline(options.compare_path);
+  const StatsFile json(options.json_path);
+  const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
+  BenchReport report;
+  report.first_token = time_first_token(*engine);
+  const std::vector<BenchCase> cases = bench_cases(options, engine->context_size(), console);
+  if (baseline) require_comparable(*baseline, *engine, options.engine, cases);
+  require_sound_logits(*engine);
+
+  report.repetitions = options.repetitions;
+  for (const BenchCase& bench_case : cases) {
+    console.say(concat("timing batch ", bench_case.batch_size, ", prompt ",
+                       bench_case.prompt_length, ", decode ", bench_case.decode_length));
+    report.results.push_back(run_bench_case(*engine, bench_case, options.repetitions));
+  }
+  // Before the bandwidth is measured, which allocates more than the model may need.
+  report.peak_resident_bytes = peak_resident_bytes();
+  report.read_bandwidth = engine->measure_read_bandwidth(is_interrupted);
+  if (options.json_path != "-") {
+    print(escape_control_characters(bench_header(*engine, report)) + bench_table(report));
+    if (baseline) print("\n" + comparison_table(*baseline, report));
+  }
+  json.write(bench_json(*engine, options.engine, report));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Invocation& invocation) {
+  constexpr const char* kGroup = "Measurement";
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App& command = *app.add_subcommand("bench", "measure tokens per second");
+  add_numbers(command, "--prompt-lengths,--context", options->prompt_lengths, kLengthLimits,
+              "prompt tokens, also the context decoding starts from (512,2048)", Suffix::kKibi)
+      ->group(kGroup);
+  add_numbers(command, "--decode-lengths", options->decode_lengths, kLengthLimits,
+              "tokens to generate (128)", Suffix::kKibi)
+      ->group(kGroup);
+  add_numbers(command, "--batch-sizes", options->batch_sizes, kMaxSequencesLimits,
+              "sequences at the same time (1)")
+      ->group(kGroup);
+  add_number(command, "--repetitions", options->repetitions, kRepetitionLimits,
+             "times each case is measured (5)")
+      ->group(kGroup);
+  command.add_option("--json", options->json_path, "write the report as JSON; - for stdout")
+      ->option_text("FILE")
+      ->group(kGroup);
+  command
+      .add_option("--compare", options->compare_path,
+                  "also show the change since an earlier run's --json FILE")
+      ->option_text("FILE")
+      ->group(kGroup);
+  add_model_options(command, options->engine);
+  add_console_options(command, invocation.console);
+  command.footer(
+      "Speeds are medians, ± half the range. read/step is what one decode step must read: all\n"
+      "weights and the KV cache of every sequence; \"of memory\" compares it with the speed at\n"
+      "which this device reads a large buffer. --compare calls a case faster or slower when it\n"
+      "changed by more than the repetitions of either run spread, else the same; a slower case\n"
+      "is no error.\n"
+      "\n"
+      "Examples:\n"
+      "  tessera bench -m weights/demo\n"
+      "  tessera bench -m org/name --prompt-lengths 512,8192 --batch-sizes 1,8 --json -\n"
+      "  tessera bench -m org/name --json before.json\n"
+      "  tessera bench -m org/name --compare before.json\n"
+      "  tessera bench attention");
+  add_bench_attention(command, invocation);
+  command.callback([options, &command, &invocation] {
+    if (command.got_subcommand("attention")) return;
+    require_model(options->engine);
+    if (!options->compare_path.empty() && options->repetitions < 2) {
+      throw UsageError("--compare needs --repetitions 2 or more: one has no spread");
+    }
+    if (!options->compare_path.empty() && options->json_path == "-") {
+      throw UsageError("--compare prints a table: give --json a file");
+    }
+    invocation.run = [options](const Console& console) { return run_bench(*options, console); };
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,86 @@
+#include "apps/bench/report.h"
+
+#include "apps/terminal/human_units.h"
+#include "apps/answer/stats.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kColumnWidth = 13;
+
+// Columns of the terminal that UTF-8 text takes, where every character is one wide.
+size_t width(const std::string& text) {
+  size_t count = 0;
+  for (const char byte : text) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80 ? 1 : 0;
+  return count;
+}
+
+Json measurement_json(const Measurement& measurement) {
+  return {{"median", measurement.median}, {"spread", measurement.spread}};
+}
+
+}  // namespace
+
+std::string bench_row(std::initializer_list<std::string> cells) {
+  std::string line;
+  for (const std::string& cell : cells) {
+    const size_t used = width(cell);
+    line += std::string(used < kColumnWidth ? kColumnWidth - used : 1, ' ') + cell;
+  }
+  return line + "\n";
+}
+
+std::string measurement_text(const Measurement& measurement) {
+  return concat(fixed(measurement.median, 1), " ±", fixed(measurement.spread * 50, 1), "%");
+}
+
+std::string bench_header(const Engine& engine, const BenchReport& report) {
+  return concat("model        ", engine.folder().path, "\ndevice       ",
+                engine.device_description(), ", reads ", fixed(report.read_bandwidth / 1e9, 1),
+                " GB/s\nload         ", engine.load_timings().text(), "\nfirst token  ",
+                report.first_token.text(), "\nmemory       ", human_bytes(engine.allocated_bytes()),
+                ", process at most ", human_bytes(report.peak_resident_bytes), "\nweights      ",
+                human_bytes(engine.weight_bytes_per_token()), " read a step\n\n");
+}
+
+std::string bench_table(const BenchReport& report) {
+  std::string text = bench_row({"batch", "prompt", "decode", "prefill tok/s", "decode tok/s",
+                                "read/step", "GB/s", "of memory"});
+  for (const BenchResult& result : report.results) {
+    const BenchCase& bench_case = result.bench_case;
+    text +=
+        bench_row({std::to_string(bench_case.batch_size), std::to_string(bench_case.prompt_length),
+                   std::to_string(bench_case.decode_length),
+                   measurement_text(result.prefill_tokens_per_second),
+                   measurement_text(result.decode_tokens_per_second),
+                   human_bytes(result.bytes_per_step), fixed(result.bytes_per_second / 1e9, 1),
+                   fixed(100 * result.bytes_per_second / report.read_bandwidth, 1) + "%"});
+  }
+  return text;
+}
+
+Json bench_json(const Engine& engine, const EngineOptions& options, const BenchReport& report) {
+  Json object = engine_json(engine, options);
+  object["first_token_seconds"] = report.first_token.total_seconds;
+  object["peak_resident_bytes"] = report.peak_resident_bytes;
+  object["weight_bytes_per_token"] = engine.weight_bytes_per_token();
+  object["read_bytes_per_second"] = report.read_bandwidth;
+  object["repetitions"] = report.repetitions;
+  object["results"] = Json::array();
+  for (const BenchResult& result : report.results) {
+    object["results"].push_back(
+        {{"batch_size", result.bench_case.batch_size},
+         {"prompt_length", result.bench_case.prompt_length},
+         {"decode_length", result.bench_case.decode_length},
+         {"prefill_tokens_per_second", measurement_json(result.prefill_tokens_per_second)},
+         {"decode_tokens_per_second", measurement_json(result.decode_tokens_per_second)},
+         {"bytes_per_step", result.bytes_per_step},
+         {"bytes_per_second", result.bytes_per_second},
+         {"share_of_read_bandwidth", result.bytes_per_second / report.read_bandwidth}});
+  }
+  return object;
+}
+
+}  // namespace tessera

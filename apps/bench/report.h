@@ -1,0 +1,38 @@
+// What tessera bench tells: a header and a table for people, JSON for programs and --compare.
+#pragma once
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/bench/case.h"
+#include "apps/answer/load_report.h"
+#include "engine/engine.h"
+
+namespace tessera {
+
+struct BenchReport {
+  std::vector<BenchResult> results;
+  int64_t repetitions = 0;
+  FirstToken first_token;  // of a prompt of a few tokens, right after the load
+  uint64_t peak_resident_bytes = 0;
+  double read_bandwidth = 0.0;  // bytes per second
+};
+
+// Model, device, load and memory, a line each.
+std::string bench_header(const Engine& engine, const BenchReport& report);
+
+// A line per case.
+std::string bench_table(const BenchReport& report);
+
+nlohmann::ordered_json bench_json(const Engine& engine, const EngineOptions& options,
+                                  const BenchReport& report);
+
+// A line of right-aligned columns.
+std::string bench_row(std::initializer_list<std::string> cells);
+
+// "211.4 ±0.3%": the median and half the range.
+std::string measurement_text(const Measurement& measurement);
+
+}  // namespace tessera

@@ -1,0 +1,221 @@
+#include "apps/chat/commands.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "apps/terminal/human_units.h"
+
+namespace tessera {
+namespace {
+
+using Handler = ChatOutcome (*)(ChatSession& session, const std::string& argument);
+
+struct ChatCommand {
+  std::array<std::string_view, 3> names;  // the first is the one in /help
+  std::string_view argument;              // what it takes, "" when nothing
+  std::string_view help;
+  Handler run;
+};
+
+constexpr std::string_view kStatsSetting = "stats";
+
+ChatOutcome leave(ChatSession&, const std::string&) { return ChatOutcome::kLeave; }
+
+ChatOutcome clear(ChatSession& session, const std::string&) {
+  session.conversation().clear();
+  session.console().tell("cleared; the system message stays");
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome regenerate(ChatSession& session, const std::string&) {
+  session.answer_again();
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome undo(ChatSession& session, const std::string&) {
+  CHECK(session.conversation().undo(), "there is nothing to take back");
+  session.console().tell("took back the last exchange");
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome set_system(ChatSession& session, const std::string& text) {
+  session.conversation().set_system(
+      checked_utf8(text, "the system message", session.invalid_utf8()));
+  session.console().tell(text.empty() ? "no system message" : "system message set");
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome set_stats(ChatSession& session, std::string_view value) {
+  CHECK(value.empty() || value == "on" || value == "off", "stats must be on or off, got '", value,
+        "'");
+  session.show_stats(value != "off");
+  session.console().tell(value == "off" ? "no statistics after answers"
+                                        : "statistics after each answer");
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome set_parameter(ChatSession& session, const std::string& argument) {
+  const size_t space = argument.find_first_of(" \t");
+  const std::string name = argument.substr(0, space);
+  const std::string value =
+      space == std::string::npos ? "" : std::string(trimmed(argument.substr(space)));
+  if (name == kStatsSetting) return set_stats(session, value);
+  const SamplingField* field = find_sampling_field(name);
+  if (field == nullptr || value.empty()) {
+    std::string names;
+    for (const std::string_view known : setting_names()) names += concat(' ', known);
+    throw Error(field == nullptr ? concat("no parameter is called '", name, "'")
+                                 : concat(name, " needs a value"),
+                "/set KEY VALUE, where KEY is one of" + names);
+  }
+  session.set_sampling(*field, value);
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome show(ChatSession& session, const std::string&) {
+  const SamplingParams& params = session.sampling();
+  const Engine& engine = session.engine();
+  const Console& console = session.console();
+  console.tell("model        " + engine.folder().path);
+  console.tell("device       " + engine.device_description());
+  console.tell(concat("context      ", engine.context_size(), " tokens"));
+  const std::string system = session.conversation().system();
+  console.tell("system       " + (system.empty() ? "none" : system));
+  console.tell(concat("messages     ", session.conversation().messages().size()));
+  console.tell(concat("sampling     temperature ", params.temperature, ", top_k ", params.top_k,
+                      ", top_p ", params.top_p, ", min_p ", params.min_p, ", seed ", params.seed));
+  console.tell(concat("penalties    repetition ", params.repetition_penalty, ", presence ",
+                      params.presence_penalty, ", frequency ", params.frequency_penalty, ", last ",
+                      params.penalty_window, " tokens"));
+  console.tell(concat("stats        ", session.shows_stats() ? "on" : "off"));
+  console.tell("max_tokens   " + (params.max_tokens == 0 ? "until the context is full"
+                                                         : std::to_string(params.max_tokens)));
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome show_stats(ChatSession& session, const std::string&) {
+  const Engine& engine = session.engine();
+  session.console().tell(session.last_stats().value_or("no answer yet"));
+  session.console().tell(concat("load ", engine.load_timings().text(), " | memory ",
+                                human_bytes(engine.allocated_bytes())));
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome read_file(ChatSession& session, const std::string& path) {
+  CHECK(path != "-", "/read needs a file: standard input is the chat itself");
+  const std::string text = read_prompt_text(
+      path, session.invalid_utf8(), [&session] { return session.engine().text_limit(); },
+      session.console());
+  CHECK(!is_blank(text), path, ": is empty");
+  session.ask(text);
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome save(ChatSession& session, const std::string& path) {
+  session.conversation().save(path);
+  session.console().tell("saved to " + path);
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome load(ChatSession& session, const std::string& path) {
+  session.conversation() = Conversation::load(path);
+  session.console().tell(concat(
+      "loaded ", counted(session.conversation().messages().size(), "message"), " from ", path));
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome show_help(ChatSession& session, const std::string&);
+
+constexpr std::array kCommands = {
+    ChatCommand{{"/help", "/?"}, "", "this list", show_help},
+    ChatCommand{{"/exit", "/bye", "/quit"}, "", "leave; Ctrl-D does the same", leave},
+    ChatCommand{{"/clear", "/reset"}, "", "forget the conversation", clear},
+    ChatCommand{{"/regen"}, "", "answer the last message again", regenerate},
+    ChatCommand{{"/undo"}, "", "take back the last exchange", undo},
+    ChatCommand{{"/system"}, "[TEXT]", "set the system message, or remove it", set_system},
+    ChatCommand{{"/set"}, "KEY VALUE", "change a sampling parameter; stats on|off", set_parameter},
+    ChatCommand{{"/show"}, "", "the model and the parameters", show},
+    ChatCommand{{"/stats"}, "", "speed and memory", show_stats},
+    ChatCommand{{"/read"}, "FILE", "send a file as your message", read_file},
+    ChatCommand{{"/save"}, "FILE", "save the conversation", save},
+    ChatCommand{{"/load"}, "FILE", "load a conversation", load},
+};
+
+ChatOutcome show_help(ChatSession& session, const std::string&) {
+  for (const ChatCommand& command : kCommands) {
+    std::string left = concat(command.names[0], ' ', command.argument);
+    left.resize(std::max<size_t>(left.size(), 18), ' ');
+    std::string aliases;
+    for (const std::string_view name : {command.names[1], command.names[2]}) {
+      if (!name.empty()) aliases += concat(aliases.empty() ? " (" : ", ", name);
+    }
+    if (!aliases.empty()) aliases += ')';
+    session.console().tell(concat(left, command.help, aliases));
+  }
+  session.console().tell("\"\"\"               begins and ends a message of several lines");
+  session.console().tell(
+      "Alt-Enter         begins a new line; lines pasted together are one message");
+  session.console().tell("Ctrl-C            stops the answer");
+  return ChatOutcome::kContinue;
+}
+
+const ChatCommand* find_command(std::string_view name) {
+  for (const ChatCommand& command : kCommands) {
+    const auto& names = command.names;
+    if (std::find(names.begin(), names.end(), name) != names.end()) return &command;
+  }
+  return nullptr;
+}
+
+// "exit", "bye" or "quit": what people type who have not found the "/" yet.
+bool is_bare_exit(std::string_view line) {
+  const ChatCommand* command = find_command(concat('/', line));
+  return command != nullptr && command->run == leave;
+}
+
+}  // namespace
+
+bool is_chat_command(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  return text.starts_with('/') || is_bare_exit(text);
+}
+
+ChatOutcome run_chat_command(ChatSession& session, const std::string& line) {
+  const std::string text(trimmed(line));
+  if (is_bare_exit(text)) return ChatOutcome::kLeave;
+  const size_t space = text.find_first_of(" \t\n");
+  const std::string name = text.substr(0, space);
+  const std::string argument =
+      space == std::string::npos ? "" : std::string(trimmed(text.substr(space)));
+  const ChatCommand* command = find_command(name);
+  if (command == nullptr) {
+    throw Error("unknown command " + name,
+                "/help lists the commands; a message that begins with / can be put in \"\"\"");
+  }
+  const bool is_required = !command->argument.empty() && command->argument[0] != '[';
+  CHECK(!is_required || !argument.empty(), name, " needs ", command->argument);
+  CHECK(!command->argument.empty() || argument.empty(), name, " takes no argument, got '", argument,
+        "'");
+  return command->run(session, argument);
+}
+
+std::vector<std::string_view> chat_command_names() {
+  std::vector<std::string_view> names;
+  for (const ChatCommand& command : kCommands) names.push_back(command.names[0]);
+  return names;
+}
+
+bool takes_file(std::string_view command) {
+  const ChatCommand* found = find_command(command);
+  return found != nullptr && found->argument == "FILE";
+}
+
+std::vector<std::string_view> setting_names() {
+  std::vector<std::string_view> names;
+  for (const SamplingField& field : sampling_fields()) names.push_back(field.name);
+  names.push_back(kStatsSetting);
+  return names;
+}
+
+}  // namespace tessera

@@ -1,0 +1,66 @@
+#include "apps/chat/completion.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/chat/commands.h"
+#include "apps/terminal/terminal.h"
+#include "engine/text/utf8.h"
+
+namespace tessera {
+namespace {
+
+Completions complete_name(std::string_view begun, const std::vector<std::string_view>& names) {
+  Completions found = {begun.size(), {}};
+  for (const std::string_view name : names) {
+    if (name.starts_with(begun)) found.candidates.emplace_back(name);
+  }
+  if (found.candidates.size() == 1) found.candidates[0] += ' ';
+  return found;
+}
+
+// Names that cannot be typed cannot be offered.
+bool is_typable(const std::string& name) {
+  return !find_invalid_utf8(name) && escape_control_characters(name) == name &&
+         name.find('\n') == std::string::npos;
+}
+
+// A file or, with a final "/", a folder that begins with `begun`. Hidden ones must be asked for.
+Completions complete_file(std::string_view begun) {
+  const size_t slash = begun.rfind('/');
+  const std::string folder(begun.substr(0, slash == std::string_view::npos ? 0 : slash + 1));
+  const std::string_view start = begun.substr(folder.size());
+  Completions found = {begun.size(), {}};
+  std::error_code problem;
+  std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, problem), end;
+  for (; !problem && entry != end; entry.increment(problem)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(start) || !is_typable(name)) continue;
+    if (name.starts_with('.') && start.empty()) continue;
+    std::error_code ignored;
+    found.candidates.push_back(folder + name + (entry->is_directory(ignored) ? "/" : ""));
+  }
+  std::sort(found.candidates.begin(), found.candidates.end());
+  return found;
+}
+
+}  // namespace
+
+Completions complete_chat_command(std::string_view before_cursor) {
+  if (!before_cursor.starts_with('/') || before_cursor.find('\n') != std::string_view::npos) {
+    return {};
+  }
+  const size_t space = before_cursor.find(' ');
+  if (space == std::string_view::npos) return complete_name(before_cursor, chat_command_names());
+  const std::string_view argument = before_cursor.substr(
+      std::min(before_cursor.find_first_not_of(' ', space), before_cursor.size()));
+  const std::string_view command = before_cursor.substr(0, space);
+  if (takes_file(command)) return complete_file(argument);
+  if (command == "/set") return complete_name(argument, setting_names());
+  return {};
+}
+
+}  // namespace tessera

@@ -1,0 +1,102 @@
+#include "apps/chat/session.h"
+
+#include "apps/process/signals.h"
+
+namespace tessera {
+
+ChatSession::ChatSession(Engine& engine, const ChatOptions& options, const Console& console)
+    : engine_(engine),
+      options_(options),
+      console_(console),
+      conversation_(options.system),
+      sampling_options_(options.sampling),
+      params_(resolve_sampling(options.sampling, engine.default_sampling())),
+      stats_(options.stats_path),
+      sequence_(engine.create_sequence()),
+      shows_stats_(options.shows_stats) {}
+
+void ChatSession::set_sampling(const SamplingField& field, const std::string& text) {
+  SamplingOptions changed = sampling_options_;
+  set_sampling_field(changed, field, text);
+  // A seed that was drawn stays for the whole chat.
+  const bool had_seed = params_.temperature != 0.0;
+  const uint64_t seed = params_.seed;
+  params_ = resolve_sampling(changed, engine_.default_sampling());
+  if (had_seed && !changed.seed) params_.seed = seed;
+  sampling_options_ = changed;
+}
+
+void ChatSession::ask(const std::string& text) {
+  if (conversation_.ends_with_question()) {
+    throw Error("the last message has no answer yet", "/regen answers it, /undo takes it back");
+  }
+  Conversation next = conversation_;
+  next.add(Role::kUser, checked_utf8(text, "your message", options_.invalid_utf8));
+  answer(std::move(next));
+}
+
+void ChatSession::answer_again() {
+  Conversation next = conversation_;
+  CHECK(next.drop_answer(), "there is no message to answer yet");
+  // The same seed would give the same answer.
+  ++params_.seed;
+  if (params_.temperature == 0.0) {
+    console_.say("temperature is 0: the answer will be the same; try /set temperature 0.8");
+  }
+  answer(std::move(next));
+}
+
+std::optional<std::string> ChatSession::last_stats() const { return last_stats_; }
+
+void ChatSession::answer(Conversation conversation) {
+  const std::vector<TokenId> prompt = encode(conversation);
+  check_room(prompt, conversation);
+  const GenerationResult result =
+      stream_answer(engine_, *sequence_, prompt, params_, LineBreaks::kAtWords, console_);
+  last_stats_ = stats_line(engine_, result, params_);
+  if (shows_stats_) console_.say_dim(*last_stats_);
+  stats_.write(stats_json(engine_, options_.engine, result, params_));
+  if (result.stop_reason == StopReason::kCancelled && result.text.empty()) {
+    console_.say("stopped before the answer began: your message was taken back");
+    return;
+  }
+  conversation.add(Role::kAssistant, result.text);
+  conversation_ = std::move(conversation);
+  if (result.stop_reason == StopReason::kContextFull) {
+    console_.say("/undo takes back the last exchange, /clear starts afresh; -c gives more room");
+  }
+}
+
+std::vector<TokenId> ChatSession::encode(const Conversation& conversation) const {
+  ProgressBar bar(console_, "tokenising");
+  try {
+    return engine_.encode_chat(conversation.messages(), interruptible(bar));
+  } catch (const PromptTooLong& error) {
+    throw Error(error.what(), hint_of_room());
+  }
+}
+
+std::string ChatSession::hint_of_room() const {
+  return conversation_.has_question()
+             ? "/undo takes back the last exchange, /clear forgets all of them"
+             : "send a shorter message, or start with a larger -c";
+}
+
+void ChatSession::check_room(std::span<const TokenId> prompt,
+                             const Conversation& conversation) const {
+  const ContextDemand demand = context_demand(engine_, prompt, params_);
+  if (demand.fits()) return;
+  const bool is_first = !conversation_.has_question();
+  const bool is_new = conversation.messages().size() > conversation_.messages().size();
+  const int64_t room = demand.context_size - demand.prompt_tokens;
+  std::string hint = hint_of_room();
+  if (room > 0) hint += concat(", /set max_tokens ", room, " asks for a shorter answer");
+  throw Error(concat(is_first ? "your message does not fit in the context"
+                     : is_new ? "the context is full, so your message was not kept"
+                              : "the context is full",
+                     ": the conversation would take ", demand.prompt_tokens,
+                     " tokens and its answer ", demand.answer_tokens, ", of ", demand.context_size),
+              hint);
+}
+
+}  // namespace tessera

@@ -1,0 +1,75 @@
+// A chat in progress: the conversation, how to sample, and the KV cache that follows it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "apps/answer/answer.h"
+#include "apps/terminal/console.h"
+#include "apps/files/conversation.h"
+#include "apps/options/sampling_options.h"
+#include "apps/files/text_input.h"
+
+namespace tessera {
+
+struct ChatOptions {
+  EngineOptions engine;
+  SamplingOptions sampling;
+  std::vector<Message> system;
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
+  bool shows_stats = false;  // after each answer
+  std::string stats_path;
+};
+
+class ChatSession {
+ public:
+  // `options` and `console` must outlive the session.
+  ChatSession(Engine& engine, const ChatOptions& options, const Console& console);
+
+  const Console& console() const { return console_; }
+  const Engine& engine() const { return engine_; }
+  InvalidUtf8 invalid_utf8() const { return options_.invalid_utf8; }
+  Conversation& conversation() { return conversation_; }
+
+  // The parameters of the next answer.
+  const SamplingParams& sampling() const { return params_; }
+  // Sets one of them as /set does. Throws Error; nothing is then changed.
+  void set_sampling(const SamplingField& field, const std::string& text);
+
+  // Adds what the person said, after a check of its UTF-8, and streams the answer. The conversation
+  // stays as it was when this throws Error, or is stopped before the answer begins.
+  void ask(const std::string& text);
+
+  // Replaces the last answer by another one, in the same way. Throws Error when there is nothing to
+  // answer.
+  void answer_again();
+
+  // Statistics of the last answer, if there was one.
+  std::optional<std::string> last_stats() const;
+  // Whether they are shown after each answer.
+  bool shows_stats() const { return shows_stats_; }
+  void show_stats(bool shown) { shows_stats_ = shown; }
+
+ private:
+  // Answers `conversation`, which ends with a question, and makes it the session's own.
+  void answer(Conversation conversation);
+  // The prompt, with progress. Throws Error when it cannot fit, or Interrupted.
+  std::vector<TokenId> encode(const Conversation& conversation) const;
+  // What a person can do about a context without room.
+  std::string hint_of_room() const;
+  // Throws Error with the numbers and the ways out when the context has no room for an answer.
+  void check_room(std::span<const TokenId> prompt, const Conversation& conversation) const;
+
+  Engine& engine_;
+  const ChatOptions& options_;
+  const Console& console_;
+  Conversation conversation_;
+  SamplingOptions sampling_options_;
+  SamplingParams params_;
+  StatsFile stats_;
+  SequencePtr sequence_;
+  bool shows_stats_;
+  std::optional<std::string> last_stats_;
+};
+
+}  // namespace tessera

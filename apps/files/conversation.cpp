@@ -1,0 +1,96 @@
+#include "apps/files/conversation.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "apps/files/atomic_file.h"
+#include "apps/files/text_input.h"
+#include "engine/engine.h"
+#include "engine/input_files.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Message parse_message(const JsonObject& object) {
+  const std::string name = object.get_string("role");
+  const std::optional<Role> role = role_by_name(name);
+  CHECK(role, object.path(), ": ", object.field("role"),
+        " must be system, user or assistant, got '", printable(name), "'");
+  return {*role, object.get_string("content")};
+}
+
+// Templates have no place for anything but question, answer, question, ...
+void check_turns(const std::string& path, const std::vector<Message>& messages) {
+  const size_t first = !messages.empty() && messages[0].role == Role::kSystem ? 1 : 0;
+  for (size_t index = first; index < messages.size(); ++index) {
+    const Role expected = (index - first) % 2 == 0 ? Role::kUser : Role::kAssistant;
+    CHECK(messages[index].role == expected, path, ": message ", index + 1, " has the role ",
+          to_string(messages[index].role), ", expected ", to_string(expected),
+          index == 0 ? " or system first" : concat(" after ", to_string(messages[index - 1].role)));
+  }
+}
+
+}  // namespace
+
+std::optional<Role> role_by_name(std::string_view name) {
+  for (const Role role : {Role::kSystem, Role::kUser, Role::kAssistant}) {
+    if (to_string(role) == name) return role;
+  }
+  return std::nullopt;
+}
+
+Conversation Conversation::load(const std::string& path) {
+  const auto objects =
+      JsonObject::parse(read_text(path, InvalidUtf8::kRefuse), path).find_objects("messages");
+  CHECK(objects, path, ": messages is missing; expected a file written by /save");
+  Conversation conversation;
+  for (const JsonObject& object : *objects) conversation.messages_.push_back(parse_message(object));
+  check_turns(path, conversation.messages_);
+  return conversation;
+}
+
+void Conversation::save(const std::string& path) const {
+  Json messages = Json::array();
+  for (const Message& message : messages_) {
+    messages.push_back({{"role", to_string(message.role)}, {"content", message.content}});
+  }
+  const Json document = {{"messages", std::move(messages)}};
+  replace_file(path, document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void Conversation::set_system(std::string content) {
+  messages_.erase(messages_.begin(),
+                  messages_.begin() + static_cast<std::ptrdiff_t>(num_leading_system()));
+  if (!content.empty()) messages_.insert(messages_.begin(), {Role::kSystem, std::move(content)});
+}
+
+std::string Conversation::system() const {
+  return num_leading_system() > 0 ? messages_.front().content : "";
+}
+
+bool Conversation::undo() {
+  if (!drop_answer()) return false;
+  messages_.pop_back();
+  return true;
+}
+
+bool Conversation::drop_answer() {
+  if (!has_question()) return false;
+  messages_.resize(last_question());
+  return true;
+}
+
+size_t Conversation::last_question() const {
+  size_t count = messages_.size();
+  while (count > 0 && messages_[count - 1].role != Role::kUser) --count;
+  return count;
+}
+
+size_t Conversation::num_leading_system() const {
+  return !messages_.empty() && messages_.front().role == Role::kSystem ? 1 : 0;
+}
+
+}  // namespace tessera

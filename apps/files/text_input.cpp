@@ -1,0 +1,143 @@
+#include "apps/files/text_input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "apps/terminal/progress_bar.h"
+#include "apps/process/signals.h"
+#include "apps/terminal/terminal.h"
+#include "engine/engine.h"
+#include "engine/text/utf8.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kMaxTextBytes = size_t{1} << 30;
+// Reading the limit of a model takes longer than tokenising so much.
+constexpr uint64_t kShortTextBytes = 64 << 10;
+constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
+
+// A descriptor to read from, closed unless it is standard input.
+class InputFile {
+ public:
+  // Opening a named pipe does not wait for somebody to write to it.
+  explicit InputFile(const std::string& path)
+      : name_(path == "-" ? "standard input" : path),
+        descriptor_(path == "-" ? STDIN_FILENO
+                                : open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    CHECK(descriptor_ >= 0, name_, ": ", std::strerror(errno));
+    struct stat status = {};
+    if (fstat(descriptor_, &status) != 0) return;
+    if (S_ISDIR(status.st_mode)) {
+      close_own();
+      throw Error(name_ + ": is a directory, expected a text file");
+    }
+    if (S_ISREG(status.st_mode)) size_bytes_ = static_cast<uint64_t>(status.st_size);
+  }
+  ~InputFile() { close_own(); }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  const std::string& name() const { return name_; }
+  uint64_t size_bytes() const { return size_bytes_; }  // 0 where only reading will tell
+  bool is_typed() const { return is_terminal(descriptor_); }
+
+  // on_read(bytes read so far) may throw.
+  std::string read_all(const std::function<void(uint64_t)>& on_read) const {
+    std::string text;
+    std::array<char, 65536> block;
+    for (;;) {
+      wait_for_input(descriptor_);
+      const ssize_t count = read(descriptor_, block.data(), block.size());
+      if (count == 0) return text;
+      if (count < 0) {
+        CHECK(errno == EINTR || errno == EAGAIN, name_, ": ", std::strerror(errno));
+        continue;
+      }
+      text.append(block.data(), static_cast<size_t>(count));
+      CHECK(text.size() <= kMaxTextBytes, name_, ": larger than ", kMaxTextBytes, " bytes");
+      on_read(text.size());
+    }
+  }
+
+ private:
+  void close_own() {
+    if (descriptor_ > STDERR_FILENO) close(descriptor_);
+  }
+
+  std::string name_;
+  int descriptor_;
+  uint64_t size_bytes_ = 0;
+};
+
+// The text of all that was read from `file`.
+std::string as_text(std::string text, const InputFile& file, InvalidUtf8 policy) {
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  if (text.ends_with('\n')) text.pop_back();
+  if (policy == InvalidUtf8::kRefuse && text.find('\0') != std::string::npos) {
+    CHECK(!find_invalid_utf8(text), file.name(), ": looks like a binary file, expected UTF-8 text");
+  }
+  return checked_utf8(std::move(text), file.name(), policy);
+}
+
+// Compares a growing text with the limit.
+class LengthCheck {
+ public:
+  explicit LengthCheck(const std::function<TextLimit()>& find_limit) : find_limit_(find_limit) {}
+
+  void check(const std::string& name, uint64_t bytes) {
+    if (bytes <= kShortTextBytes) return;
+    if (!limit_) limit_ = find_limit_();
+    limit_->check(name, bytes);
+  }
+
+ private:
+  const std::function<TextLimit()>& find_limit_;
+  std::optional<TextLimit> limit_;
+};
+
+}  // namespace
+
+std::string read_text(const std::string& path, InvalidUtf8 policy) {
+  const InputFile file(path);
+  return as_text(file.read_all([](uint64_t) {}), file, policy);
+}
+
+std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
+                             const std::function<TextLimit()>& find_limit, const Console& console) {
+  const InputFile file(path);
+  LengthCheck length(find_limit);
+  length.check(file.name(), file.size_bytes());
+  ProgressBar bar(console, "reading " + escape_control_characters(file.name()));
+  const auto on_read = [&](uint64_t bytes) {
+    length.check(file.name(), bytes);
+    if (!file.is_typed()) bar.update_bytes(bytes, file.size_bytes());
+  };
+  return as_text(file.read_all(on_read), file, policy);
+}
+
+std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 policy) {
+  const std::optional<size_t> invalid = find_invalid_utf8(text);
+  if (!invalid) return text;
+  if (policy == InvalidUtf8::kReplace) return replace_invalid_utf8(text);
+  throw Error(concat(name, ": not UTF-8 text: invalid byte at offset ", *invalid),
+              "--replace-invalid puts U+FFFD in place of such bytes");
+}
+
+bool is_blank(std::string_view text) { return trimmed(text).empty(); }
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kWhiteSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kWhiteSpace) - begin + 1);
+}
+
+}  // namespace tessera

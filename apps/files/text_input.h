@@ -1,0 +1,35 @@
+// Prompts and documents from files, standard input and the command line.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "apps/terminal/console.h"
+#include "engine/text/text_limit.h"
+
+namespace tessera {
+
+// What to do with bytes that are not UTF-8.
+enum class InvalidUtf8 : bool { kRefuse, kReplace };
+
+// The text of the file `path`, or of standard input when it is "-", without a byte order mark and
+// without one final newline. Throws Error with path and reason: missing, a directory, unreadable,
+// binary, not UTF-8 (byte offset); Interrupted on Ctrl-C.
+std::string read_text(const std::string& path, InvalidUtf8 policy);
+
+// The same for a text that becomes a prompt. Shows progress, and throws PromptTooLong as soon as it
+// is known to be too long: a file before it is read. Only long texts ask for the limit.
+std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
+                             const std::function<TextLimit()>& find_limit, const Console& console);
+
+// `text` if it is UTF-8. Otherwise throws Error naming `name` and the byte offset, or replaces.
+std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 policy);
+
+// True when there is nothing but white space.
+bool is_blank(std::string_view text);
+
+// `text` without white space at either end.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace tessera

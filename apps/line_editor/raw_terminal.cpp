@@ -1,0 +1,128 @@
+#include "apps/line_editor/raw_terminal.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "apps/process/forced_exit.h"
+#include "apps/process/signals.h"
+
+namespace tessera {
+namespace {
+
+// Asks the terminal to put ESC[200~ and ESC[201~ around what is pasted ("bracketed paste").
+constexpr std::string_view kMarkPastes = "\x1b[?2004h";
+constexpr std::string_view kPlainPastes = "\x1b[?2004l";
+
+volatile sig_atomic_t g_is_raw = 0;
+volatile sig_atomic_t g_was_resized = 0;
+volatile sig_atomic_t g_was_continued = 0;
+termios g_original = {};
+termios g_raw = {};
+
+// The functions below run in signal handlers too, so they only call what may be called there.
+
+void put(std::string_view sequence) {
+  // A terminal that cannot be written has nobody in front of it.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, sequence.data(), sequence.size());
+}
+
+void enter_raw_mode() {
+  tcsetattr(STDIN_FILENO, TCSANOW, &g_raw);
+  put(kMarkPastes);
+  g_is_raw = 1;
+}
+
+void leave_raw_mode() {
+  if (g_is_raw == 0) return;
+  g_is_raw = 0;
+  put(kPlainPastes);
+  tcsetattr(STDIN_FILENO, TCSANOW, &g_original);
+}
+
+void set_handler(int signal, void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+// In the background the terminal is the shell's; reading from it will stop the process again.
+void return_to_raw_mode() {
+  if (tcgetpgrp(STDIN_FILENO) == getpgrp()) enter_raw_mode();
+}
+
+void on_continue(int signal) {
+  if (pass_to_main_thread(signal)) return;
+  const int saved_errno = errno;
+  return_to_raw_mode();
+  g_was_continued = 1;
+  errno = saved_errno;
+}
+
+// Ctrl-Z: the shell gets its terminal back before the process stops, as it would without a handler.
+void on_stop(int signal) {
+  if (pass_to_main_thread(signal)) return;
+  const int saved_errno = errno;
+  leave_raw_mode();
+  set_handler(signal, SIG_DFL);
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, signal);
+  raise(signal);
+  sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  set_handler(signal, on_stop);
+  // The kernel did not stop it where no shell could wake it again; nothing was continued then.
+  return_to_raw_mode();
+  errno = saved_errno;
+}
+
+void on_resize(int signal) {
+  if (!pass_to_main_thread(signal)) g_was_resized = 1;
+}
+
+termios raw_mode(termios mode) {
+  mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);
+  mode.c_iflag &= ~static_cast<tcflag_t>(ICRNL | INLCR | IGNCR | ISTRIP);
+  mode.c_cc[VMIN] = 1;
+  mode.c_cc[VTIME] = 0;
+  // A core dump would leave the terminal raw.
+  mode.c_cc[VQUIT] = _POSIX_VDISABLE;
+  return mode;
+}
+
+bool take(volatile sig_atomic_t& flag) {
+  const bool was_set = flag != 0;
+  flag = 0;
+  return was_set;
+}
+
+}  // namespace
+
+RawTerminal::RawTerminal() {
+  tcgetattr(STDIN_FILENO, &g_original);
+  g_raw = raw_mode(g_original);
+  set_handler(SIGTSTP, on_stop);
+  set_handler(SIGCONT, on_continue);
+  set_handler(SIGWINCH, on_resize);
+  before_forced_exit(leave_raw_mode);
+  enter_raw_mode();
+}
+
+RawTerminal::~RawTerminal() {
+  set_handler(SIGCONT, SIG_DFL);
+  set_handler(SIGTSTP, SIG_DFL);
+  set_handler(SIGWINCH, SIG_DFL);
+  leave_raw_mode();
+  before_forced_exit(nullptr);
+}
+
+bool RawTerminal::take_resized() { return take(g_was_resized); }
+bool RawTerminal::take_continued() { return take(g_was_continued); }
+bool RawTerminal::has_changed() { return g_was_resized != 0 || g_was_continued != 0; }
+
+}  // namespace tessera

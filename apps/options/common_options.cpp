@@ -1,0 +1,201 @@
+#include "apps/options/common_options.h"
+
+#include <charconv>
+#include <cstdlib>
+
+#include "apps/process/exit_codes.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kModelGroup = "Model and device";
+constexpr const char* kContextFlags = "-c,--ctx-size,--max-model-len";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// As the Hugging Face libraries find it; "" without a home.
+std::string hugging_face_cache() {
+  if (const std::string cache = environment("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const std::string home = environment("HF_HOME"); !home.empty()) return home + "/hub";
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) {
+    return cache + "/huggingface/hub";
+  }
+  const std::string home = environment("HOME");
+  return home.empty() ? "" : home + "/.cache/huggingface/hub";
+}
+
+void parse_device(const std::string& text, EngineOptions& options) {
+  if (text == "auto") {
+    options.device = DeviceChoice::kAuto;
+  } else if (text == "cpu") {
+    options.device = DeviceChoice::kCpu;
+  } else if (text == "cuda") {
+    options.device = DeviceChoice::kCuda;
+  } else {
+    constexpr std::string_view kPrefix = "cuda:";
+    const char* end = text.data() + text.size();
+    int index = -1;
+    const bool has_index = text.starts_with(kPrefix) &&
+                           std::from_chars(text.data() + kPrefix.size(), end, index).ptr == end &&
+                           index >= 0;
+    if (!has_index) {
+      throw CLI::ValidationError("--device", "must be auto, cpu, cuda or cuda:N, got " + text);
+    }
+    options.device = DeviceChoice::kCuda;
+    options.cuda_index = index;
+  }
+}
+
+void parse_dtype(const std::string& text, EngineOptions& options) {
+  if (text == "auto" || text == "bfloat16") {
+    options.compute_dtype = DType::kBFloat16;
+  } else if (text == "float16") {
+    options.compute_dtype = DType::kFloat16;
+  } else {
+    throw CLI::ValidationError("--dtype", "must be auto, bfloat16 or float16, got " + text);
+  }
+}
+
+}  // namespace
+
+UsageError usage_error(const CLI::App& command, const ContextSizeError& error) {
+  const std::string name = flag_name(kContextFlags);
+  return UsageError(refusal(name, error.allowed(), command.get_option("-c")->results().back()),
+                    error.hint());
+}
+
+void add_device_options(CLI::App& app, EngineOptions& options) {
+  app.add_option_function<std::string>(
+         "--device", [&options](const std::string& text) { parse_device(text, options); },
+         "where to run: auto, cpu, cuda or cuda:N (auto)")
+      ->option_text("NAME")
+      ->group(kModelGroup);
+  app.add_option_function<std::string>(
+         "--dtype", [&options](const std::string& text) { parse_dtype(text, options); },
+         "number format on the GPU: auto, bfloat16 or float16 (auto: bfloat16)")
+      ->option_text("NAME")
+      ->group(kModelGroup);
+  add_number(app, "--threads", options.num_threads, kThreadsLimits,
+             "CPU threads; 0: one per physical core (0)")
+      ->group(kModelGroup);
+}
+
+void add_model_options(CLI::App& app, EngineOptions& options) {
+  options.cache_folder = hugging_face_cache();
+  app.add_option("-m,--model", options.model,
+                 "model folder, or org/name in the Hugging Face cache (environment TESSERA_MODEL)")
+      ->envname("TESSERA_MODEL")
+      ->option_text("DIR|org/name")
+      ->group(kModelGroup);
+  add_number(app, kContextFlags, options.context_size, kContextSizeLimits,
+             "context in tokens, 32k is 32768; 0: the most that fits (0)", Suffix::kKibi)
+      ->group(kModelGroup);
+  add_device_options(app, options);
+  add_number(app, "--page-size", options.page_size, kPageSizeLimits,
+             "tokens in a page of the KV cache (64)")
+      ->group(kModelGroup);
+  add_number(app, "--prefill-chunk", options.prefill_chunk, kPrefillChunkLimits,
+             "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)")
+      ->group(kModelGroup);
+  app.add_option("--chat-template", options.chat_template,
+                 "chat format by name, e.g. chatml (the model's own)")
+      ->option_text("NAME")
+      ->group(kModelGroup);
+  app.add_flag("--allow-unknown-config", options.allow_unknown_config,
+               "go on when config.json has keys that are not understood")
+      ->group(kModelGroup);
+  app.add_flag("--check-weights", options.check_weights, "look for NaN and infinity while loading")
+      ->group(kModelGroup);
+}
+
+void add_sampling_options(CLI::App& app, SamplingOptions& options) {
+  constexpr const char* kGroup = "Sampling";
+  for (const SamplingField& field : sampling_fields()) {
+    std::visit(
+        [&](auto member) {
+          add_number(app, std::string(field.flags), options.*member, limits_of(field, member),
+                     std::string(field.help))
+              ->group(kGroup);
+        },
+        field.member);
+  }
+  app.add_option("--stop", options.stop, "end the answer before this text; may be repeated")
+      ->check([](const std::string& text) { return text.empty() ? "must not be empty" : ""; })
+      ->option_text("TEXT")
+      ->expected(1)
+      ->take_all()
+      ->group(kGroup);
+  app.add_flag("--ignore-eos", options.ignore_eos,
+               "go on where the model would end its answer, to measure")
+      ->group(kGroup);
+}
+
+void add_console_options(CLI::App& app, ConsoleOptions& options) {
+  constexpr const char* kGroup = "Messages";
+  app.add_flag("-v,--verbose", options.verbosity, "say more; -vv: say everything")->group(kGroup);
+  app.add_flag("-q,--quiet", options.quiet, "say nothing but errors")->group(kGroup);
+  app.add_flag("--no-progress", options.no_progress, "no progress bars")->group(kGroup);
+  app.add_option_function<std::string>(
+         "--color",
+         [&options](const std::string& text) {
+           if (text == "auto") {
+             options.color = ColorChoice::kAuto;
+           } else if (text == "always") {
+             options.color = ColorChoice::kAlways;
+           } else if (text == "never") {
+             options.color = ColorChoice::kNever;
+           } else {
+             throw CLI::ValidationError("--color", "must be auto, always or never, got " + text);
+           }
+         },
+         "colours: auto, always or never; NO_COLOR is honoured (auto)")
+      ->option_text("WHEN")
+      ->group(kGroup);
+}
+
+void add_stats_option(CLI::App& app, std::string& path) {
+  app.add_option("--stats-json", path, "write measurements as JSON; - for standard output")
+      ->option_text("FILE")
+      ->group("Messages");
+}
+
+void add_system_options(CLI::App& app, PromptOptions& options) {
+  constexpr const char* kGroup = "Prompt";
+  CLI::Option* system = app.add_option("--system", options.system, "the system message");
+  system->option_text("TEXT")->group(kGroup);
+  app.add_option("--system-file", options.system_file, "the system message from a file")
+      ->option_text("FILE")
+      ->excludes(system)
+      ->group(kGroup);
+}
+
+void add_raw_option(CLI::App& app, PromptOptions& options) {
+  app.add_flag("--raw", options.raw, "continue the text itself, without a chat template")
+      ->group("Prompt");
+}
+
+void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy) {
+  app.add_flag_callback(
+         "--replace-invalid", [&policy] { policy = InvalidUtf8::kReplace; },
+         "put U+FFFD in place of bytes that are not UTF-8")
+      ->group("Prompt");
+}
+
+std::vector<Message> system_messages(const PromptOptions& options) {
+  std::string text = options.system_file.empty()
+                         ? checked_utf8(options.system, "--system", options.invalid_utf8)
+                         : read_text(options.system_file, options.invalid_utf8);
+  if (is_blank(text)) return {};
+  return {{Role::kSystem, std::move(text)}};
+}
+
+void require_model(const EngineOptions& options) {
+  if (!options.model.empty()) return;
+  throw UsageError("no model given",
+                   "name one with -m, e.g. -m weights/demo, or set TESSERA_MODEL");
+}
+
+}  // namespace tessera

@@ -1,0 +1,52 @@
+// The flags that several subcommands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/terminal/console.h"
+#include "apps/process/exit_codes.h"
+#include "apps/options/number_option.h"
+#include "apps/options/sampling_options.h"
+#include "apps/files/text_input.h"
+#include "engine/text/chat_template.h"
+#include "engine/options.h"
+
+namespace tessera {
+
+// --model, --device, --ctx-size and their like.
+void add_model_options(CLI::App& app, EngineOptions& options);
+
+// Of these, the ones that also mean something without a model: --device, --dtype, --threads.
+void add_device_options(CLI::App& app, EngineOptions& options);
+
+// The same in terms of the flag, with its value as it was typed for `command`.
+UsageError usage_error(const CLI::App& command, const ContextSizeError& error);
+
+// --temp, --seed, --stop, --max-tokens and their like.
+void add_sampling_options(CLI::App& app, SamplingOptions& options);
+
+// -v, -q, --color, --no-progress.
+void add_console_options(CLI::App& app, ConsoleOptions& options);
+
+void add_stats_option(CLI::App& app, std::string& path);
+
+// --system, --system-file, --raw and --replace-invalid.
+struct PromptOptions {
+  std::string system;
+  std::string system_file;
+  bool raw = false;
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
+};
+void add_system_options(CLI::App& app, PromptOptions& options);
+void add_raw_option(CLI::App& app, PromptOptions& options);
+void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy);
+
+// The system message as a conversation of one message, or none.
+std::vector<Message> system_messages(const PromptOptions& options);
+
+// Throws UsageError when no model was named.
+void require_model(const EngineOptions& options);
+
+}  // namespace tessera

@@ -1,0 +1,35 @@
+#include "apps/options/sampling_json.h"
+
+namespace tessera {
+
+using Json = nlohmann::json;
+
+Json sampling_json(const SamplingOptions& options) {
+  Json object;
+  for (const SamplingField& field : sampling_fields()) {
+    Json& value = object[std::string(field.name)];
+    std::visit(
+        [&](auto member) {
+          if (options.*member) value = *(options.*member);
+        },
+        field.member);
+  }
+  object["stop"] = options.stop.empty() ? Json(nullptr) : Json(options.stop);
+  object["ignore_eos"] = options.ignore_eos;
+  return object;
+}
+
+nlohmann::ordered_json sampling_json(const SamplingParams& params) {
+  return {{"temperature", params.temperature},
+          {"top_k", params.top_k},
+          {"top_p", params.top_p},
+          {"min_p", params.min_p},
+          {"repetition_penalty", params.repetition_penalty},
+          {"presence_penalty", params.presence_penalty},
+          {"frequency_penalty", params.frequency_penalty},
+          {"repeat_last_n", params.penalty_window},
+          {"max_tokens", params.max_tokens},
+          {"stop", params.stop}};
+}
+
+}  // namespace tessera

@@ -1,0 +1,44 @@
+// How far a long piece of work has come, on standard error.
+//
+// On a terminal one line that is redrawn at most ten times a second and wiped at the end; elsewhere
+// one line at most every five seconds. Short work shows nothing.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "apps/terminal/console.h"
+
+namespace tessera {
+
+class ProgressBar {
+ public:
+  ProgressBar(const Console& console, std::string label);
+  ~ProgressBar() { clear(); }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // fraction in [0, 1], or NaN where nobody knows it; `detail` stands behind the bar, e.g.
+  // "512/2048 tokens".
+  void update(double fraction, const std::string& detail);
+
+  // The same for bytes; total_bytes is 0 where nobody knows it.
+  void update_bytes(uint64_t done_bytes, uint64_t total_bytes);
+
+  // Wipes the bar from a terminal. A later update draws it again.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string line(double fraction, const std::string& detail) const;
+  // What stands between label and detail.
+  std::string state(double fraction) const;
+
+  const Console& console_;
+  std::string label_;
+  Clock::time_point next_draw_;
+  bool is_drawn_ = false;
+};
+
+}  // namespace tessera

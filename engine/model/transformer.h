@@ -1,0 +1,62 @@
+// The forward pass of a Llama-style decoder (Touvron et al. 2023): pre-norm blocks of causal
+// attention with rotary positions and a SiLU-gated feed-forward network.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/model/activations.h"
+#include "engine/model/forward_batch.h"
+#include "engine/model/kv_cache.h"
+#include "engine/model/model_weights.h"
+#include "kernels/backend.h"
+#include "kernels/fused_decoder.h"
+#include "model_loaders/model_config.h"
+
+namespace tessera {
+
+class Transformer {
+ public:
+  // Keeps references: everything must outlive the transformer.
+  Transformer(const ModelConfig& config, const ModelWeights& weights, const KvCache& cache,
+              const Activations& activations, Backend& backend)
+      : config_(config),
+        weights_(weights),
+        cache_(cache),
+        activations_(activations),
+        backend_(backend) {}
+
+  // From now on, small decode steps take the backend's fused decoder. Returns why they do not, for
+  // people; empty when they do.
+  std::string use_fused_decoder();
+
+  // Runs all layers over the step's tokens, leaving the residual stream in activations.residual and
+  // the keys and values in the cache.
+  void forward(const ForwardBatch& batch);
+
+  // Logits of the given tokens of the last forward(), at most max_sequences of them.
+  //   rows int32 [num_rows]; returns float32 [num_rows, vocab_size]
+  Tensor logits(const Tensor& rows);
+
+  // Logits of the sampled tokens of a step, as forward() and logits() compute them. Small steps of
+  // one token per sequence take the backend's fused decoder, if there is one.
+  Tensor sampled_logits(const ForwardBatch& batch);
+
+ private:
+  FusedDecoderModel fused_model() const;
+  void attention_block(const LayerWeights& layer, const KvPages& pages, const ForwardBatch& batch);
+  // Leaves the next layer's normed input too, if there is a next.
+  void feed_forward_block(const LayerWeights& layer, const LayerWeights* next, int64_t num_tokens);
+  NormedRows normed_rows(int64_t num_tokens) const;
+  float epsilon() const { return static_cast<float>(config_.rms_norm_eps); }
+  float attention_scale() const;
+
+  const ModelConfig& config_;
+  const ModelWeights& weights_;
+  const KvCache& cache_;
+  const Activations& activations_;
+  Backend& backend_;
+  std::unique_ptr<FusedDecoder> fused_decoder_;  // may be null
+};
+
+}  // namespace tessera

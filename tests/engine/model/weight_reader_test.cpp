@@ -1,0 +1,116 @@
+#include "engine/model/weight_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "tests/engine/error_of.h"
+#include "tests/engine/model_fixture.h"
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kPartElements = kMaxUploadPartBytes / sizeof(float);
+// Two parts and a bit.
+constexpr int64_t kLargeElements = 2 * kPartElements + 3;
+
+float value_at(int64_t index) { return static_cast<float>(index % 1000); }
+
+// A checkpoint of a tensor "large" of several parts and a tensor "small", and memory to read them
+// into, "small" as bfloat16.
+class WeightReaderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    weights_["large"].shape = {kLargeElements};
+    for (int64_t i = 0; i < kLargeElements; ++i) weights_["large"].values.push_back(value_at(i));
+    weights_["small"] = {{2, 2}, {1.0f, -2.0f, 0.5f, 300.0f}};
+  }
+
+  void open() {
+    model_.write_weights(weights_);
+    checkpoint_.emplace(Checkpoint::open(model_.path()));
+    buffer_ = backend_->allocate((kLargeElements + 128) * sizeof(float), "test");
+    Arena arena(buffer_);
+    large_ = arena.take("large", DType::kFloat32, {kLargeElements});
+    small_ = arena.take("small", DType::kBFloat16, {2, 2});
+    pieces_ = {{checkpoint_->find("large"), large_}, {checkpoint_->find("small"), small_}};
+  }
+  void read(bool check_values, const LoadProgress& progress = {}) {
+    read_weights(pieces_, *checkpoint_, *backend_, check_values, progress);
+  }
+  std::string problem(bool check_values) {
+    return error_of([&] { read(check_values); }).what();
+  }
+  std::string weights_path() const { return model_.path() + "/model.safetensors"; }
+
+  const ModelFixture model_;
+  HostWeights weights_;
+  std::unique_ptr<Backend> backend_ = make_cpu_backend(3);
+  std::optional<Checkpoint> checkpoint_;
+  Buffer buffer_;
+  Tensor large_, small_;
+  std::vector<WeightPiece> pieces_;
+};
+
+TEST_F(WeightReaderTest, FillsEveryElement) {
+  open();
+  read(true);
+  for (int64_t i = 0; i < kLargeElements; ++i) {
+    ASSERT_EQ(large_.as<float>()[i], value_at(i)) << "element " << i;
+  }
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(to_float(small_.as<BFloat16>()[i]), weights_["small"].values[static_cast<size_t>(i)]);
+  }
+}
+
+TEST_F(WeightReaderTest, ProgressGrowsToTheEnd) {
+  open();
+  std::vector<uint64_t> done;
+  read(false, [&](uint64_t done_bytes, uint64_t total_bytes) {
+    done.push_back(done_bytes);
+    EXPECT_EQ(total_bytes, (kLargeElements + 4) * sizeof(float));
+  });
+  ASSERT_EQ(done.size(), 4u);  // the parts
+  EXPECT_EQ(done[0], kMaxUploadPartBytes);
+  EXPECT_EQ(done[3], file_bytes(pieces_));
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+}
+
+TEST_F(WeightReaderTest, WhatProgressThrowsEndsTheLoad) {
+  open();
+  struct Interrupted {};
+  int num_calls = 0;
+  EXPECT_THROW(read(false,
+                    [&](uint64_t, uint64_t) {
+                      if (++num_calls == 2) throw Interrupted{};
+                    }),
+               Interrupted);
+  EXPECT_EQ(num_calls, 2);
+  EXPECT_NO_THROW(read(false));
+}
+
+TEST_F(WeightReaderTest, NamesTheFirstValueThatIsNotFinite) {
+  weights_["small"].values[1] = std::numeric_limits<float>::infinity();
+  open();
+  EXPECT_NO_THROW(read(false));
+  EXPECT_EQ(problem(true), weights_path() + ": tensor 'small' holds inf at flat index 1");
+
+  weights_["large"].values[kPartElements + 5] = std::numeric_limits<float>::quiet_NaN();
+  weights_["large"].values[2 * kPartElements] = std::numeric_limits<float>::infinity();
+  open();
+  EXPECT_EQ(problem(true),
+            concat(weights_path(), ": tensor 'large' holds nan at flat index ", kPartElements + 5));
+}
+
+TEST_F(WeightReaderTest, NoticesThatTheFileShrank) {
+  open();
+  std::filesystem::resize_file(weights_path(), 1000);
+  EXPECT_THAT(problem(false), HasSubstr(weights_path() + ": file changed during load"));
+}
+
+}  // namespace
+}  // namespace tessera

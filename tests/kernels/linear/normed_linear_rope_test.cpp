@@ -1,0 +1,222 @@
+// The projection of queries, keys and values with all that follows up to attention, compared with
+// the single operations in double precision.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/rows/kv_rows.h"
+#include "tests/kernels/linear/normed_rows.h"
+#include "tests/kernels/random_values.h"
+#include "tests/kernels/reference_ops.h"
+
+namespace tessera {
+namespace {
+
+struct Sizes {
+  int64_t hidden;
+  int64_t num_heads;
+  int64_t num_kv_heads;
+  int64_t head_dim;
+  int64_t page_size;
+
+  int64_t token_heads() const { return num_heads + 2 * num_kv_heads; }
+  int64_t qkv_rows() const { return token_heads() * head_dim; }
+};
+// On an H200 one kernel, with tiles of 64 rows and of 96, with the norm's scale still to come and
+// without, with inputs of whole panels of 64 features and others, and heads that no tile divides.
+constexpr Sizes kFusedSizes[] = {{512, 8, 2, 64, 16},   {512, 6, 2, 128, 64}, {520, 3, 1, 128, 64},
+                                 {256, 32, 8, 128, 64}, {512, 72, 8, 64, 32}, {264, 72, 8, 64, 48}};
+// Too few features to share, too many rows, other heads.
+constexpr Sizes kOtherSizes[] = {
+    {128, 4, 2, 64, 16}, {256, 50, 8, 128, 64}, {512, 6, 2, 80, 64}, {256, 3, 1, 32, 32}};
+
+class NormedLinearRopeTest : public BackendTest {
+ protected:
+  DType weight_type() const { return backend().weight_dtype(DType::kBFloat16); }
+  DeviceTensor matrix(const std::vector<double>& values, int64_t rows, int64_t columns) const {
+    return to_device(backend(), values, weight_type(), {rows, columns});
+  }
+};
+
+// Tokens and weights, on the host and on the device. Tokens that are left out change no others.
+struct Problem {
+  Problem(Backend& backend, const Sizes& sizes, int64_t num_tokens, uint64_t seed) : sizes(sizes) {
+    RandomValues random(seed);
+    residual = random.normal(num_tokens * sizes.hidden);
+    // Rows of different sizes, so that a row's scale shows.
+    for (size_t i = 0; i < residual.size(); ++i) {
+      residual[i] *=
+          std::pow(1.3, static_cast<double>(i / static_cast<size_t>(sizes.hidden)) - 20.0);
+    }
+    residual = rounded(residual, DType::kFloat32);
+    norm_weight = rounded(random.normal(sizes.hidden), DType::kFloat32);
+    const DType weight_type = backend.weight_dtype(DType::kBFloat16);
+    weight = rounded(random.normal(sizes.qkv_rows() * sizes.hidden, 0.05), weight_type);
+    positions = random.integers(num_tokens, 0, 4096);
+    frequencies = rope_frequencies(sizes.head_dim);
+    page_shape = {num_tokens / sizes.page_size + 3, sizes.num_kv_heads, sizes.page_size,
+                  sizes.head_dim};
+    slots = random.permutation(page_shape[0] * sizes.page_size);
+    slots.resize(static_cast<size_t>(num_tokens));
+    device_norm_weight = to_device(backend, norm_weight, DType::kFloat32, {sizes.hidden});
+    device_weight = to_device(backend, weight, weight_type, {sizes.qkv_rows(), sizes.hidden});
+    device_residual = to_device(backend, residual, DType::kFloat32, {num_tokens, sizes.hidden});
+    device_positions = to_device(backend, positions, {num_tokens});
+    device_slots = to_device(backend, slots, {num_tokens});
+    device_frequencies = to_device(backend, frequencies, DType::kFloat32, {sizes.head_dim / 2});
+  }
+
+  Sizes sizes;
+  std::vector<double> residual, norm_weight, weight, frequencies;
+  std::vector<int32_t> positions, slots;
+  Shape page_shape;
+  DeviceTensor device_residual, device_norm_weight, device_weight, device_frequencies;
+  DeviceTensor device_positions, device_slots;
+};
+
+struct Results {
+  DeviceTensor query, keys, values;
+
+  // Of the problem's first tokens.
+  Results(Backend& backend, const Problem& problem, int64_t num_tokens)
+      : query(poisoned(backend, backend.activation_dtype(),
+                       {num_tokens, problem.sizes.num_heads, problem.sizes.head_dim})),
+        keys(poisoned(backend, backend.activation_dtype(), problem.page_shape)),
+        values(poisoned(backend, backend.activation_dtype(), problem.page_shape)) {
+    const PoisonedRows rows(backend, num_tokens, problem.sizes.hidden);
+    const DeviceTensor qkv =
+        poisoned(backend, backend.activation_dtype(), {num_tokens, problem.sizes.qkv_rows()});
+    const auto cut = [&](const DeviceTensor& tensor) { return tensor.view.slice(0, num_tokens); };
+    backend.normalize(rows.view(), cut(problem.device_residual), problem.device_norm_weight);
+    backend.normed_linear_rope_store_kv(query, {keys.view, values.view}, rows.view(),
+                                        problem.device_weight, cut(problem.device_positions),
+                                        cut(problem.device_slots), problem.device_frequencies, qkv);
+    backend.synchronize();
+  }
+};
+
+TEST_P(NormedLinearRopeTest, MatchesReference) {
+  const auto check = [&](const Sizes& sizes, int64_t num_tokens) {
+    SCOPED_TRACE(testing::Message()
+                 << num_tokens << " tokens, hidden size " << sizes.hidden << ", " << sizes.num_heads
+                 << "/" << sizes.num_kv_heads << " heads of " << sizes.head_dim);
+    const Problem problem(backend(), sizes, num_tokens, static_cast<uint64_t>(num_tokens));
+    const Results results(backend(), problem, num_tokens);
+
+    const Reference qkv = reference_linear(
+        reference_rms_norm(problem.residual, problem.norm_weight, kNormEpsilon).values,
+        problem.weight, sizes.hidden);
+    const double relative = norm_error(activation(), sizes.hidden);
+    const auto part = [&](const std::vector<double>& all, int64_t token, int64_t head) {
+      const auto begin = all.begin() + (token * sizes.token_heads() + head) * sizes.head_dim;
+      return std::vector<double>(begin, begin + sizes.head_dim);
+    };
+    const auto unrotated = [&](int64_t token, int64_t head) {
+      return Reference{part(qkv.values, token, head), part(qkv.magnitudes, token, head)};
+    };
+    const auto rotated = [&](int64_t token, int64_t head) {
+      const Reference plain = unrotated(token, head);
+      Reference result = reference_rope(plain.values, problem.positions[static_cast<size_t>(token)],
+                                        problem.frequencies);
+      // Errors of both elements that make one. They may have been rounded to the activation type,
+      // relative to their values, which the rotation's reference has as magnitudes.
+      const double rounding = 1.0 + unit_roundoff(activation()) / relative;
+      const auto half = static_cast<size_t>(sizes.head_dim / 2);
+      for (size_t j = 0; j < 2 * half; ++j) {
+        result.magnitudes[j] = rounding * result.magnitudes[j] + plain.magnitudes[j % half] +
+                               plain.magnitudes[j % half + half];
+      }
+      return result;
+    };
+    Reference query, keys, values;
+    for (int64_t t = 0; t < num_tokens; ++t) {
+      for (int64_t h = 0; h < sizes.num_heads; ++h) append(query, rotated(t, h));
+      for (int64_t h = 0; h < sizes.num_kv_heads; ++h) {
+        append(keys, rotated(t, sizes.num_heads + h));
+        append(values, unrotated(t, sizes.num_heads + sizes.num_kv_heads + h));
+      }
+    }
+    const ErrorBound bound{.out = activation(), .length = sizes.hidden, .relative = relative};
+    const Shape kv_shape{num_tokens, sizes.num_kv_heads, sizes.head_dim};
+    const auto stored = [&](const Tensor& pages) {
+      return stored_rows(host(pages), problem.page_shape, problem.slots);
+    };
+    expect_close(host(results.query), query, results.query.view.shape, bound);
+    expect_close(stored(results.keys), keys, kv_shape, bound);
+    expect_close(stored(results.values), values, kv_shape, bound);
+  };
+  for (const int64_t num_tokens : {1, 9, 33, 64, 65}) {
+    for (const Sizes& sizes : kFusedSizes) check(sizes, num_tokens);
+    for (const Sizes& sizes : kOtherSizes) check(sizes, num_tokens);
+  }
+}
+
+// A token's results must not depend on others, nor on how many there are within one kernel.
+TEST_P(NormedLinearRopeTest, IgnoresOtherTokens) {
+  if (!runs_hopper()) GTEST_SKIP() << "what Hopper's kernels promise";
+  for (const Sizes& sizes : kFusedSizes) {
+    const Problem problem(backend(), sizes, 64, 17);
+    const Results all(backend(), problem, 64);
+    const auto of_all = bytes_of(backend(), all.query);
+    const auto keys = host(all.keys);
+    const auto values = host(all.values);
+    for (const int64_t num_tokens : {63, 33, 17, 9}) {
+      SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden);
+      const Results results(backend(), problem, num_tokens);
+      const auto query = bytes_of(backend(), results.query);
+      ASSERT_TRUE(std::equal(query.begin(), query.end(), of_all.begin()));
+      const std::vector<int32_t> slots(problem.slots.begin(), problem.slots.begin() + num_tokens);
+      const auto expect_same = [&](const Tensor& pages, const std::vector<double>& all_pages) {
+        const auto rows = stored_rows(host(pages), problem.page_shape, slots);
+        const auto expected = stored_rows(all_pages, problem.page_shape, problem.slots);
+        ASSERT_TRUE(std::equal(rows.begin(), rows.end(), expected.begin()));
+      };
+      expect_same(results.keys, keys);
+      expect_same(results.values, values);
+    }
+  }
+}
+
+// A chain as in a model, queued without a wait, so that launches overlap.
+TEST_P(NormedLinearRopeTest, IsBitwiseRepeatable) {
+  constexpr Sizes kSizes = {2048, 32, 8, 128, 64};
+  for (const int64_t num_tokens : {9, 64}) {
+    SCOPED_TRACE(num_tokens);
+    const Problem problem(backend(), kSizes, num_tokens, 5);
+    const DeviceTensor output =
+        matrix(RandomValues(6).normal(kSizes.hidden * kSizes.num_heads * kSizes.head_dim, 0.02),
+               kSizes.hidden, kSizes.num_heads * kSizes.head_dim);
+    const PoisonedRows rows(backend(), num_tokens, kSizes.hidden);
+    const DeviceTensor query =
+        poisoned(backend(), activation(), {num_tokens, kSizes.num_heads, kSizes.head_dim});
+    const DeviceTensor qkv = poisoned(backend(), activation(), {num_tokens, kSizes.qkv_rows()});
+    const DeviceTensor keys = poisoned(backend(), activation(), problem.page_shape);
+    const DeviceTensor values = poisoned(backend(), activation(), problem.page_shape);
+    std::vector<std::vector<uint8_t>> first;
+    const int num_runs = backend().device() == DeviceType::kCuda ? 10 : 2;
+    for (int run = 0; run < num_runs; ++run) {
+      const DeviceTensor residual = floats(problem.residual, {num_tokens, kSizes.hidden});
+      backend().normalize(rows.view(), residual, problem.device_norm_weight);
+      for (int layer = 0; layer < 4; ++layer) {
+        backend().normed_linear_rope_store_kv(
+            query, {keys.view, values.view}, rows.view(), problem.device_weight,
+            problem.device_positions, problem.device_slots, problem.device_frequencies, qkv);
+        backend().linear_add_normalize(
+            residual, rows.view(),
+            query.view.reshape({num_tokens, kSizes.num_heads * kSizes.head_dim}), output,
+            problem.device_norm_weight);
+      }
+      const std::vector<std::vector<uint8_t>> results = {
+          bytes_of(backend(), residual), bytes_of(backend(), keys), bytes_of(backend(), values)};
+      if (run == 0) first = results;
+      ASSERT_TRUE(results == first) << "run " << run;
+    }
+  }
+}
+
+FOR_EACH_BACKEND(NormedLinearRopeTest);
+
+}  // namespace
+}  // namespace tessera

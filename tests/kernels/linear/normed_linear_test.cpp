@@ -1,0 +1,207 @@
+// Operations that hand RMSNorm's result from product to product, compared with the single
+// operations that they stand for.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/linear/normed_rows.h"
+#include "tests/kernels/random_values.h"
+#include "tests/kernels/reference_ops.h"
+
+namespace tessera {
+namespace {
+
+// Up to 64 tokens have kernels of their own on CUDA.
+constexpr int64_t kTokenCounts[] = {8, 9, 17, 40, 64, 65};
+
+int64_t num_repeats() {
+  const char* text = std::getenv("TESSERA_REPEATS");
+  return text == nullptr ? 10 : std::atoll(text);
+}
+
+struct Sizes {
+  int64_t hidden;
+  int64_t in_features;   // of the product that is added to the residual stream
+  int64_t out_features;  // of the product that reads the norm
+  int64_t intermediate;
+};
+// Hidden sizes that pass without the norm's scale, divided in every way (see linear/plan.h), and
+// some that do not. Results that no tile divides. Inputs of every product that are whole panels of
+// 64 features, and inputs that are not.
+constexpr Sizes kSizes[] = {{256, 8, 40, 24},       {512, 520, 129, 57}, {1152, 136, 96, 1000},
+                            {8576, 264, 72, 8},     {40, 136, 72, 40},   {5120, 264, 56, 24},
+                            {128, 264, 7001, 7004}, {17024, 256, 16, 8}, {384, 4104, 40, 24},
+                            {640, 1000, 24, 8},     {256, 200, 24, 40},  {512, 576, 40, 57},
+                            {1152, 72, 40, 24},     {72, 200, 40, 24},   {200, 72, 131, 1000},
+                            {1000, 192, 40, 72},    {4104, 72, 56, 24}};
+
+class NormedLinearTest : public BackendTest {
+ protected:
+  DType weight_type() const { return backend().weight_dtype(DType::kBFloat16); }
+
+  DeviceTensor matrix(const std::vector<double>& values, int64_t rows, int64_t columns) const {
+    return to_device(backend(), values, weight_type(), {rows, columns});
+  }
+};
+
+TEST_P(NormedLinearTest, MatchesReference) {
+  for (const Sizes& sizes : kSizes) {
+    for (const int64_t num_tokens : kTokenCounts) {
+      SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden);
+      RandomValues random(static_cast<uint64_t>(num_tokens));
+      // Rows of different sizes, so that a row's scale shows.
+      auto residual = random.normal(num_tokens * sizes.hidden);
+      for (size_t i = 0; i < residual.size(); ++i) {
+        residual[i] *=
+            std::pow(1.3, static_cast<double>(i / static_cast<size_t>(sizes.hidden)) - 20.0);
+      }
+      residual = rounded(residual, DType::kFloat32);
+      const auto x = rounded(random.normal(num_tokens * sizes.in_features, 0.1), activation());
+      const auto added =
+          rounded(random.normal(sizes.hidden * sizes.in_features, 0.05), weight_type());
+      const auto norm_weight = rounded(random.normal(sizes.hidden), DType::kFloat32);
+      const auto weight =
+          rounded(random.normal(sizes.out_features * sizes.hidden, 0.05), weight_type());
+      const auto gate_up =
+          rounded(random.normal(2 * sizes.intermediate * sizes.hidden, 0.05), weight_type());
+      const DeviceTensor device_norm_weight = floats(norm_weight, {sizes.hidden});
+      const DeviceTensor device_weight = matrix(weight, sizes.out_features, sizes.hidden);
+      const DeviceTensor device_gate_up = matrix(gate_up, 2 * sizes.intermediate, sizes.hidden);
+      const DeviceTensor sum = floats(residual, {num_tokens, sizes.hidden});
+      const PoisonedRows rows(backend(), num_tokens, sizes.hidden);
+
+      const auto check = [&](const std::vector<double>& stream) {
+        const Shape shape{num_tokens, sizes.out_features};
+        const DeviceTensor out = poisoned(backend(), activation(), shape);
+        backend().normed_linear(out, rows.view(), device_weight);
+        const auto normed = reference_rms_norm(stream, norm_weight, kNormEpsilon).values;
+        const double relative = norm_error(activation(), sizes.hidden);
+        expect_close(host(out), reference_linear(normed, weight, sizes.hidden), shape,
+                     {.out = activation(), .length = sizes.hidden, .relative = relative});
+
+        const Shape hidden_shape{num_tokens, sizes.intermediate};
+        const DeviceTensor hidden = poisoned(backend(), activation(), hidden_shape);
+        const DeviceTensor scratch =
+            poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
+        backend().normed_linear_silu_mul(hidden, rows.view(), device_gate_up, scratch);
+        const Reference both = reference_linear(normed, gate_up, sizes.hidden);
+        Reference expected = reference_silu_mul(both.values, sizes.intermediate);
+        // |silu'| <= 1.1: errors of the gate count with `up`, errors of `up` with the activation.
+        for (int64_t i = 0; i < num_tokens * sizes.intermediate; ++i) {
+          const int64_t gate =
+              i / sizes.intermediate * 2 * sizes.intermediate + i % sizes.intermediate;
+          const auto at = [](const std::vector<double>& values, int64_t index) {
+            return std::abs(values[static_cast<size_t>(index)]);
+          };
+          const int64_t up = gate + sizes.intermediate;
+          // Both may have been rounded to the activation type, relative to their values.
+          const double rounding = unit_roundoff(activation()) / relative;
+          expected.magnitudes[static_cast<size_t>(i)] =
+              1.1 * (at(both.magnitudes, gate) + rounding * at(both.values, gate)) *
+                  (at(both.values, up) + relative * at(both.magnitudes, up)) +
+              at(both.values, gate) * (at(both.magnitudes, up) + rounding * at(both.values, up));
+        }
+        expect_close(host(hidden), expected, hidden_shape,
+                     {.out = activation(), .length = sizes.hidden, .relative = relative});
+      };
+      {
+        SCOPED_TRACE("normalize");
+        backend().normalize(rows.view(), sum, device_norm_weight);
+        check(residual);
+      }
+      {
+        SCOPED_TRACE("linear_add_normalize");
+        const PoisonedRows poison(backend(), num_tokens, sizes.hidden);
+        backend().linear_add_normalize(
+            sum, rows.view(), activations(x, {num_tokens, sizes.in_features}),
+            matrix(added, sizes.hidden, sizes.in_features), device_norm_weight);
+        const Reference stream = reference_linear(x, added, sizes.in_features, residual);
+        expect_close(host(sum), stream, {num_tokens, sizes.hidden},
+                     {.length = sizes.in_features + 1});
+        check(host(sum));
+      }
+    }
+  }
+}
+
+// A token's results must not depend on others, nor on how many there are within one kernel.
+TEST_P(NormedLinearTest, IgnoresOtherTokens) {
+  if (!runs_hopper()) GTEST_SKIP() << "what Hopper's kernels promise";
+  for (const Sizes& sizes : kSizes) {
+    RandomValues random(17);
+    const auto residual = random.normal(64 * sizes.hidden);
+    const DeviceTensor x =
+        activations(random.normal(64 * sizes.in_features, 0.1), {64, sizes.in_features});
+    const DeviceTensor added = matrix(random.normal(sizes.hidden * sizes.in_features, 0.05),
+                                      sizes.hidden, sizes.in_features);
+    const DeviceTensor norm_weight = floats(random.normal(sizes.hidden), {sizes.hidden});
+    const DeviceTensor weight = matrix(random.normal(sizes.out_features * sizes.hidden, 0.05),
+                                       sizes.out_features, sizes.hidden);
+    const DeviceTensor gate_up = matrix(random.normal(2 * sizes.intermediate * sizes.hidden, 0.05),
+                                        2 * sizes.intermediate, sizes.hidden);
+    std::vector<std::vector<uint8_t>> of_all;
+    for (const int64_t num_tokens : {64, 63, 33, 17, 9}) {
+      SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden
+                                      << ", in_features " << sizes.in_features);
+      const DeviceTensor sum =
+          floats({residual.begin(), residual.begin() + num_tokens * sizes.hidden},
+                 {num_tokens, sizes.hidden});
+      const PoisonedRows rows(backend(), num_tokens, sizes.hidden);
+      const DeviceTensor out = poisoned(backend(), activation(), {num_tokens, sizes.out_features});
+      const DeviceTensor hidden =
+          poisoned(backend(), activation(), {num_tokens, sizes.intermediate});
+      const DeviceTensor scratch =
+          poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
+      backend().linear_add_normalize(sum, rows.view(), x.view.slice(0, num_tokens), added,
+                                     norm_weight);
+      backend().normed_linear(out, rows.view(), weight);
+      backend().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
+      const std::vector<std::vector<uint8_t>> results = {
+          bytes_of(backend(), sum), bytes_of(backend(), out), bytes_of(backend(), hidden)};
+      if (of_all.empty()) of_all = results;
+      for (size_t i = 0; i < results.size(); ++i) {
+        ASSERT_TRUE(std::equal(results[i].begin(), results[i].end(), of_all[i].begin())) << i;
+      }
+    }
+  }
+}
+
+// A chain as in a model, queued without a wait, so that launches overlap.
+TEST_P(NormedLinearTest, IsBitwiseRepeatable) {
+  constexpr int64_t kHidden = 4096;
+  constexpr int64_t kIntermediate = 1000;
+  const int64_t repeats = backend().device() == DeviceType::kCuda ? num_repeats() : 2;
+  for (const int64_t num_tokens : {9, 40, 64}) {
+    SCOPED_TRACE(num_tokens);
+    RandomValues random(5);
+    const DeviceTensor norm_weight = floats(random.normal(kHidden), {kHidden});
+    const DeviceTensor gate_up =
+        matrix(random.normal(2 * kIntermediate * kHidden, 0.02), 2 * kIntermediate, kHidden);
+    const DeviceTensor down =
+        matrix(random.normal(kHidden * kIntermediate, 0.05), kHidden, kIntermediate);
+    const std::vector<double> start = random.normal(num_tokens * kHidden);
+    const PoisonedRows rows(backend(), num_tokens, kHidden);
+    const DeviceTensor hidden = poisoned(backend(), activation(), {num_tokens, kIntermediate});
+    const DeviceTensor scratch = poisoned(backend(), activation(), {num_tokens, 2 * kIntermediate});
+    std::vector<uint8_t> first;
+    for (int64_t run = 0; run < repeats; ++run) {
+      const DeviceTensor residual = floats(start, {num_tokens, kHidden});
+      backend().normalize(rows.view(), residual, norm_weight);
+      for (int layer = 0; layer < 6; ++layer) {
+        backend().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
+        backend().linear_add_normalize(residual, rows.view(), hidden, down, norm_weight);
+      }
+      const auto bytes = bytes_of(backend(), residual);
+      if (run == 0) first = bytes;
+      ASSERT_EQ(bytes, first) << "run " << run;
+    }
+  }
+}
+
+FOR_EACH_BACKEND(NormedLinearTest);
+
+}  // namespace
+}  // namespace tessera
