@@ -19,13 +19,13 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/text/chat_template.h"
 #include "engine/load_timings.h"
 #include "engine/model/memory_plan.h"
+#include "engine/model/weight_reader.h"
 #include "engine/options.h"
+#include "engine/text/chat_template.h"
 #include "engine/text/text_limit.h"
 #include "engine/text/tokenizer.h"
-#include "engine/model/weight_reader.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_folder.h"
 #include "model_loaders/printable.h"

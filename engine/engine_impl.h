@@ -3,12 +3,12 @@
 
 #include <deque>
 
-#include "engine/model/activations.h"
 #include "engine/engine.h"
+#include "engine/model/activations.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/model_weights.h"
-#include "engine/serving/scheduler.h"
 #include "engine/model/transformer.h"
+#include "engine/serving/scheduler.h"
 
 namespace tessera {
 

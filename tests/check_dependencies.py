@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 # What says what an operation is, on every device.
-DEFINITIONS = ["kernels/attention_params.h", "kernels/backend.h", "kernels/fused_decoder.h",
+DEFINITIONS = ["kernels/attention_params.h", "kernels/backend.h", "kernels/block_spec.h", "kernels/fused_decoder.h",
                "kernels/kernel_choice.h", "kernels/read_ahead.h",
                "kernels/sampling_params.h", "kernels/tensor"]
 # Folder -> the files and folders it may include besides itself. The longest entry that a file's
@@ -30,7 +30,8 @@ MAY_INCLUDE = {
        for folder in ["batch", "bench"]},
     "apps/chat": ["apps/answer", "apps/line_editor", "apps/options", "apps/files",
                   "apps/terminal", "apps/process", "engine"],
-    "engine": ["kernels/backend.h", "kernels/attention_params.h", "kernels/fused_decoder.h",
+    "engine": ["kernels/backend.h", "kernels/attention_params.h", "kernels/block_spec.h",
+               "kernels/fused_decoder.h",
                "kernels/sampling_params.h", "kernels/tensor", "model_loaders"],
     # Alone in knowing the comparator: no model can run through it.
     "engine/benchmark": ["engine", "kernels/backend.h", "kernels/attention_params.h",
@@ -52,7 +53,7 @@ MAY_INCLUDE = {
                                  "kernels/cuda/attention/decode",
                                  "kernels/cuda/device", "kernels/cuda/primitives", *DEFINITIONS],
     "kernels/tensor": [],
-    "model_loaders": ["kernels/tensor"],
+    "model_loaders": ["kernels/block_spec.h", "kernels/tensor"],
     "tests": ["apps", "engine", "kernels", "model_loaders"],
     "weights": [],
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "apps/answer/load_report.h"
-#include "apps/terminal/output.h"
 #include "apps/process/signals.h"
+#include "apps/terminal/output.h"
 
 namespace tessera {
 

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "apps/answer/answer_printer.h"
+#include "apps/answer/stats.h"
+#include "apps/options/sampling_options.h"
 #include "apps/terminal/console.h"
 #include "apps/terminal/progress_bar.h"
-#include "apps/options/sampling_options.h"
-#include "apps/answer/stats.h"
 #include "engine/engine.h"
 
 namespace tessera {

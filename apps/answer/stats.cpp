@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "apps/terminal/human_units.h"
 #include "apps/answer/load_report.h"
-#include "apps/terminal/output.h"
 #include "apps/options/sampling_json.h"
+#include "apps/terminal/human_units.h"
+#include "apps/terminal/output.h"
 
 namespace tessera {
 namespace {

@@ -12,8 +12,8 @@
 #include "apps/batch/run.h"
 #include "apps/options/commands.h"
 #include "apps/process/exit_codes.h"
-#include "apps/terminal/human_units.h"
 #include "apps/process/signals.h"
+#include "apps/terminal/human_units.h"
 
 namespace tessera {
 namespace {

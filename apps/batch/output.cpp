@@ -11,8 +11,8 @@
 #include "apps/files/atomic_file.h"
 #include "apps/files/displaced_file.h"
 #include "apps/process/exit_codes.h"
-#include "apps/terminal/output.h"
 #include "apps/process/signals.h"
+#include "apps/terminal/output.h"
 
 namespace tessera {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "apps/files/conversation.h"
-#include "apps/options/sampling_json.h"
 #include "apps/files/text_input.h"
+#include "apps/options/sampling_json.h"
 #include "engine/engine.h"
 #include "engine/input_files.h"
 #include "engine/text/sha256.h"

@@ -4,8 +4,8 @@
 
 #include "apps/answer/answer.h"
 #include "apps/batch/record.h"
-#include "apps/terminal/human_units.h"
 #include "apps/process/signals.h"
+#include "apps/terminal/human_units.h"
 
 namespace tessera {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "apps/options/sampling_options.h"
-#include "engine/text/chat_template.h"
 #include "engine/options.h"
+#include "engine/text/chat_template.h"
 
 namespace tessera {
 

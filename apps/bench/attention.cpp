@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <memory>
 
+#include "apps/answer/stats.h"
 #include "apps/bench/attention_report.h"
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
 #include "apps/process/exit_codes.h"
-#include "apps/terminal/output.h"
 #include "apps/process/signals.h"
-#include "apps/answer/stats.h"
+#include "apps/terminal/output.h"
 #include "engine/benchmark/matmul_rate.h"
 
 namespace tessera {

@@ -11,8 +11,8 @@
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
 #include "apps/process/exit_codes.h"
-#include "apps/terminal/output.h"
 #include "apps/process/signals.h"
+#include "apps/terminal/output.h"
 
 namespace tessera {
 namespace {

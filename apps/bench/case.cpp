@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "apps/process/signals.h"
 #include "apps/answer/stats.h"
+#include "apps/process/signals.h"
 
 namespace tessera {
 namespace {

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "apps/terminal/human_units.h"
 #include "apps/answer/stats.h"
 #include "apps/files/text_input.h"
+#include "apps/terminal/human_units.h"
 #include "engine/input_files.h"
 
 namespace tessera {

@@ -1,7 +1,7 @@
 #include "apps/bench/report.h"
 
-#include "apps/terminal/human_units.h"
 #include "apps/answer/stats.h"
+#include "apps/terminal/human_units.h"
 
 namespace tessera {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/case.h"
 #include "apps/answer/load_report.h"
+#include "apps/bench/case.h"
 #include "engine/engine.h"
 
 namespace tessera {

@@ -6,12 +6,12 @@
 #include "apps/chat/commands.h"
 #include "apps/chat/completion.h"
 #include "apps/chat/session.h"
+#include "apps/line_editor/line_editor.h"
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
 #include "apps/process/exit_codes.h"
-#include "apps/line_editor/line_editor.h"
-#include "apps/terminal/output.h"
 #include "apps/process/signals.h"
+#include "apps/terminal/output.h"
 
 namespace tessera {
 namespace {

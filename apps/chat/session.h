@@ -5,10 +5,10 @@
 #include <string>
 
 #include "apps/answer/answer.h"
-#include "apps/terminal/console.h"
 #include "apps/files/conversation.h"
-#include "apps/options/sampling_options.h"
 #include "apps/files/text_input.h"
+#include "apps/options/sampling_options.h"
+#include "apps/terminal/console.h"
 
 namespace tessera {
 

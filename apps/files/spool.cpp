@@ -10,8 +10,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "apps/terminal/output.h"
 #include "apps/process/signals.h"
+#include "apps/terminal/output.h"
 #include "engine/engine.h"
 
 namespace tessera {

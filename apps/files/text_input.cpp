@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "apps/terminal/progress_bar.h"
 #include "apps/process/signals.h"
+#include "apps/terminal/progress_bar.h"
 #include "apps/terminal/terminal.h"
 #include "engine/engine.h"
 #include "engine/text/utf8.h"

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "apps/terminal/console.h"
 #include "apps/line_editor/input_bytes.h"
 #include "apps/line_editor/terminal_editor.h"
+#include "apps/terminal/console.h"
 
 namespace tessera {
 

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/terminal/console.h"
 #include "apps/line_editor/edit_buffer.h"
 #include "apps/line_editor/input_bytes.h"
 #include "apps/line_editor/input_history.h"
 #include "apps/line_editor/keys.h"
 #include "apps/line_editor/prompt_view.h"
 #include "apps/line_editor/raw_terminal.h"
+#include "apps/terminal/console.h"
 
 namespace tessera {
 

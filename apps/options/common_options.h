@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "apps/terminal/console.h"
-#include "apps/process/exit_codes.h"
+#include "apps/files/text_input.h"
 #include "apps/options/number_option.h"
 #include "apps/options/sampling_options.h"
-#include "apps/files/text_input.h"
-#include "engine/text/chat_template.h"
+#include "apps/process/exit_codes.h"
+#include "apps/terminal/console.h"
 #include "engine/options.h"
+#include "engine/text/chat_template.h"
 
 namespace tessera {
 

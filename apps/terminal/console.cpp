@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "apps/terminal/output.h"
 #include "apps/process/signals.h"
+#include "apps/terminal/output.h"
 
 namespace tessera {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/backend.h"
-#include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/attention/reference_attention.h"
+#include "tests/kernels/for_each_backend.h"
 
 namespace tessera {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/cpu/parallel_for.h"
+#include "tests/kernels/for_each_backend.h"
 
 namespace tessera {
 namespace {

@@ -1,8 +1,9 @@
 // Attention on a CPU: every instruction set, every type of pages, the edges of its tiles, and the
 // same bits whatever else the step computes.
+#include "kernels/cpu/attention.h"
+
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/attention.h"
 #include "tests/kernels/attention/sizes.h"
 #include "tests/kernels/cpu/vector_levels.h"
 

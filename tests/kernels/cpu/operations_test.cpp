@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "tests/kernels/for_each_backend.h"
-#include "tests/kernels/rows/kv_rows.h"
 #include "tests/kernels/linear/normed_rows.h"
 #include "tests/kernels/random_values.h"
+#include "tests/kernels/rows/kv_rows.h"
 
 namespace tessera {
 namespace {

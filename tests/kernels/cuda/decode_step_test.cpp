@@ -1,7 +1,5 @@
 // A whole decode step in one kernel, against double precision and against the operations that it
 // replaces.
-#include "kernels/fused_decoder.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <limits>
 #include <memory>
 
+#include "kernels/fused_decoder.h"
 #include "tests/kernels/deadline.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"

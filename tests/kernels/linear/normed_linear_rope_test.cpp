@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "tests/kernels/for_each_backend.h"
-#include "tests/kernels/rows/kv_rows.h"
 #include "tests/kernels/linear/normed_rows.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
+#include "tests/kernels/rows/kv_rows.h"
 
 namespace tessera {
 namespace {

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/for_each_backend.h"
-#include "tests/kernels/rows/kv_rows.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
+#include "tests/kernels/rows/kv_rows.h"
 
 namespace tessera {
 namespace {

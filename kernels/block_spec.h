@@ -1,0 +1,80 @@
+// How the blocks of a decoder compute, as data: what model families do differently is a field here.
+// The defaults are Llama's block (Touvron et al. 2023). Sizes are not here; ModelConfig has them.
+//
+// Who computes blocks states which fields it reads, and declines a model in which any other field
+// differs from its default (first_unread_difference), so that a field that was added later is
+// declined by all who do not know it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+enum class NormKind : uint8_t { kRmsNorm, kLayerNorm };
+
+// Where a half of a block (attention, feed-forward network) has its norms.
+enum class NormPlacement : uint8_t {
+  kPre,         // x + half(norm(x)): Llama
+  kPost,        // x + norm(half(x)): OLMo 2
+  kPreAndPost,  // x + norm(half(norm(x))): Gemma 2
+};
+
+enum class QkNorm : uint8_t {
+  kNone,
+  kPerHead,          // RMSNorm over head_dim of each query and key head, before RoPE: Qwen 3
+  kWholeProjection,  // RMSNorm over all query heads at once, and over all key heads: OLMo 2
+};
+
+enum class Activation : uint8_t { kSilu, kGeluTanh };
+
+// Which products add a bias.
+struct BiasSpec {
+  bool qkv = false;
+  bool output = false;
+  bool gate_up = false;
+  bool down = false;
+
+  bool operator==(const BiasSpec&) const = default;
+};
+
+// A feed-forward network of which each token takes a few of many.
+struct ExpertsSpec {
+  int64_t num_experts = 0;
+  int64_t experts_per_token = 0;
+
+  bool operator==(const ExpertsSpec&) const = default;
+};
+
+struct LayerSpec {
+  int64_t sliding_window = 0;             // tokens that a query sees, itself included; 0: all
+  std::optional<int64_t> rope_table = 0;  // index of the model's table; nothing: no rotation
+
+  bool operator==(const LayerSpec&) const = default;
+};
+
+struct BlockSpec {
+  NormKind norm = NormKind::kRmsNorm;
+  NormPlacement norm_placement = NormPlacement::kPre;
+  bool norm_adds_one = false;  // norms multiply by 1 + weight: Gemma
+  bool is_parallel = false;    // both halves read the same norm, x + attention + ffn: Cohere
+  QkNorm qk_norm = QkNorm::kNone;
+  BiasSpec biases;
+  Activation activation = Activation::kSilu;
+  double attention_scale = 0.0;      // of query . key; 0: 1 / sqrt(head_dim)
+  double attention_softcap = 0.0;    // scores become cap * tanh(score / cap); 0: as they are
+  bool has_attention_sinks = false;  // a learned logit per head in the softmax's denominator
+  double embedding_multiplier = 1.0;
+  double residual_multiplier = 1.0;  // of what each half adds
+  double logit_multiplier = 1.0;
+  double logit_softcap = 0.0;  // as attention_softcap
+  std::optional<ExpertsSpec> experts;
+  std::vector<LayerSpec> layers;  // one for each; empty: all are LayerSpec's defaults
+
+  bool operator==(const BlockSpec&) const = default;
+};
+
+}  // namespace tessera
