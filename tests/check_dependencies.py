@@ -11,9 +11,10 @@ import sys
 import tempfile
 
 # What says what an operation is, on every device.
-DEFINITIONS = ["kernels/attention_params.h", "kernels/backend.h", "kernels/block_spec.h", "kernels/fused_decoder.h",
-               "kernels/kernel_choice.h", "kernels/read_ahead.h",
-               "kernels/sampling_params.h", "kernels/tensor"]
+DEFINITIONS = ["kernels/attention_params.h", "kernels/backend.h", "kernels/block_spec.h",
+               "kernels/fused_decoder.h",
+               "kernels/kernel_choice.h", "kernels/layer_weights.h", "kernels/read_ahead.h",
+               "kernels/sampling_params.h", "kernels/tensor", "kernels/weight_matrix.h"]
 # Folder -> the files and folders it may include besides itself. The longest entry that a file's
 # path begins with is the one that counts.
 MAY_INCLUDE = {
@@ -32,7 +33,8 @@ MAY_INCLUDE = {
                   "apps/terminal", "apps/process", "engine"],
     "engine": ["kernels/backend.h", "kernels/attention_params.h", "kernels/block_spec.h",
                "kernels/fused_decoder.h",
-               "kernels/sampling_params.h", "kernels/tensor", "model_loaders"],
+               "kernels/layer_weights.h", "kernels/sampling_params.h", "kernels/tensor",
+               "kernels/weight_matrix.h", "model_loaders"],
     # Alone in knowing the comparator: no model can run through it.
     "engine/benchmark": ["engine", "kernels/backend.h", "kernels/attention_params.h",
                          "kernels/standard_attention.h", "kernels/tensor"],

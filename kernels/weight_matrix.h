@@ -1,0 +1,31 @@
+// A matrix that activations are multiplied with, in the form in which a device keeps it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tensor/tensor.h"
+
+namespace tessera {
+
+enum class WeightFormat : uint8_t {
+  kDense,  // one element of `data` per weight
+};
+
+struct WeightMatrix {
+  WeightMatrix() = default;
+  // kDense, [out_features, in_features].
+  WeightMatrix(const Tensor& dense)  // NOLINT: a dense matrix is its tensor
+      : data(dense), out_features(dense.dim(0)), in_features(dense.dim(1)) {}
+
+  Tensor data;    // kDense: [out_features, in_features]
+  Tensor scales;  // of formats that have them; else empty
+  WeightFormat format = WeightFormat::kDense;
+  int64_t out_features = 0;
+  int64_t in_features = 0;
+
+  bool empty() const { return data.empty(); }
+  // Bytes that a product reads.
+  size_t size_bytes() const { return data.size_bytes() + scales.size_bytes(); }
+};
+
+}  // namespace tessera
