@@ -25,7 +25,9 @@ struct WeightMatrix {
 
   bool empty() const { return data.empty(); }
   // Bytes that a product reads.
-  size_t size_bytes() const { return data.size_bytes() + scales.size_bytes(); }
+  size_t size_bytes() const {
+    return data.size_bytes() + (scales.shape.rank() == 0 ? 0 : scales.size_bytes());
+  }
 };
 
 }  // namespace tessera
