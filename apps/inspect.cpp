@@ -14,7 +14,7 @@
 namespace tessera {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct InspectOptions {
   EngineOptions engine;
@@ -34,7 +34,7 @@ std::string_view rope_scaling_name(RopeScaling::Kind kind) {
   return "unknown";
 }
 
-Json config_json(const ModelConfig& config) {
+OrderedJson config_json(const ModelConfig& config) {
   return {{"model_type", config.model_type},
           {"architecture", config.architecture},
           {"hidden_size", config.hidden_size},
@@ -53,10 +53,10 @@ Json config_json(const ModelConfig& config) {
           {"ties_embeddings", config.ties_embeddings}};
 }
 
-Json tensors_json(const std::vector<TensorEntry>& tensors) {
-  Json list = Json::array();
+OrderedJson tensors_json(const std::vector<TensorEntry>& tensors) {
+  OrderedJson list = OrderedJson::array();
   for (const TensorEntry& tensor : tensors) {
-    Json shape = Json::array();
+    OrderedJson shape = OrderedJson::array();
     for (const int64_t dimension : tensor.shape.dims()) shape.push_back(dimension);
     list.push_back({{"name", tensor.name},
                     {"dtype", to_string(tensor.dtype)},
@@ -66,7 +66,7 @@ Json tensors_json(const std::vector<TensorEntry>& tensors) {
   return list;
 }
 
-Json memory_json(const ModelDescription& model) {
+OrderedJson memory_json(const ModelDescription& model) {
   if (!model.memory_plan) return {{"problem", model.memory_problem}};
   const MemoryPlan& plan = *model.memory_plan;
   return {{"weights_bytes", plan.weights_bytes},
@@ -80,21 +80,21 @@ Json memory_json(const ModelDescription& model) {
           {"num_pages", plan.num_pages}};
 }
 
-Json description_json(const ModelDescription& model, bool all_tensors) {
+OrderedJson description_json(const ModelDescription& model, bool all_tensors) {
   const auto& bos = model.bos_token;
-  Json object = {{"path", model.folder.path},
-                 {"config", config_json(model.folder.config)},
-                 {"num_parameters", model.num_parameters},
-                 {"num_tensors", model.tensors.size()},
-                 {"weights_bytes_on_disk", model.weights_bytes_on_disk},
-                 {"tokenizer_size", model.tokenizer_size},
-                 {"bos_token", bos ? Json(*bos) : Json(nullptr)},
-                 {"eos_tokens", model.eos_tokens},
-                 {"chat_template", model.chat_template},
-                 {"chat_template_problem", model.chat_template_problem},
-                 {"device", model.device},
-                 {"memory", memory_json(model)},
-                 {"warnings", model.warnings}};
+  OrderedJson object = {{"path", model.folder.path},
+                        {"config", config_json(model.folder.config)},
+                        {"num_parameters", model.num_parameters},
+                        {"num_tensors", model.tensors.size()},
+                        {"weights_bytes_on_disk", model.weights_bytes_on_disk},
+                        {"tokenizer_size", model.tokenizer_size},
+                        {"bos_token", bos ? OrderedJson(*bos) : OrderedJson(nullptr)},
+                        {"eos_tokens", model.eos_tokens},
+                        {"chat_template", model.chat_template},
+                        {"chat_template_problem", model.chat_template_problem},
+                        {"device", model.device},
+                        {"memory", memory_json(model)},
+                        {"warnings", model.warnings}};
   if (all_tensors) object["tensors"] = tensors_json(model.tensors);
   return object;
 }
@@ -163,8 +163,8 @@ std::string memory_text(const ModelDescription& model) {
 int run_inspect(const InspectOptions& options, const Console& console) {
   const ModelDescription model = describe_model(options.engine);
   if (options.json) {
-    const Json object = description_json(model, options.all_tensors);
-    print(object.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n");
+    const OrderedJson object = description_json(model, options.all_tensors);
+    print(object.dump(2, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace) + "\n");
     return kExitOk;
   }
   for (const std::string& warning : model.warnings) console.say("warning: " + warning);

@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // 0 below two tokens. Halfway through, the sequence holds its prompt and half of the answer.
 double decode_bytes_per_second(const Engine& engine, const GenerationResult& result) {
@@ -48,7 +48,7 @@ std::string stats_line(const Engine& engine, const GenerationResult& result,
   return line;
 }
 
-Json engine_json(const Engine& engine, const EngineOptions& options) {
+OrderedJson engine_json(const Engine& engine, const EngineOptions& options) {
   const bool on_cpu = engine.device() == DeviceType::kCpu;
   return {{"version", TESSERA_VERSION},
           {"model", engine.folder().path},
@@ -63,9 +63,9 @@ Json engine_json(const Engine& engine, const EngineOptions& options) {
           {"load_phases", load_json(engine.load_timings())}};
 }
 
-Json stats_json(const Engine& engine, const EngineOptions& options, const GenerationResult& result,
-                const SamplingParams& params) {
-  Json object = engine_json(engine, options);
+OrderedJson stats_json(const Engine& engine, const EngineOptions& options,
+                       const GenerationResult& result, const SamplingParams& params) {
+  OrderedJson object = engine_json(engine, options);
   object["seed"] = params.seed;
   object["sampling"] = sampling_json(params);
   object["prompt_tokens"] = result.prompt_tokens;
@@ -101,11 +101,11 @@ StatsFile::~StatsFile() {
   if (descriptor_ > STDERR_FILENO) close(descriptor_);
 }
 
-void StatsFile::write(const Json& object) const {
+void StatsFile::write(const OrderedJson& object) const {
   if (descriptor_ < 0) return;
   // In ASCII, because control characters beyond it may stand in names of folders.
   const std::string text =
-      object.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+      object.dump(-1, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace);
   write_all(descriptor_, text + "\n", path_ == "-" ? "standard output" : path_);
 }
 

@@ -11,11 +11,11 @@ namespace tessera {
 namespace {
 
 // An answer echoes at most the custom_id of a request line, which may grow sixfold by escapes.
-constexpr size_t kMaxLineBytes = size_t{512} << 20;
+constexpr size_t kMaxAnswerBytes = size_t{512} << 20;
 
 // Reads the file again without owning the descriptor.
 LineReader reader_of(int descriptor, const std::string& name) {
-  return {FileDescriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)), name, kMaxLineBytes};
+  return {FileDescriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)), name, kMaxAnswerBytes};
 }
 
 struct Result {

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-constexpr size_t kMaxLineBytes = size_t{64} << 20;
+constexpr size_t kMaxRequestBytes = size_t{64} << 20;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 using ParsedLine = std::variant<BatchRequest, BatchProblem>;
@@ -19,7 +19,7 @@ using ParsedLine = std::variant<BatchRequest, BatchProblem>;
 ParsedLine parse(const FileLine& line) {
   if (!line.is_too_long) return parse_batch_request(line.text);
   return BatchProblem{"", "line_too_long",
-                      concat("the line is longer than ", kMaxLineBytes, " bytes")};
+                      concat("the line is longer than ", kMaxRequestBytes, " bytes")};
 }
 
 const std::string& custom_id_of(const ParsedLine& parsed) {
@@ -35,7 +35,7 @@ std::string request_id_of(const ParsedLine& parsed) {
 
 BatchInput::BatchInput(const std::string& path)
     : name_(path == "-" ? "standard input" : path),
-      reader_(open_seekable(path), name_, kMaxLineBytes) {
+      reader_(open_seekable(path), name_, kMaxRequestBytes) {
   while (std::optional<FileLine> line = reader_.next()) {
     if (line->number == 1 && line->text.starts_with(kByteOrderMark)) {
       line->text.erase(0, kByteOrderMark.size());

@@ -21,7 +21,7 @@ std::string written(const Json& settings) {
 // As they would be read back: JSON has no bytes that are not UTF-8.
 Json as_written(const Json& settings) { return Json::parse(written(settings))["settings"]; }
 
-std::string shown(const Json& value) {
+std::string shown_setting(const Json& value) {
   return value.is_null() ? "not set" : printable(value.dump());
 }
 
@@ -57,8 +57,8 @@ void BatchManifest::require_same(const Json& now) const {
   for (const auto& [name, value] : settings.items()) {
     const Json before = settings_.contains(name) ? settings_[name] : Json(nullptr);
     if (before == value) continue;
-    differences += concat(differences.empty() ? ": " : "; ", name, " was ", shown(before), ", now ",
-                          shown(value));
+    differences += concat(differences.empty() ? ": " : "; ", name, " was ", shown_setting(before),
+                          ", now ", shown_setting(value));
   }
   if (differences.empty()) return;
   throw UsageError(output_path_ + " was begun with other settings" + differences, kResumeHint);

@@ -50,8 +50,9 @@ void BatchOutput::begin(const Console& console) {
   descriptor_ = replacement.commit();
 }
 
-void BatchOutput::append(const Json& record) {
-  const std::string line = record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+void BatchOutput::append(const OrderedJson& record) {
+  const std::string line =
+      record.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   const uint64_t end_bytes = size_bytes();
   try {
     write_all(descriptor_.value(), line, name_);

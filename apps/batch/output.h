@@ -15,7 +15,7 @@ enum class ExistingOutput : uint8_t { kRefuse, kResume, kOverwrite };
 
 class BatchOutput {
  public:
-  using Json = nlohmann::ordered_json;
+  using OrderedJson = nlohmann::ordered_json;
 
   // Opens and locks `path`, or takes standard output when it is "-"; what is there stays as it is
   // until begin(). Throws UsageError when it has content and `existing` is kRefuse, or is no file
@@ -37,7 +37,7 @@ class BatchOutput {
   // Adds one line, durable when this returns. Throws OutputClosed when it is a pipe that nobody
   // reads; Error with what is safe and how to go on, the file then ending after the last whole
   // line; and Error when the file was deleted, moved or replaced, with where its lines are now.
-  void append(const Json& record);
+  void append(const OrderedJson& record);
 
  private:
   void open();

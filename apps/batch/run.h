@@ -49,13 +49,14 @@ class BatchRun {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Json = nlohmann::ordered_json;
+  using OrderedJson = nlohmann::ordered_json;
 
-  Json failed(const BatchItem& item, const std::string& code, const std::string& message);
+  OrderedJson failed(const BatchItem& item, const std::string& code, const std::string& message);
   // The record of an answer or an error; nothing when a signal cut the answer short.
-  std::optional<Json> answer(Engine& engine, const BatchItem& item, BatchRequest request);
-  std::optional<Json> generate(Engine& engine, const BatchItem& item,
-                               std::span<const TokenId> prompt, const SamplingParams& params);
+  std::optional<OrderedJson> answer(Engine& engine, const BatchItem& item, BatchRequest request);
+  std::optional<OrderedJson> generate(Engine& engine, const BatchItem& item,
+                                      std::span<const TokenId> prompt,
+                                      const SamplingParams& params);
   void show_progress();
 
   BatchDefaults defaults_;

@@ -28,11 +28,11 @@ const std::vector<std::string> kDefaultDecodeCases = {"1x4k",  "1x32k", "1x128k"
 const std::vector<int64_t> kDefaultCpuLengths = {512, 1024, 2048, 4096};
 const std::vector<std::string> kDefaultCpuDecodeCases = {"1x1k", "1x4k", "8x1k"};
 
-constexpr NumberLimits<int64_t> kLengthLimits = {1, int64_t{1} << 24};  // tokens
-constexpr NumberLimits<int64_t> kWindowLimits = {0, kLengthLimits.high};
+constexpr NumberLimits<int64_t> kAttendedLimits = {1, int64_t{1} << 24};  // tokens
+constexpr NumberLimits<int64_t> kWindowLimits = {0, kAttendedLimits.high};
 constexpr NumberLimits<int64_t> kHeadsLimits = {1, 1024};
 constexpr NumberLimits<int64_t> kHeadDimLimits = {1, NormalPool::kMaxRowSize};
-constexpr NumberLimits<int64_t> kRepetitionLimits = {0, 1000};
+constexpr NumberLimits<int64_t> kTimedRunLimits = {0, 1000};
 constexpr NumberLimits<double> kSoftcapLimits = {0.0, 1e6};
 
 // Short prompts are batched up to this many tokens, so that they fill the device.
@@ -42,10 +42,10 @@ int64_t tokens_of_prefill(DeviceType device) { return device == DeviceType::kCud
 AttentionCase parse_decode_case(const std::string& text) {
   const size_t cross = std::min(text.find('x'), text.size());
   const std::string_view context = std::string_view(text).substr(std::min(cross + 1, text.size()));
-  const auto batch_size = find_number(text.substr(0, cross), kLengthLimits, Suffix::kKibi);
-  const auto context_length = find_number(context, kLengthLimits, Suffix::kKibi);
+  const auto batch_size = find_number(text.substr(0, cross), kAttendedLimits, Suffix::kKibi);
+  const auto context_length = find_number(context, kAttendedLimits, Suffix::kKibi);
   if (!batch_size || !context_length) {
-    const std::string allowed = concat("like 16x32k, with ", kLengthLimits.text(), " twice");
+    const std::string allowed = concat("like 16x32k, with ", kAttendedLimits.text(), " twice");
     throw UsageError(refusal("--decode-cases", allowed, text));
   }
   return {.batch_size = *batch_size, .query_length = 1, .context_length = *context_length};
@@ -112,7 +112,7 @@ void add_case_options(CLI::App& command, Options& options) {
                                       const char* help) {
     return add_number(command, flag, value, limits, help)->group(kGroup);
   };
-  add_numbers(command, "--lengths", options.lengths, kLengthLimits,
+  add_numbers(command, "--lengths", options.lengths, kAttendedLimits,
               "prompts of these many tokens (1k,2k,4k,8k,16k,32k; on the CPU 512,1k,2k,4k)",
               Suffix::kKibi)
       ->group(kGroup);
@@ -134,7 +134,7 @@ void add_case_options(CLI::App& command, Options& options) {
   add("--sliding-window", heads.sliding_window, kWindowLimits, "keys a query sees; 0: all (0)");
   add("--softcap", heads.softcap, kSoftcapLimits, "squeeze scores into ±X; 0: do not (0)")
       ->option_text("X");
-  add("--page-size", layout.page_size, kLengthLimits, "tokens in a page of the KV cache (64)");
+  add("--page-size", layout.page_size, kAttendedLimits, "tokens in a page of the KV cache (64)");
   command
       .add_flag("--contiguous", layout.contiguous,
                 "one page per sequence, in order, to see what paging costs")
@@ -155,7 +155,7 @@ void add_measurement_options(CLI::App& command, Options& options) {
           "--portable", [&device] { device.attention = KernelChoice::kPortable; },
           "the kernels of every GPU, also where faster ones exist")
       ->group(kGroup);
-  add_number(command, "--repetitions", options.benchmark.repetitions, kRepetitionLimits,
+  add_number(command, "--repetitions", options.benchmark.repetitions, kTimedRunLimits,
              "times each case is measured; 0: run and check once, for a profiler (15)")
       ->group(kGroup);
   command.add_option("--json", options.json_path, "write the report as JSON; - for stdout")

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kAbsent = "-";
 
@@ -85,8 +85,8 @@ std::string table(const AttentionReport& report, bool is_decode) {
                 rows);
 }
 
-Json timing_json(const AttentionTiming& timing, const AttentionResult& result) {
-  Json object = Json::object();
+OrderedJson timing_json(const AttentionTiming& timing, const AttentionResult& result) {
+  OrderedJson object = OrderedJson::object();
   if (!timing.problem.empty()) object["problem"] = timing.problem;
   object["scratch_bytes"] = timing.scratch_bytes;
   if (!timing.problem.empty()) return object;
@@ -122,34 +122,34 @@ std::string attention_text(const AttentionReport& report) {
   return text + table(report, /*is_decode=*/false) + table(report, /*is_decode=*/true);
 }
 
-Json attention_json(const AttentionReport& report) {
+OrderedJson attention_json(const AttentionReport& report) {
   const AttentionHeads& heads = report.options.heads;
   const PageLayout& layout = report.options.layout;
-  Json object = {{"version", TESSERA_VERSION},
-                 {"device", report.device},
-                 {"dtype", to_string(report.dtype)},
-                 {"num_heads", heads.num_heads},
-                 {"num_kv_heads", heads.num_kv_heads},
-                 {"head_dim", heads.head_dim},
-                 {"causal", heads.causal},
-                 {"sliding_window", heads.sliding_window},
-                 {"softcap", heads.softcap},
-                 {"page_size", layout.page_size},
-                 {"contiguous", layout.contiguous},
-                 {"repetitions", report.options.repetitions},
-                 {"matmul_flops_per_second", report.matmul_rate},
-                 {"read_bytes_per_second", report.read_bandwidth},
-                 {"results", Json::array()}};
+  OrderedJson object = {{"version", TESSERA_VERSION},
+                        {"device", report.device},
+                        {"dtype", to_string(report.dtype)},
+                        {"num_heads", heads.num_heads},
+                        {"num_kv_heads", heads.num_kv_heads},
+                        {"head_dim", heads.head_dim},
+                        {"causal", heads.causal},
+                        {"sliding_window", heads.sliding_window},
+                        {"softcap", heads.softcap},
+                        {"page_size", layout.page_size},
+                        {"contiguous", layout.contiguous},
+                        {"repetitions", report.options.repetitions},
+                        {"matmul_flops_per_second", report.matmul_rate},
+                        {"read_bytes_per_second", report.read_bandwidth},
+                        {"results", OrderedJson::array()}};
   for (const AttentionResult& result : report.results) {
     const AttentionCase& attention_case = result.attention_case;
-    Json entry = {{"kind", attention_case.is_decode() ? "decode" : "prefill"},
-                  {"batch_size", attention_case.batch_size},
-                  {"query_length", attention_case.query_length},
-                  {"context_length", attention_case.context_length},
-                  {"flops", result.flops},
-                  {"kv_bytes", result.kv_bytes},
-                  {"tessera", timing_json(result.paged, result)},
-                  {"standard", timing_json(result.standard, result)}};
+    OrderedJson entry = {{"kind", attention_case.is_decode() ? "decode" : "prefill"},
+                         {"batch_size", attention_case.batch_size},
+                         {"query_length", attention_case.query_length},
+                         {"context_length", attention_case.context_length},
+                         {"flops", result.flops},
+                         {"kv_bytes", result.kv_bytes},
+                         {"tessera", timing_json(result.paged, result)},
+                         {"standard", timing_json(result.standard, result)}};
     object["results"].push_back(std::move(entry));
   }
   return object;

@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr size_t kColumnWidth = 13;
 
@@ -17,7 +17,7 @@ size_t width(const std::string& text) {
   return count;
 }
 
-Json measurement_json(const Measurement& measurement) {
+OrderedJson measurement_json(const Measurement& measurement) {
   return {{"median", measurement.median}, {"spread", measurement.spread}};
 }
 
@@ -61,14 +61,15 @@ std::string bench_table(const BenchReport& report) {
   return text;
 }
 
-Json bench_json(const Engine& engine, const EngineOptions& options, const BenchReport& report) {
-  Json object = engine_json(engine, options);
+OrderedJson bench_json(const Engine& engine, const EngineOptions& options,
+                       const BenchReport& report) {
+  OrderedJson object = engine_json(engine, options);
   object["first_token_seconds"] = report.first_token.total_seconds;
   object["peak_resident_bytes"] = report.peak_resident_bytes;
   object["weight_bytes_per_token"] = engine.weight_bytes_per_token();
   object["read_bytes_per_second"] = report.read_bandwidth;
   object["repetitions"] = report.repetitions;
-  object["results"] = Json::array();
+  object["results"] = OrderedJson::array();
   for (const BenchResult& result : report.results) {
     object["results"].push_back(
         {{"batch_size", result.bench_case.batch_size},

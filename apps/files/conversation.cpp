@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 Message parse_message(const JsonObject& object) {
   const std::string name = object.get_string("role");
@@ -53,12 +53,12 @@ Conversation Conversation::load(const std::string& path) {
 }
 
 void Conversation::save(const std::string& path) const {
-  Json messages = Json::array();
+  OrderedJson messages = OrderedJson::array();
   for (const Message& message : messages_) {
     messages.push_back({{"role", to_string(message.role)}, {"content", message.content}});
   }
-  const Json document = {{"messages", std::move(messages)}};
-  replace_file(path, document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  const OrderedJson document = {{"messages", std::move(messages)}};
+  replace_file(path, document.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
 }
 
 void Conversation::set_system(std::string content) {
