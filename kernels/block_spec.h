@@ -2,14 +2,12 @@
 // The defaults are Llama's block (Touvron et al. 2023). Sizes are not here; ModelConfig has them.
 //
 // Who computes blocks states which fields it reads, and declines a model in which any other field
-// differs from its default (first_unread_difference), so that a field that was added later is
-// declined by all who do not know it.
+// differs from its default (first_difference in block_fields.h), so that a field that was added
+// later is declined by all who do not know it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <vector>
 
 namespace tessera {
@@ -72,7 +70,7 @@ struct BlockSpec {
   double logit_multiplier = 1.0;
   double logit_softcap = 0.0;  // as attention_softcap
   std::optional<ExpertsSpec> experts;
-  std::vector<LayerSpec> layers;  // one for each; empty: all are LayerSpec's defaults
+  std::vector<LayerSpec> layers;  // one for each layer of the model
 
   bool operator==(const BlockSpec&) const = default;
 };

@@ -11,8 +11,8 @@ import sys
 import tempfile
 
 # What says what an operation is, on every device.
-DEFINITIONS = ["kernels/attention_params.h", "kernels/backend.h", "kernels/block_spec.h",
-               "kernels/fused_decoder.h",
+DEFINITIONS = ["kernels/attention_params.h", "kernels/backend.h", "kernels/block_fields.h",
+               "kernels/block_spec.h", "kernels/fused_decoder.h",
                "kernels/kernel_choice.h", "kernels/layer_weights.h", "kernels/read_ahead.h",
                "kernels/sampling_params.h", "kernels/tensor", "kernels/weight_matrix.h"]
 # Folder -> the files and folders it may include besides itself. The longest entry that a file's
@@ -31,8 +31,8 @@ MAY_INCLUDE = {
        for folder in ["batch", "bench"]},
     "apps/chat": ["apps/answer", "apps/line_editor", "apps/options", "apps/files",
                   "apps/terminal", "apps/process", "engine"],
-    "engine": ["kernels/backend.h", "kernels/attention_params.h", "kernels/block_spec.h",
-               "kernels/fused_decoder.h",
+    "engine": ["kernels/backend.h", "kernels/attention_params.h", "kernels/block_fields.h",
+               "kernels/block_spec.h", "kernels/fused_decoder.h",
                "kernels/layer_weights.h", "kernels/sampling_params.h", "kernels/tensor",
                "kernels/weight_matrix.h", "model_loaders"],
     # Alone in knowing the comparator: no model can run through it.

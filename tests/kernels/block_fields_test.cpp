@@ -1,0 +1,88 @@
+#include "kernels/block_fields.h"
+
+#include <gtest/gtest.h>
+
+#include <type_traits>
+
+namespace tessera {
+namespace {
+
+// Gives a field a value that is not its default.
+void alter(bool& field) { field = !field; }
+void alter(double& field) { field += 0.5; }
+void alter(int64_t& field) { field += 1; }
+void alter(std::optional<int64_t>& field) { field.reset(); }
+void alter(std::optional<ExpertsSpec>& field) {
+  field = ExpertsSpec{.num_experts = 8, .experts_per_token = 2};
+}
+void alter(std::vector<LayerSpec>& field) { field.pop_back(); }
+template <typename Kind>
+requires std::is_enum_v<Kind>
+void alter(Kind& field) { field = static_cast<Kind>(static_cast<int>(field) + 1); }
+
+BlockSpec three_layers() { return {.layers = std::vector<LayerSpec>(3)}; }
+
+TEST(BlockFields, TellsEveryFieldByName) {
+  EXPECT_EQ(first_difference(three_layers(), three_layers()), "");
+  for_each_block_field([](std::string_view name, auto... members) {
+    BlockSpec altered = three_layers();
+    alter(field_of(altered, members...));
+    EXPECT_NE(altered, three_layers()) << name;
+    EXPECT_EQ(first_difference(altered, three_layers()), name);
+    EXPECT_EQ(first_difference(three_layers(), altered), name);
+  });
+}
+
+TEST(BlockFields, TellsEveryFieldOfALayer) {
+  for_each_layer_field([](std::string_view name, auto member) {
+    BlockSpec altered = three_layers();
+    alter(altered.layers[1].*member);
+    EXPECT_NE(altered, three_layers()) << name;
+    EXPECT_EQ(first_difference(altered, three_layers()), concat("layers[1].", name));
+  });
+}
+
+TEST(BlockFields, NamesTheFirstDifference) {
+  BlockSpec altered = three_layers();
+  altered.biases.down = true;
+  altered.activation = Activation::kGeluTanh;
+  EXPECT_EQ(first_difference(altered, three_layers()), "biases.down");
+}
+
+// Where the fields of `spec` begin that are visited.
+std::vector<const void*> visited_in(const BlockSpec& spec) {
+  std::vector<const void*> fields;
+  for_each_block_field(
+      [&](std::string_view, auto... members) { fields.push_back(&field_of(spec, members...)); });
+  return fields;
+}
+
+std::vector<const void*> visited_in(const LayerSpec& spec) {
+  std::vector<const void*> fields;
+  for_each_layer_field([&](std::string_view, auto member) { fields.push_back(&(spec.*member)); });
+  return fields;
+}
+
+// A structured binding names every member, or does not compile: when a field was added, add it to
+// block_fields.h and below.
+TEST(BlockFields, VisitsEveryMember) {
+  const BiasSpec biases;
+  [[maybe_unused]] const auto& [qkv, output, gate_up, down] = biases;
+  const LayerSpec layer;
+  const auto& [sliding_window, rope_table] = layer;
+  EXPECT_EQ(visited_in(layer), (std::vector<const void*>{&sliding_window, &rope_table}));
+
+  const BlockSpec spec;
+  const auto& [norm, norm_placement, norm_adds_one, is_parallel, qk_norm, block_biases, activation,
+               attention_scale, attention_softcap, has_attention_sinks, embedding_multiplier,
+               residual_multiplier, logit_multiplier, logit_softcap, experts, layers] = spec;
+  EXPECT_EQ(visited_in(spec),
+            (std::vector<const void*>{
+                &norm, &norm_placement, &norm_adds_one, &is_parallel, &qk_norm, &block_biases.qkv,
+                &block_biases.output, &block_biases.gate_up, &block_biases.down, &activation,
+                &attention_scale, &attention_softcap, &has_attention_sinks, &embedding_multiplier,
+                &residual_multiplier, &logit_multiplier, &logit_softcap, &experts, &layers}));
+}
+
+}  // namespace
+}  // namespace tessera
