@@ -10,6 +10,7 @@
 #include "apps/terminal/human_units.h"
 #include "apps/terminal/output.h"
 #include "engine/engine.h"
+#include "engine/expected_tensors.h"
 
 namespace tessera {
 namespace {
@@ -19,6 +20,7 @@ using OrderedJson = nlohmann::ordered_json;
 struct InspectOptions {
   EngineOptions engine;
   bool all_tensors = false;
+  bool expected_tensors = false;
   bool json = false;
 };
 
@@ -34,6 +36,12 @@ std::string_view rope_scaling_name(RopeScaling::Kind kind) {
   return "unknown";
 }
 
+// The window and the frequencies of a layer; all have the same.
+int64_t sliding_window(const ModelConfig& config) {
+  return config.block.layers.front().sliding_window;
+}
+const RopeTable& rope_table(const ModelConfig& config) { return config.rope_tables.front(); }
+
 OrderedJson config_json(const ModelConfig& config) {
   return {{"model_type", config.model_type},
           {"architecture", config.architecture},
@@ -46,10 +54,10 @@ OrderedJson config_json(const ModelConfig& config) {
           {"vocab_size", config.vocab_size},
           {"max_position_embeddings", config.max_position_embeddings},
           {"rms_norm_eps", config.rms_norm_eps},
-          {"rope_theta", config.rope_theta},
-          {"rope_scaling", rope_scaling_name(config.rope_scaling.kind)},
-          {"rope_scaling_factor", config.rope_scaling.factor},
-          {"sliding_window", config.sliding_window},
+          {"rope_theta", rope_table(config).theta},
+          {"rope_scaling", rope_scaling_name(rope_table(config).scaling.kind)},
+          {"rope_scaling_factor", rope_table(config).scaling.factor},
+          {"sliding_window", sliding_window(config)},
           {"ties_embeddings", config.ties_embeddings}};
 }
 
@@ -108,11 +116,13 @@ std::string config_text(const ModelConfig& config) {
              ", head dim ", config.head_dim, "\n",  //
              "vocabulary     ", config.vocab_size, config.ties_embeddings ? ", tied" : "", "\n",
              "context        ", counted(config.max_position_embeddings, "token"));
-  if (config.sliding_window > 0) text += concat(", sliding window ", config.sliding_window);
-  text += concat("\nRoPE           theta ", config.rope_theta, ", scaling ",
-                 rope_scaling_name(config.rope_scaling.kind));
-  if (config.rope_scaling.kind != RopeScaling::Kind::kNone) {
-    text += concat(" by ", config.rope_scaling.factor);
+  if (const int64_t window = sliding_window(config); window > 0) {
+    text += concat(", sliding window ", window);
+  }
+  const auto& [theta, scaling] = rope_table(config);
+  text += concat("\nRoPE           theta ", theta, ", scaling ", rope_scaling_name(scaling.kind));
+  if (scaling.kind != RopeScaling::Kind::kNone) {
+    text += concat(" by ", scaling.factor);
   }
   return text + "\n";
 }
@@ -160,7 +170,27 @@ std::string memory_text(const ModelDescription& model) {
   return text.ends_with('\n') ? text : text + "\n";
 }
 
+// A line for each tensor that config.json asks for.
+std::string expected_tensors_text(const std::vector<ExpectedTensor>& tensors, bool as_json) {
+  std::string text;
+  for (const ExpectedTensor& tensor : tensors) {
+    text += as_json ? OrderedJson{{"name", tensor.name}, {"shape", tensor.shape}}.dump()
+                    : concat(tensor.name, ' ', Shape(tensor.shape));
+    text += '\n';
+  }
+  return text;
+}
+
+int show_expected_tensors(const InspectOptions& options, const Console& console) {
+  std::vector<std::string> warnings;
+  const std::vector<ExpectedTensor> tensors = expected_tensors(options.engine, warnings);
+  for (const std::string& warning : warnings) console.say("warning: " + warning);
+  print(expected_tensors_text(tensors, options.json));
+  return kExitOk;
+}
+
 int run_inspect(const InspectOptions& options, const Console& console) {
+  if (options.expected_tensors) return show_expected_tensors(options, console);
   const ModelDescription model = describe_model(options.engine);
   if (options.json) {
     const OrderedJson object = description_json(model, options.all_tensors);
@@ -181,11 +211,17 @@ void add_inspect(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App& command = *app.add_subcommand("inspect", "show what a model folder holds");
   command.add_flag("--tensors", options->all_tensors, "list every tensor")->group("Output");
+  command
+      .add_flag("--expected-tensors", options->expected_tensors,
+                "list only the tensors that config.json asks for")
+      ->group("Output");
   command.add_flag("--json", options->json, "write JSON")->group("Output");
   add_model_options(command, options->engine);
   add_console_options(command, invocation.console);
   command.footer(
-      "Reads headers only, no weights.\n"
+      "Reads headers only, no weights; --expected-tensors reads config.json and no other file, "
+      "and\n"
+      "with --json writes an object with name and shape on each line.\n"
       "\n"
       "Examples:\n"
       "  tessera inspect -m weights/demo\n"

@@ -104,8 +104,4 @@ std::vector<TokenId> collect_stop_tokens(const ModelFolder& folder, const Tokeni
 // The template that the options name, else the folder's own. Throws Error when it is unknown.
 ChatTemplate choose_chat_template(const EngineOptions& options, const ModelFolder& folder);
 
-// Throws Error naming up to five missing tensors and how many there are, or the first of another
-// shape; the returned warnings speak of tensors that are not needed.
-std::vector<std::string> check_inventory(const ModelConfig& config, const Checkpoint& checkpoint);
-
 }  // namespace tessera

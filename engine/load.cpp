@@ -50,28 +50,6 @@ ChatTemplate choose_chat_template(const EngineOptions& options, const ModelFolde
                                        : ChatTemplate::by_name(options.chat_template);
 }
 
-std::vector<std::string> check_inventory(const ModelConfig& config, const Checkpoint& checkpoint) {
-  const std::vector<std::string> missing = missing_weights(checkpoint, config);
-  if (!missing.empty()) {
-    std::string names;
-    for (size_t i = 0; i < std::min<size_t>(missing.size(), 5); ++i) {
-      names += concat(i == 0 ? ": " : ", ", missing[i]);
-    }
-    throw Error(concat(checkpoint.file_paths().front(), ": ",
-                       counted(missing.size(), "tensor is", "tensors are"), " missing", names,
-                       missing.size() > 5 ? ", ..." : ""));
-  }
-  check_weight_shapes(checkpoint, config);
-  std::vector<std::string> warnings = checkpoint.warnings();
-  const std::vector<std::string> unexpected = unexpected_weights(checkpoint, config);
-  if (!unexpected.empty()) {
-    warnings.push_back(concat(checkpoint.file_paths().front(), ": ",
-                              counted(unexpected.size(), "tensor is", "tensors are"),
-                              " not used by this model, the first: ", unexpected.front()));
-  }
-  return warnings;
-}
-
 // Two things take long and need nothing of each other: starting the device and reading the folder,
 // then reading the weights and warming up. Each pair runs side by side.
 Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
@@ -81,7 +59,8 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
   auto device = std::async([&options] { return make_backend(options); });
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
-  for (const std::string& warning : check_inventory(folder.config, checkpoint)) {
+  for (const std::string& warning :
+       check_weight_inventory(checkpoint, folder.config, options.allow_unknown_weights)) {
     spdlog::warn("{}", warning);
   }
   const auto begin_phase = [&] {
@@ -154,8 +133,9 @@ ModelDescription describe_model(const EngineOptions& options) {
   const ModelFolder& folder = description.folder;
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
   description.warnings = folder.warnings;
-  std::ranges::copy(check_inventory(folder.config, checkpoint),
-                    std::back_inserter(description.warnings));
+  std::ranges::copy(
+      check_weight_inventory(checkpoint, folder.config, options.allow_unknown_weights),
+      std::back_inserter(description.warnings));
   for (const auto& [name, entry] : checkpoint.tensors()) {
     description.tensors.push_back(entry);
     description.num_parameters += entry.shape.num_elements();

@@ -48,15 +48,16 @@ struct EngineOptions {
   DType compute_dtype = DType::kBFloat16;           // on CUDA: kBFloat16 or kFloat16
   KernelChoice attention = KernelChoice::kFastest;  // on CUDA
   int num_threads = 0;                              // on the CPU; 0: one per physical core
-  int64_t context_size = 0;           // tokens a sequence may hold; 0: the model's maximum,
-                                      // less when memory is short
-  int64_t max_sequences = 1;          // sequences that run at the same time
-  int64_t page_size = 64;             // tokens per KV page
-  int64_t prefill_chunk = 0;          // prompt tokens of one step; 0: kCudaPrefillChunk or
-                                      // kCpuPrefillChunk
-  std::string chat_template;          // "": the folder's own
-  bool allow_unknown_config = false;  // config.json keys that are not understood: warn only
-  bool check_weights = false;         // look for NaN and infinity while loading
+  int64_t context_size = 0;            // tokens a sequence may hold; 0: the model's maximum,
+                                       // less when memory is short
+  int64_t max_sequences = 1;           // sequences that run at the same time
+  int64_t page_size = 64;              // tokens per KV page
+  int64_t prefill_chunk = 0;           // prompt tokens of one step; 0: kCudaPrefillChunk or
+                                       // kCpuPrefillChunk
+  std::string chat_template;           // "": the folder's own
+  bool allow_unknown_config = false;   // config.json keys that are not understood: warn only
+  bool allow_unknown_weights = false;  // tensors that no weight is made of: warn only
+  bool check_weights = false;          // look for NaN and infinity while loading
   RunAhead run_ahead = RunAhead::kWhereItHelps;
 };
 

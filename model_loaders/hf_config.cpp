@@ -7,70 +7,17 @@
 #include "kernels/tensor/check.h"
 #include "model_loaders/hf_config_keys.h"
 #include "model_loaders/layer_types.h"
+#include "model_loaders/model_family.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/rope_config.h"
 
 namespace tessera {
 namespace {
 
-// The config class of one model family in transformers, with its defaults: files leave out what
-// equals them.
-struct Family {
-  std::string_view model_type;
-  std::string_view architecture;
-  int64_t vocab_size;
-  int64_t hidden_size;
-  int64_t intermediate_size;
-  int64_t num_layers;
-  int64_t num_heads;
-  int64_t num_kv_heads;  // 0: as many as heads
-  int64_t max_position_embeddings;
-  double rms_norm_eps;
-  double rope_theta;
-  std::optional<int64_t> sliding_window;  // none: the class has no such field
-};
-
-constexpr Family kFamilies[] = {
-    {.model_type = "llama",
-     .architecture = "LlamaForCausalLM",
-     .vocab_size = 32000,
-     .hidden_size = 4096,
-     .intermediate_size = 11008,
-     .num_layers = 32,
-     .num_heads = 32,
-     .num_kv_heads = 0,
-     .max_position_embeddings = 2048,
-     .rms_norm_eps = 1e-6,
-     .rope_theta = 10000.0,
-     .sliding_window = {}},
-    {.model_type = "mistral",
-     .architecture = "MistralForCausalLM",
-     .vocab_size = 32000,
-     .hidden_size = 4096,
-     .intermediate_size = 14336,
-     .num_layers = 32,
-     .num_heads = 32,
-     .num_kv_heads = 8,
-     .max_position_embeddings = 131072,
-     .rms_norm_eps = 1e-6,
-     .rope_theta = 10000.0,
-     .sliding_window = 4096},
-};
-
-// Switches of the transformer block that exist in config.json and are only supported in one
-// position.
-struct FixedSwitch {
-  std::string_view key;
-  bool supported;
-};
-constexpr FixedSwitch kFixedSwitches[] = {
-    {"attention_bias", false},     {"mlp_bias", false},         {"add_cross_attention", false},
-    {"is_encoder_decoder", false}, {"rope_interleaved", false},
-};
-
-const Family* find_family(std::string_view Family::*field, std::string_view value) {
-  const auto* const family = std::ranges::find(kFamilies, value, field);
-  return family == std::end(kFamilies) ? nullptr : family;
+// The row whose `field` is `value`, or nullptr.
+const ModelFamily* find_family(std::string_view ModelFamily::*field, std::string_view value) {
+  const auto family = std::ranges::find(model_families(), value, field);
+  return family == model_families().end() ? nullptr : &*family;
 }
 
 [[noreturn]] void throw_unsupported(const JsonObject& json, std::string_view field,
@@ -78,22 +25,22 @@ const Family* find_family(std::string_view Family::*field, std::string_view valu
   CHECK(json.is_null("auto_map") || !json.contains("auto_map"), json.path(), ": ", field, " '",
         printable(name), "' needs custom code (auto_map), which is not supported");
   std::string supported;
-  for (const Family& family : kFamilies) supported += concat(" ", family.architecture);
+  for (const ModelFamily& family : model_families()) supported += concat(" ", family.architecture);
   throw Error(concat(json.path(), ": ", field, " '", printable(name),
                      "' is not supported; supported:", supported));
 }
 
-const Family& read_family(const JsonObject& json) {
+const ModelFamily& read_family(const JsonObject& json) {
   const auto architectures = json.find_strings("architectures");
   const std::optional<std::string> model_type = json.find_string("model_type");
   if (!architectures || architectures->empty()) {
     CHECK(model_type, json.path(), ": has neither architectures nor model_type");
-    const Family* const family = find_family(&Family::model_type, *model_type);
+    const ModelFamily* const family = find_family(&ModelFamily::model_type, *model_type);
     if (family == nullptr) throw_unsupported(json, "model_type", *model_type);
     return *family;
   }
   const std::string& architecture = architectures->front();
-  const Family* const family = find_family(&Family::architecture, architecture);
+  const ModelFamily* const family = find_family(&ModelFamily::architecture, architecture);
   if (family == nullptr) throw_unsupported(json, "architecture", architecture);
   CHECK(!model_type || *model_type == family->model_type, json.path(), ": architecture ",
         architecture, " belongs to model_type '", family->model_type, "', got '",
@@ -110,18 +57,7 @@ void refuse_quantised(const JsonObject& json) {
       "use the original bfloat16, float16 or float32 checkpoint");
 }
 
-void check_block_switches(const JsonObject& json) {
-  for (const auto& [key, supported] : kFixedSwitches) {
-    const bool value = json.find_bool(key).value_or(supported);
-    CHECK(value == supported, json.path(), ": ", key, " ", value ? "true" : "false",
-          " is not supported");
-  }
-  const std::string activation = json.find_string("hidden_act").value_or("silu");
-  CHECK(activation == "silu" || activation == "swish", json.path(), ": hidden_act '",
-        printable(activation), "' is not supported; supported: silu swish");
-}
-
-void read_sizes(const JsonObject& json, const Family& family, ModelConfig& config) {
+void read_sizes(const JsonObject& json, const ModelFamily& family, ModelConfig& config) {
   config.hidden_size = json.get_integer_or("hidden_size", family.hidden_size, 1, 1 << 20);
   config.intermediate_size =
       json.get_integer_or("intermediate_size", family.intermediate_size, 1, 1 << 22);
@@ -132,7 +68,7 @@ void read_sizes(const JsonObject& json, const Family& family, ModelConfig& confi
   config.rms_norm_eps = json.get_number_or("rms_norm_eps", family.rms_norm_eps, 1e-30, 1.0);
 }
 
-void read_heads(const JsonObject& json, const Family& family, ModelConfig& config) {
+void read_heads(const JsonObject& json, const ModelFamily& family, ModelConfig& config) {
   config.num_heads = json.get_integer_or("num_attention_heads", family.num_heads, 1, 4096);
   const bool as_many = family.num_kv_heads == 0 || json.is_null("num_key_value_heads");
   config.num_kv_heads = json.find_integer("num_key_value_heads", 1, 4096)
@@ -150,7 +86,7 @@ void read_heads(const JsonObject& json, const Family& family, ModelConfig& confi
 }
 
 // Absent means the class default, null means none.
-int64_t read_sliding_window(const JsonObject& json, const Family& family,
+int64_t read_sliding_window(const JsonObject& json, const ModelFamily& family,
                             std::optional<std::string_view> layer_type) {
   // A window in a family without windows stays unread and is reported as not understood.
   int64_t window = family.sliding_window.value_or(0);
@@ -162,6 +98,16 @@ int64_t read_sliding_window(const JsonObject& json, const Family& family,
   CHECK(layer_type != kSlidingAttention || window > 0, json.path(),
         ": layer_types says sliding_attention but there is no sliding_window");
   return window;
+}
+
+// All layers have one window and one table.
+void read_layers(const JsonObject& json, const ModelFamily& family, ModelConfig& config) {
+  const auto layer_type = read_layer_type(json, config.num_layers);
+  const int64_t window = read_sliding_window(json, family, layer_type);
+  config.rope_tables = {
+      read_rope_table(json, window > 0 ? kSlidingAttention : kFullAttention, family.rope_theta)};
+  config.block.layers.assign(static_cast<size_t>(config.num_layers),
+                             {.sliding_window = window, .rope_table = 0});
 }
 
 std::optional<DType> read_dtype(const JsonObject& json) {
@@ -200,21 +146,17 @@ void check_unread_keys(const JsonObject& json, bool allow_unknown,
 
 ModelConfig read_hf_config(const JsonObject& json, bool allow_unknown,
                            std::vector<std::string>& warnings) {
-  const Family& family = read_family(json);
+  const ModelFamily& family = read_family(json);
   refuse_quantised(json);
-  check_block_switches(json);
 
   ModelConfig config;
   config.model_type = family.model_type;
   config.architecture = family.architecture;
+  config.block = family.block;
+  for (const BlockKey& key : family.keys) key.read(json, key.key, config.block);
   read_sizes(json, family, config);
   read_heads(json, family, config);
-  const auto layer_type = read_layer_type(json, config.num_layers);
-  config.sliding_window = read_sliding_window(json, family, layer_type);
-  const RopeConfig rope = read_rope_config(
-      json, config.sliding_window > 0 ? kSlidingAttention : kFullAttention, family.rope_theta);
-  config.rope_theta = rope.theta;
-  config.rope_scaling = rope.scaling;
+  read_layers(json, family, config);
   config.ties_embeddings = json.get_bool_or("tie_word_embeddings", false);
   config.dtype = read_dtype(json);
   config.eos_token_ids = json.find_integers("eos_token_id", 0, config.vocab_size - 1);

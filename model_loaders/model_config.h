@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/block_spec.h"
 #include "kernels/tensor/dtype.h"
 
 namespace tessera {
@@ -24,6 +25,12 @@ struct RopeScaling {
   int64_t original_max_position_embeddings = 0;  // tokens
 };
 
+// What gives the rotary frequencies of a layer.
+struct RopeTable {
+  double theta = 10000.0;
+  RopeScaling scaling;
+};
+
 // Field names are those of config.json. All sizes are positive and checked against each other.
 struct ModelConfig {
   std::string model_type;    // "llama", "mistral"
@@ -37,9 +44,8 @@ struct ModelConfig {
   int64_t vocab_size = 0;
   int64_t max_position_embeddings = 0;  // tokens
   double rms_norm_eps = 1e-6;
-  double rope_theta = 10000.0;
-  RopeScaling rope_scaling;
-  int64_t sliding_window = 0;  // tokens a query sees, itself included; 0: the whole context
+  BlockSpec block;                     // how layers compute
+  std::vector<RopeTable> rope_tables;  // of which LayerSpec::rope_table is an index
   bool ties_embeddings = false;
   std::optional<DType> dtype;           // as declared; the checkpoint's tensors decide
   std::vector<int64_t> eos_token_ids;   // from config.json; may be empty
@@ -48,6 +54,6 @@ struct ModelConfig {
 
 // Inverse frequencies of rotary embedding, float64, [head_dim / 2]: angle = position * value.
 // Base: theta^(-2j / head_dim). Scaling as in the RopeScaling kinds.
-std::vector<double> rope_inverse_frequencies(const ModelConfig& config);
+std::vector<double> rope_inverse_frequencies(const RopeTable& table, int64_t head_dim);
 
 }  // namespace tessera

@@ -22,16 +22,20 @@ std::string find_tokenizer_model(const std::string& folder) {
 
 }  // namespace
 
-ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_config) {
+ModelConfig read_model_config(const std::string& folder, bool allow_unknown_config,
+                              std::vector<std::string>& warnings) {
   const std::string config_path = join_path(folder, "config.json");
   if (!file_exists(config_path)) {
     throw Error(folder + ": is not a Hugging Face model folder: it has no config.json",
                 "give the folder that holds config.json and model.safetensors");
   }
+  return read_hf_config(JsonObject::read(config_path), allow_unknown_config, warnings);
+}
+
+ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_config) {
   ModelFolder result;
   result.path = folder;
-  result.config =
-      read_hf_config(JsonObject::read(config_path), allow_unknown_config, result.warnings);
+  result.config = read_model_config(folder, allow_unknown_config, result.warnings);
   result.generation =
       read_generation_config(join_path(folder, "generation_config.json"), result.config.vocab_size);
   result.tokenizer = read_tokenizer_config(folder);

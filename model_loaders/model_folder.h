@@ -25,8 +25,12 @@ struct ModelFolder {
 // the `hf download` command as hint.
 std::string resolve_model_folder(const std::string& model, const std::string& cache_folder);
 
-// Reads and checks every JSON file of the folder; no weights. Keys of config.json that are neither
-// understood nor known to be harmless are an Error unless `allow_unknown_config`, then a warning.
+// Reads and checks config.json alone. Keys that are neither understood nor known to be harmless are
+// an Error unless `allow_unknown_config`, then a warning.
+ModelConfig read_model_config(const std::string& folder, bool allow_unknown_config,
+                              std::vector<std::string>& warnings);
+
+// Reads and checks every JSON file of the folder; no weights. config.json as above.
 ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_config);
 
 }  // namespace tessera

@@ -90,8 +90,8 @@ JsonObject select_parameters(const JsonObject& parameters, std::string_view laye
 
 }  // namespace
 
-RopeConfig read_rope_config(const JsonObject& config, std::string_view layer_type,
-                            double default_theta) {
+RopeTable read_rope_table(const JsonObject& config, std::string_view layer_type,
+                          double default_theta) {
   check_whole_head_rotates(config);
   const std::optional<double> outer_theta = config.find_number("rope_theta", 1.0, kMaxTheta);
   const std::optional<JsonObject> v4 = config.find_object("rope_scaling");
@@ -99,7 +99,7 @@ RopeConfig read_rope_config(const JsonObject& config, std::string_view layer_typ
   CHECK(!v4 || !v5, config.path(),
         ": both rope_scaling and rope_parameters are given; only one of them can be meant");
 
-  RopeConfig rope;
+  RopeTable rope;
   rope.theta = outer_theta.value_or(default_theta);
   if (!v4 && !v5) return rope;
 

@@ -16,15 +16,10 @@ namespace tessera {
 // Largest length of a context that config.json may name; keeps products of lengths in int64_t.
 constexpr int64_t kMaxContextTokens = int64_t{1} << 30;
 
-struct RopeConfig {
-  double theta = 0.0;
-  RopeScaling scaling;
-};
-
 // `layer_type` selects among parameters given per layer type. `default_theta` is the family's. A
 // kind that is not known, a parameter that is missing, unknown or contradicts another is an Error
 // naming the field: wrong frequencies give a model that talks nonsense only after a while.
-RopeConfig read_rope_config(const JsonObject& config, std::string_view layer_type,
-                            double default_theta);
+RopeTable read_rope_table(const JsonObject& config, std::string_view layer_type,
+                          double default_theta);
 
 }  // namespace tessera

@@ -33,11 +33,11 @@ double scale(double frequency, const RopeScaling& scaling) {
 
 }  // namespace
 
-std::vector<double> rope_inverse_frequencies(const ModelConfig& config) {
+std::vector<double> rope_inverse_frequencies(const RopeTable& table, int64_t head_dim) {
   std::vector<double> frequencies;
-  for (int64_t j = 0; j < config.head_dim / 2; ++j) {
-    const double exponent = -2.0 * static_cast<double>(j) / static_cast<double>(config.head_dim);
-    frequencies.push_back(scale(std::pow(config.rope_theta, exponent), config.rope_scaling));
+  for (int64_t j = 0; j < head_dim / 2; ++j) {
+    const double exponent = -2.0 * static_cast<double>(j) / static_cast<double>(head_dim);
+    frequencies.push_back(scale(std::pow(table.theta, exponent), table.scaling));
   }
   return frequencies;
 }

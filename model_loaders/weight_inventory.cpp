@@ -1,76 +1,86 @@
 #include "model_loaders/weight_inventory.h"
 
+#include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/weight_names.h"
+#include "model_loaders/weight_specs.h"
 
 namespace tessera {
+namespace {
 
-std::vector<ExpectedWeight> expected_weights(const ModelConfig& config) {
-  const WeightNames& names = weight_names_for(config.model_type);
-  const int64_t hidden = config.hidden_size;
-  const int64_t query = config.num_heads * config.head_dim;
-  const int64_t key_value = config.num_kv_heads * config.head_dim;
-  const int64_t intermediate = config.intermediate_size;
-  constexpr std::string_view kNorm = "[hidden_size]";
-  constexpr std::string_view kEmbedding = "[vocab_size, hidden_size]";
-  constexpr std::string_view kKeyValue = "[num_key_value_heads * head_dim, hidden_size]";
-  constexpr std::string_view kGateUp = "[intermediate_size, hidden_size]";
-
-  std::vector<ExpectedWeight> weights;
-  const auto add = [&](std::string_view name, const Shape& shape, std::string_view fields) {
-    weights.push_back({std::string(name), shape, fields});
-  };
-  add(names.embed_tokens, {config.vocab_size, hidden}, kEmbedding);
-  for (int64_t layer = 0; layer < config.num_layers; ++layer) {
-    const auto name = [&](std::string_view pattern) { return layer_weight_name(pattern, layer); };
-    add(name(names.input_layernorm), {hidden}, kNorm);
-    add(name(names.q_proj), {query, hidden}, "[num_attention_heads * head_dim, hidden_size]");
-    add(name(names.k_proj), {key_value, hidden}, kKeyValue);
-    add(name(names.v_proj), {key_value, hidden}, kKeyValue);
-    add(name(names.o_proj), {hidden, query}, "[hidden_size, num_attention_heads * head_dim]");
-    add(name(names.post_attention_layernorm), {hidden}, kNorm);
-    add(name(names.gate_proj), {intermediate, hidden}, kGateUp);
-    add(name(names.up_proj), {intermediate, hidden}, kGateUp);
-    add(name(names.down_proj), {hidden, intermediate}, "[hidden_size, intermediate_size]");
+// ": " and the first of `names`.
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr size_t kMaxNamed = 5;
+  std::string list;
+  for (size_t i = 0; i < std::min(names.size(), kMaxNamed); ++i) {
+    list += concat(i == 0 ? ": " : ", ", names[i]);
   }
-  add(names.final_norm, {hidden}, kNorm);
-  if (!config.ties_embeddings) add(names.lm_head, {config.vocab_size, hidden}, kEmbedding);
-  return weights;
+  return list + (names.size() > kMaxNamed ? ", ..." : "");
+}
+
+// "FILE: 2 tensors are", the beginning of messages about so many of them.
+std::string tensors_of(const Checkpoint& checkpoint, const std::vector<std::string>& names) {
+  return concat(checkpoint.file_paths().front(), ": ",
+                counted(names.size(), "tensor is", "tensors are"));
+}
+
+}  // namespace
+
+std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
+                                                const ModelConfig& config, bool allow_unknown) {
+  const std::vector<std::string> missing = missing_weights(checkpoint, config);
+  CHECK(missing.empty(), tensors_of(checkpoint, missing), " missing", first_names(missing));
+  check_weight_shapes(checkpoint, config);
+  std::vector<std::string> warnings = checkpoint.warnings();
+  const std::vector<std::string> unknown = unknown_weights(checkpoint, config);
+  if (unknown.empty()) return warnings;
+  const std::string message =
+      concat(tensors_of(checkpoint, unknown), " not used by this model, results may be wrong",
+             first_names(unknown));
+  if (!allow_unknown) throw Error(message, "--allow-unknown-weights loads the model anyway");
+  warnings.push_back(message);
+  return warnings;
 }
 
 std::vector<std::string> missing_weights(const Checkpoint& checkpoint, const ModelConfig& config) {
-  const std::string_view lm_head = weight_names_for(config.model_type).lm_head;
   std::vector<std::string> missing;
-  for (const ExpectedWeight& weight : expected_weights(config)) {
-    if (checkpoint.find(weight.name) != nullptr) continue;
-    missing.push_back(weight.name);
-    if (weight.name == lm_head) missing.back() += " (tie_word_embeddings is false)";
+  for (const WeightSpec& spec : weight_specs(config)) {
+    for (const WeightSource& source : spec.sources) {
+      if (checkpoint.find(source.name) != nullptr) continue;
+      missing.push_back(source.name);
+      if (spec.role == WeightRole::kLmHead) missing.back() += " (tie_word_embeddings is false)";
+    }
   }
   return missing;
 }
 
-std::vector<std::string> unexpected_weights(const Checkpoint& checkpoint,
-                                            const ModelConfig& config) {
+std::vector<std::string> unknown_weights(const Checkpoint& checkpoint, const ModelConfig& config) {
+  ModelConfig untied = config;
+  untied.ties_embeddings = false;
   std::set<std::string, std::less<>> known;
-  for (const ExpectedWeight& weight : expected_weights(config)) known.insert(weight.name);
-  known.emplace(weight_names_for(config.model_type).lm_head);
-  std::vector<std::string> unexpected;
-  for (const auto& [name, entry] : checkpoint.tensors()) {
-    if (!known.contains(name) && !is_ignorable_weight(name)) unexpected.push_back(printable(name));
+  for (const WeightSpec& spec : weight_specs(untied)) {
+    for (const WeightSource& source : spec.sources) known.insert(source.name);
   }
-  return unexpected;
+  std::vector<std::string> unknown;
+  for (const auto& [name, entry] : checkpoint.tensors()) {
+    if (!known.contains(name) && !is_ignorable_weight(name)) unknown.push_back(printable(name));
+  }
+  return unknown;
 }
 
 void check_weight_shapes(const Checkpoint& checkpoint, const ModelConfig& config) {
-  for (const ExpectedWeight& weight : expected_weights(config)) {
-    const TensorEntry* const entry = checkpoint.find(weight.name);
-    if (entry == nullptr || entry->shape == weight.shape) continue;
-    throw Error(concat(checkpoint.file_paths()[entry->file_index], ": tensor '", weight.name,
-                       "' has shape ", entry->shape, ", expected ", weight.shape, " = ",
-                       weight.shape_fields, " of config.json"));
+  for (const WeightSpec& spec : weight_specs(config)) {
+    for (const WeightSource& source : spec.sources) {
+      const TensorEntry* const entry = checkpoint.find(source.name);
+      if (entry == nullptr || entry->shape == source.shape) continue;
+      throw Error(concat(checkpoint.file_paths()[entry->file_index], ": tensor '", source.name,
+                         "' has shape ", entry->shape, ", expected ", source.shape, " = ",
+                         source.shape_fields, " of config.json"));
+    }
   }
 }
 

@@ -5,13 +5,15 @@
   python3 weights/make_random.py --shape llama-3.2-1b --layers 4 OUT_DIR      only the first layers
 
 The text such a model writes is noise; its speed and its memory are those of the real one. The
-tokenizer is the demo model's, so prompts use low ids only. Needs nothing but numpy.
+tokenizer is the demo model's, so prompts use low ids only. Needs the built command, which lists the
+tensors that a config.json asks for, and numpy.
 """
 
 import argparse
 import json
 import os
 import shutil
+import subprocess
 
 import numpy
 
@@ -42,25 +44,11 @@ SHAPES = {
 }
 
 
-def tensor_shapes(config):
-    """Yields (name, shape) in the order of the model."""
-    hidden, intermediate, head_dim = config["hidden_size"], config["intermediate_size"], config["head_dim"]
-    q_size, kv_size = config["num_attention_heads"] * head_dim, config["num_key_value_heads"] * head_dim
-    yield "model.embed_tokens.weight", (config["vocab_size"], hidden)
-    for layer in range(config["num_hidden_layers"]):
-        prefix = f"model.layers.{layer}."
-        yield prefix + "input_layernorm.weight", (hidden,)
-        yield prefix + "self_attn.q_proj.weight", (q_size, hidden)
-        yield prefix + "self_attn.k_proj.weight", (kv_size, hidden)
-        yield prefix + "self_attn.v_proj.weight", (kv_size, hidden)
-        yield prefix + "self_attn.o_proj.weight", (hidden, q_size)
-        yield prefix + "post_attention_layernorm.weight", (hidden,)
-        yield prefix + "mlp.gate_proj.weight", (intermediate, hidden)
-        yield prefix + "mlp.up_proj.weight", (intermediate, hidden)
-        yield prefix + "mlp.down_proj.weight", (hidden, intermediate)
-    yield "model.norm.weight", (hidden,)
-    if not config["tie_word_embeddings"]:
-        yield "lm_head.weight", (config["vocab_size"], hidden)
+def expected_tensors(tessera, folder):
+    """(name, shape) of each tensor that the folder's config.json asks for, in the order of the model."""
+    command = [tessera, "inspect", "-m", folder, "--expected-tensors", "--json"]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    return [(tensor["name"], tensor["shape"]) for tensor in map(json.loads, lines)]
 
 
 def to_bfloat16(values):
@@ -86,9 +74,9 @@ def write_values(file, pool, start, count):
         start, count = 0, count - size
 
 
-def plan_shards(config):
+def plan_shards(tensors):
     shards, size = [[]], 0
-    for name, shape in tensor_shapes(config):
+    for name, shape in tensors:
         bytes_needed = 2 * int(numpy.prod(shape, dtype=numpy.int64))
         if shards[-1] and size + bytes_needed > SHARD_BYTES:
             shards.append([])
@@ -101,7 +89,7 @@ def plan_shards(config):
 def write_shard(path, tensors, pool, generator):
     header, offset = {"__metadata__": {"format": "pt"}}, 0
     for name, shape, size in tensors:
-        header[name] = {"dtype": "BF16", "shape": list(shape), "data_offsets": [offset, offset + size]}
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [offset, offset + size]}
         offset += size
     encoded = json.dumps(header, separators=(",", ":")).encode()
     # The values start at a multiple of 64 bytes, so a memory map of the file is aligned.
@@ -129,6 +117,8 @@ def main():
     parser.add_argument("--shape", required=True, choices=sorted(SHAPES))
     parser.add_argument("--layers", type=int, help="number of layers (default: all of the shape)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tessera", metavar="FILE", default=os.path.join(HERE, "..", "build", "tessera"),
+                        help="the built command, which knows the tensors of a config.json (default: build/tessera)")
     parser.add_argument("output", metavar="OUT_DIR")
     arguments = parser.parse_args()
     if arguments.layers is not None and arguments.layers < 1:
@@ -148,7 +138,7 @@ def main():
     write_json(os.path.join(arguments.output, "config.json"), config)
     write_json(os.path.join(arguments.output, "generation_config.json"), {"bos_token_id": 1, "eos_token_id": end_ids, "do_sample": False})
 
-    shards = plan_shards(config)
+    shards = plan_shards(expected_tensors(arguments.tessera, arguments.output))
     total = sum(size for shard in shards for _, _, size in shard)
     pool = random_pool(arguments.seed, min(POOL_VALUES, total // 2))
     generator, weight_map = numpy.random.default_rng(arguments.seed + 1), {}

@@ -107,6 +107,9 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
   app.add_flag("--allow-unknown-config", options.allow_unknown_config,
                "go on when config.json has keys that are not understood")
       ->group(kModelGroup);
+  app.add_flag("--allow-unknown-weights", options.allow_unknown_weights,
+               "go on when there are tensors that the model does not use")
+      ->group(kModelGroup);
   app.add_flag("--check-weights", options.check_weights, "look for NaN and infinity while loading")
       ->group(kModelGroup);
 }

@@ -5,22 +5,15 @@
 
 #include "engine/model/weight_reader.h"
 #include "kernels/backend.h"
+#include "kernels/layer_weights.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_config.h"
+#include "model_loaders/weight_specs.h"
 
 namespace tessera {
 
 // Matrices are [out_features, in_features] in Backend::weight_dtype of their stored dtype; norm
 // weights are float32.
-struct LayerWeights {
-  Tensor input_layernorm;           // [hidden_size]
-  Tensor qkv_proj;                  // [(num_heads + 2 num_kv_heads) head_dim, hidden_size]: q, k, v
-  Tensor o_proj;                    // [hidden_size, num_heads head_dim]
-  Tensor post_attention_layernorm;  // [hidden_size]
-  Tensor gate_up_proj;              // [2 intermediate_size, hidden_size]: gate, up
-  Tensor down_proj;                 // [hidden_size, intermediate_size]
-};
-
 class ModelWeights {
  public:
   // Lays out every tensor the model needs in one buffer of `backend`. Throws Error when the
@@ -37,19 +30,25 @@ class ModelWeights {
 
   Tensor embed_tokens;  // [vocab_size, hidden_size]
   std::vector<LayerWeights> layers;
-  Tensor norm;                 // [hidden_size]
-  Tensor lm_head;              // [vocab_size, hidden_size]; embed_tokens itself when tied
-  Tensor inverse_frequencies;  // float32 [head_dim / 2]
+  Tensor norm;                              // [hidden_size]
+  WeightMatrix lm_head;                     // [vocab_size, hidden_size]; embed_tokens when tied
+  std::vector<Tensor> inverse_frequencies;  // of each RopeTable: float32 [head_dim / 2]
 
   // Bytes of weights that computing one token reads: all but embed_tokens, of which it reads a row.
-  uint64_t bytes_per_token() const;
+  uint64_t bytes_per_token() const { return bytes_per_token_; }
   size_t size_in_memory() const { return buffer_.size_bytes(); }
 
  private:
   ModelWeights() = default;
+  // Takes every tensor from `arena`, which may be measuring only.
+  void lay_out(const ModelConfig& config, const Checkpoint& checkpoint, const Backend& backend,
+               Arena& arena);
+  // Puts a weight where its role says.
+  void place(const WeightSpec& spec, const Tensor& tensor);
 
   Buffer buffer_;
   std::vector<WeightPiece> pieces_;  // until read(); they point into the checkpoint
+  uint64_t bytes_per_token_ = 0;
 };
 
 }  // namespace tessera

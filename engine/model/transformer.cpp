@@ -14,20 +14,20 @@ FusedDecoderModel Transformer::fused_model() const {
   FusedDecoderModel model{.embed_tokens = weights_.embed_tokens,
                           .layers = {},
                           .norm = weights_.norm,
-                          .lm_head = weights_.lm_head,
-                          .inverse_frequencies = weights_.inverse_frequencies,
+                          .lm_head = weights_.lm_head.data,
+                          .inverse_frequencies = weights_.inverse_frequencies.front(),
                           .num_heads = config_.num_heads,
                           .rms_norm_eps = epsilon(),
                           .attention_scale = attention_scale(),
-                          .sliding_window = config_.sliding_window};
+                          .sliding_window = sliding_window()};
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     const LayerWeights& layer = weights_.layers[static_cast<size_t>(i)];
     model.layers.push_back({.input_layernorm = layer.input_layernorm,
-                            .qkv_proj = layer.qkv_proj,
-                            .o_proj = layer.o_proj,
+                            .qkv_proj = layer.qkv_proj.data,
+                            .o_proj = layer.o_proj.data,
                             .post_attention_layernorm = layer.post_attention_layernorm,
-                            .gate_up_proj = layer.gate_up_proj,
-                            .down_proj = layer.down_proj,
+                            .gate_up_proj = layer.gate_up_proj.data,
+                            .down_proj = layer.down_proj.data,
                             .pages = cache_.layer(i)});
   }
   return model;
@@ -66,18 +66,18 @@ void Transformer::attention_block(const LayerWeights& layer, const KvPages& page
   const Tensor query = cut(activations_.query);
   const Tensor out = cut(activations_.attention_out);
 
-  backend_.normed_linear_rope_store_kv(query, pages, normed, layer.qkv_proj, batch.positions,
-                                       batch.kv_slots, weights_.inverse_frequencies,
+  backend_.normed_linear_rope_store_kv(query, pages, normed, layer.qkv_proj.data, batch.positions,
+                                       batch.kv_slots, weights_.inverse_frequencies.front(),
                                        cut(activations_.qkv));
   backend_.attention(out, {.query = query,
                            .pages = pages,
                            .batch = batch.attention,
                            .scale = attention_scale(),
-                           .sliding_window = config_.sliding_window,
+                           .sliding_window = sliding_window(),
                            .workspace = activations_.attention_workspace});
   backend_.linear_add_normalize(residual, normed,
                                 out.reshape({num_tokens, config_.num_heads * config_.head_dim}),
-                                layer.o_proj, layer.post_attention_layernorm);
+                                layer.o_proj.data, layer.post_attention_layernorm);
 }
 
 void Transformer::feed_forward_block(const LayerWeights& layer, const LayerWeights* next,
@@ -87,11 +87,13 @@ void Transformer::feed_forward_block(const LayerWeights& layer, const LayerWeigh
   const NormedRows normed = normed_rows(num_tokens);
   const Tensor hidden = cut(activations_.feed_forward);
 
-  backend_.normed_linear_silu_mul(hidden, normed, layer.gate_up_proj, cut(activations_.gate_up));
+  backend_.normed_linear_silu_mul(hidden, normed, layer.gate_up_proj.data,
+                                  cut(activations_.gate_up));
   if (next == nullptr) {
-    backend_.linear_add(residual, hidden, layer.down_proj);
+    backend_.linear_add(residual, hidden, layer.down_proj.data);
   } else {
-    backend_.linear_add_normalize(residual, normed, hidden, layer.down_proj, next->input_layernorm);
+    backend_.linear_add_normalize(residual, normed, hidden, layer.down_proj.data,
+                                  next->input_layernorm);
   }
 }
 
@@ -102,7 +104,7 @@ Tensor Transformer::logits(const Tensor& rows) {
   const Tensor logits = cut(activations_.logits);
   backend_.gather_rows(sampled, activations_.residual, rows);
   backend_.rms_norm(normed, sampled, weights_.norm, epsilon());
-  backend_.linear(logits, normed, weights_.lm_head);
+  backend_.linear(logits, normed, weights_.lm_head.data);
   return logits;
 }
 

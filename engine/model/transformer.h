@@ -50,6 +50,8 @@ class Transformer {
   NormedRows normed_rows(int64_t num_tokens) const;
   float epsilon() const { return static_cast<float>(config_.rms_norm_eps); }
   float attention_scale() const;
+  // All layers have the same.
+  int64_t sliding_window() const { return config_.block.layers.front().sliding_window; }
 
   const ModelConfig& config_;
   const ModelWeights& weights_;

@@ -6,13 +6,23 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kernels/tensor/check.h"
+
 namespace tessera {
 
 enum class DType : uint8_t { kFloat32, kFloat16, kBFloat16, kInt32 };
 
 // Bytes of one element.
 constexpr size_t size_of(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kInt32 ? 4 : 2;
+  switch (dtype) {
+    case DType::kFloat32:
+    case DType::kInt32:
+      return 4;
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return 2;
+  }
+  throw Error("size of an unknown dtype");
 }
 
 // "float32", "float16", "bfloat16", "int32": the spelling of config.json and of --dtype.

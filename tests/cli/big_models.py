@@ -1,10 +1,13 @@
 """Model folders on which things take long, made of the tiny model's files."""
 
 import json
+import math
 import pathlib
 import random
 import shutil
 import struct
+
+import support
 
 BLOCK_BYTES = 1 << 20
 BYTE_PIECE = 6
@@ -18,7 +21,7 @@ def write_slow_model(source, folder):
                   num_key_value_heads=8, head_dim=128, max_position_embeddings=16384,
                   torch_dtype="bfloat16")
     (folder / "config.json").write_text(json.dumps(config))
-    write_random_weights(folder / "model.safetensors", tensor_shapes(config))
+    write_random_weights(folder / "model.safetensors", support.expected_tensors(folder))
 
 
 def write_model_without_length_limit(source, folder):
@@ -41,28 +44,6 @@ def copy_text_files(source, folder):
 # --- weights --------------------------------------------------------------------------------------
 
 
-def tensor_shapes(config):
-    hidden, intermediate = config["hidden_size"], config["intermediate_size"]
-    head_dim = config["head_dim"]
-    query, key = config["num_attention_heads"] * head_dim, config["num_key_value_heads"] * head_dim
-    shapes = {"model.embed_tokens.weight": [config["vocab_size"], hidden],
-              "model.norm.weight": [hidden]}
-    for layer in range(config["num_hidden_layers"]):
-        prefix = f"model.layers.{layer}."
-        shapes.update({
-            prefix + "input_layernorm.weight": [hidden],
-            prefix + "self_attn.q_proj.weight": [query, hidden],
-            prefix + "self_attn.k_proj.weight": [key, hidden],
-            prefix + "self_attn.v_proj.weight": [key, hidden],
-            prefix + "self_attn.o_proj.weight": [hidden, query],
-            prefix + "post_attention_layernorm.weight": [hidden],
-            prefix + "mlp.gate_proj.weight": [intermediate, hidden],
-            prefix + "mlp.up_proj.weight": [intermediate, hidden],
-            prefix + "mlp.down_proj.weight": [hidden, intermediate],
-        })
-    return shapes
-
-
 def random_bfloat16(num_bytes):
     """Values between 2^-7 and 2^-5 of either sign, as bytes."""
     chance = random.Random(1)
@@ -71,15 +52,12 @@ def random_bfloat16(num_bytes):
     return bytes(byte for pair in zip(low, high) for byte in pair)
 
 
-def write_random_weights(path, shapes):
+def write_random_weights(path, tensors):
     header, end = {}, 0
-    for name, shape in shapes.items():
-        begin = end
-        size = 2
-        for dimension in shape:
-            size *= dimension
-        end += size
-        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [begin, end]}
+    for tensor in tensors:
+        begin, end = end, end + 2 * math.prod(tensor["shape"])
+        header[tensor["name"]] = {"dtype": "BF16", "shape": tensor["shape"],
+                                  "data_offsets": [begin, end]}  # fmt: skip
     text = json.dumps(header).encode()
     block = random_bfloat16(BLOCK_BYTES)
     with open(path, "wb") as file:

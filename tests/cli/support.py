@@ -37,6 +37,13 @@ def tiny_model():
     return _model
 
 
+def expected_tensors(folder):
+    """Name and shape of each tensor that the folder's config.json asks for."""
+    command = [_tessera, "inspect", "-m", folder, "--expected-tensors", "--json"]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [json.loads(line) for line in lines.splitlines()]
+
+
 @functools.cache
 def is_sanitized():
     """Whether tessera was built with the address sanitizer, which needs more memory and time."""

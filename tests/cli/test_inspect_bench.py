@@ -25,6 +25,22 @@ class Inspect(Case):
             elements += size
         self.assertEqual(elements, model["num_parameters"])
 
+    def test_tensors_that_config_json_asks_for(self):
+        model = self.copy_model("config_only")
+        with_weights = self.check("inspect", *self.model, "--json", "--tensors").out
+        stored = {tensor["name"]: tensor["shape"] for tensor in json.loads(with_weights)["tensors"]}
+        for path in model.iterdir():
+            if path.name != "config.json":
+                path.unlink()
+        command = ["inspect", "-m", model, "--expected-tensors"]
+        lines = self.check(*command, "--json").out.splitlines()
+        expected = [json.loads(line) for line in lines]
+        self.assertEqual(expected[0]["name"], "model.embed_tokens.weight")
+        self.assertEqual({tensor["name"]: tensor["shape"] for tensor in expected}, stored)
+        text = self.check(*command).out
+        self.assertEqual(len(text.splitlines()), len(expected))
+        self.assertIn("model.norm.weight [64]\n", text)
+
     def test_tensors(self):
         self.assertIn("model.norm.weight", self.check("inspect", *self.model, "--tensors").out)
 

@@ -25,16 +25,16 @@ Error load_error(const ModelFixture& model) {
 }
 
 // What loading logs.
-std::string load_log(const ModelFixture& model) {
+std::string load_log(const EngineOptions& options) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  Engine::load(model.options());
+  Engine::load(options);
   return testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
 }
 
 TEST(EngineLoad, GoodFoldersLoadWithoutWarnings) {
   for (const char* const name : {"gqa_d64", "tied", "sliding_window"}) {
-    EXPECT_THAT(load_log(ModelFixture(name)), Not(HasSubstr("warning"))) << name;
+    EXPECT_THAT(load_log(ModelFixture(name).options()), Not(HasSubstr("warning"))) << name;
   }
 }
 
@@ -80,17 +80,33 @@ TEST(EngineLoad, AWrongShapeShowsBothShapesAndTheFields) {
                     HasSubstr("num_attention_heads"), HasSubstr("head_dim")));
 }
 
-TEST(EngineLoad, TensorsThatNobodyNeedsAreOnlyWarnedAbout) {
+TEST(EngineLoad, TensorsThatNobodyNeedsAreIgnored) {
   const ModelFixture model;
   HostWeights weights = model.read_weights();
-  const HostWeight unneeded{{2}, {0.0f, 0.0f}};
-  weights["model.layers.99999999999.mlp.up_proj.weight"] = unneeded;
-  weights["model.layers.-1.mlp.up_proj.weight"] = unneeded;
-  weights["model.vision.weight"] = unneeded;
-  weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = unneeded;
+  weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = {{2}, {0.0f, 0.0f}};
   model.write_weights(weights);
-  EXPECT_THAT(load_log(model), AllOf(HasSubstr("3 tensors"), Not(HasSubstr("inv_freq"))));
-  EXPECT_THAT(describe_model(model.options()).warnings, Contains(HasSubstr("3 tensors")));
+  EXPECT_THAT(load_log(model.options()), Not(HasSubstr("warning")));
+}
+
+// As Qwen 3 has them: without its norms the queries and keys would be wrong.
+TEST(EngineLoad, TensorsOfAnotherBlockAreAnErrorUnlessAllowed) {
+  const ModelFixture model;
+  HostWeights weights = model.read_weights();
+  for (const char* const name :
+       {"0.self_attn.q", "0.self_attn.k", "1.self_attn.q", "1.self_attn.k"}) {
+    weights[concat("model.layers.", name, "_norm.weight")] = {{64}, std::vector(64, 1.0f)};
+  }
+  model.write_weights(weights);
+  EngineOptions options = model.options();
+  const auto refusal =
+      AllOf(HasSubstr("4 tensors"), HasSubstr("model.layers.0.self_attn.k_norm.weight, "
+                                              "model.layers.0.self_attn.q_norm.weight"));
+  EXPECT_THAT(load_error(model).what(), refusal);
+  EXPECT_THAT(load_error(model).hint(), HasSubstr("--allow-unknown-weights"));
+  EXPECT_THAT(error_of([&] { describe_model(options); }).what(), refusal);
+  options.allow_unknown_weights = true;
+  EXPECT_THAT(load_log(options), refusal);
+  EXPECT_THAT(describe_model(options).warnings, Contains(refusal));
 }
 
 TEST(EngineLoad, FindsNonFiniteWeightsWhenAsked) {
@@ -120,7 +136,7 @@ TEST(EngineLoad, WarnsWhenNothingEndsAnAnswer) {
   model.edit("config.json", R"("eos_token_id": 2,)", "");
   model.edit("tokenizer_config.json", R"("eos_token": "</s>",)", "");
   model.edit("tokenizer.model", "</s>", "<xx>");
-  EXPECT_THAT(load_log(model), HasSubstr("--max-tokens"));
+  EXPECT_THAT(load_log(model.options()), HasSubstr("--max-tokens"));
   const auto engine = Engine::load(model.options());
   EXPECT_THAT(engine->stop_tokens(), IsEmpty());
 }

@@ -19,7 +19,6 @@ void check_sizes(const ModelConfig& config) {
   }
   require(config.num_heads % config.num_kv_heads == 0, "key heads divide heads");
   require(config.head_dim > 0 && config.head_dim % 2 == 0, "head_dim is even");
-  require(config.sliding_window >= 0, "a window is not negative");
   require(std::isfinite(config.rms_norm_eps) && config.rms_norm_eps > 0, "epsilon is positive");
 }
 
@@ -30,12 +29,25 @@ void check_token_ids(const ModelConfig& config) {
           "token ids are in the vocabulary");
 }
 
+void check_layers(const ModelConfig& config) {
+  const std::vector<LayerSpec>& layers = config.block.layers;
+  require(static_cast<int64_t>(layers.size()) == config.num_layers, "every layer is described");
+  const auto num_tables = static_cast<int64_t>(config.rope_tables.size());
+  for (const LayerSpec& layer : layers) {
+    require(layer.sliding_window >= 0, "a window is not negative");
+    const int64_t table = layer.rope_table.value_or(0);
+    require(table >= 0 && table < num_tables, "the table of a layer exists");
+  }
+}
+
 // Large ones are the same computation a million times.
 void check_rope(const ModelConfig& config) {
   if (config.head_dim > 256) return;
-  const std::vector<double> frequencies = rope_inverse_frequencies(config);
-  require(std::ranges::all_of(frequencies, [](double f) { return f > 0 && std::isfinite(f); }),
-          "rotary frequencies are positive");
+  for (const RopeTable& table : config.rope_tables) {
+    const std::vector<double> frequencies = rope_inverse_frequencies(table, config.head_dim);
+    require(std::ranges::all_of(frequencies, [](double f) { return f > 0 && std::isfinite(f); }),
+            "rotary frequencies are positive");
+  }
 }
 
 void read(std::string_view bytes) {
@@ -45,8 +57,9 @@ void read(std::string_view bytes) {
   for (const std::string& warning : warnings) require_readable(warning);
   check_sizes(config);
   check_token_ids(config);
+  check_layers(config);
   check_rope(config);
-  if (config.num_layers <= 4) expected_weights(config);
+  if (config.num_layers <= 4) weight_specs(config);
 
   std::vector<std::string> none;
   read_hf_config(JsonObject::parse(bytes, "config.json"), /*allow_unknown=*/false, none);

@@ -8,8 +8,10 @@
 namespace tessera {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 ModelConfig read(const std::string& text) {
   std::vector<std::string> warnings;
@@ -25,6 +27,19 @@ ModelConfig read_llama(const std::string& keys) {
 
 ModelConfig read_mistral(const std::string& keys) {
   return read(R"({"architectures": ["MistralForCausalLM"], "model_type": "mistral")" + keys + "}");
+}
+
+// What all layers have.
+int64_t window_of(const ModelConfig& config) {
+  EXPECT_EQ(config.block.layers.size(), static_cast<size_t>(config.num_layers));
+  EXPECT_THAT(config.block.layers, Each(config.block.layers.front()));
+  return config.block.layers.front().sliding_window;
+}
+
+RopeTable rope_of(const ModelConfig& config) {
+  EXPECT_THAT(config.rope_tables, SizeIs(1));
+  EXPECT_EQ(config.block.layers.front().rope_table, 0);
+  return config.rope_tables.front();
 }
 
 TEST(HfConfig, ReadsARealLlama) {
@@ -50,11 +65,11 @@ TEST(HfConfig, ReadsARealLlama) {
   EXPECT_EQ(config.vocab_size, 128256);
   EXPECT_EQ(config.max_position_embeddings, 131072);
   EXPECT_EQ(config.rms_norm_eps, 1e-5);
-  EXPECT_EQ(config.rope_theta, 500000.0);
-  EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::kLlama3);
-  EXPECT_EQ(config.rope_scaling.factor, 32.0);
-  EXPECT_EQ(config.rope_scaling.original_max_position_embeddings, 8192);
-  EXPECT_EQ(config.sliding_window, 0);
+  EXPECT_EQ(rope_of(config).theta, 500000.0);
+  EXPECT_EQ(rope_of(config).scaling.kind, RopeScaling::Kind::kLlama3);
+  EXPECT_EQ(rope_of(config).scaling.factor, 32.0);
+  EXPECT_EQ(rope_of(config).scaling.original_max_position_embeddings, 8192);
+  EXPECT_EQ(window_of(config), 0);
   EXPECT_TRUE(config.ties_embeddings);
   EXPECT_EQ(config.dtype, DType::kBFloat16);
   EXPECT_THAT(config.eos_token_ids, ElementsAre(128001, 128008, 128009));
@@ -70,8 +85,8 @@ TEST(HfConfig, FillsInTheDefaultsOfTheFamily) {
   EXPECT_EQ(llama.head_dim, 128);
   EXPECT_EQ(llama.max_position_embeddings, 2048);
   EXPECT_EQ(llama.rms_norm_eps, 1e-6);
-  EXPECT_EQ(llama.rope_theta, 10000.0);
-  EXPECT_EQ(llama.sliding_window, 0);
+  EXPECT_EQ(rope_of(llama).theta, 10000.0);
+  EXPECT_EQ(window_of(llama), 0);
   EXPECT_FALSE(llama.ties_embeddings);
   EXPECT_EQ(llama.dtype, std::nullopt);
   EXPECT_THAT(llama.eos_token_ids, IsEmpty());
@@ -81,7 +96,15 @@ TEST(HfConfig, FillsInTheDefaultsOfTheFamily) {
   EXPECT_EQ(mistral.intermediate_size, 14336);
   EXPECT_EQ(mistral.num_kv_heads, 8);
   EXPECT_EQ(mistral.max_position_embeddings, 131072);
-  EXPECT_EQ(mistral.sliding_window, 4096);
+  EXPECT_EQ(window_of(mistral), 4096);
+}
+
+TEST(HfConfig, TheBlockIsLlamas) {
+  BlockSpec block{.layers = std::vector<LayerSpec>(2)};
+  EXPECT_EQ(read_llama(R"("num_hidden_layers": 2)").block, block);
+  EXPECT_EQ(read_llama(R"("num_hidden_layers": 2, "hidden_act": "swish")").block, block);
+  for (LayerSpec& layer : block.layers) layer.sliding_window = 4096;
+  EXPECT_EQ(read_mistral(R"(, "num_hidden_layers": 2)").block, block);
 }
 
 TEST(HfConfig, DerivesHeads) {
@@ -93,10 +116,10 @@ TEST(HfConfig, DerivesHeads) {
 }
 
 TEST(HfConfig, TellsAnAbsentWindowFromNone) {
-  EXPECT_EQ(read_mistral("").sliding_window, 4096);
-  EXPECT_EQ(read_mistral(R"(, "sliding_window": null)").sliding_window, 0);
-  EXPECT_EQ(read_mistral(R"(, "sliding_window": 1024)").sliding_window, 1024);
-  EXPECT_EQ(read_llama(R"("sliding_window": null)").sliding_window, 0);
+  EXPECT_EQ(window_of(read_mistral("")), 4096);
+  EXPECT_EQ(window_of(read_mistral(R"(, "sliding_window": null)")), 0);
+  EXPECT_EQ(window_of(read_mistral(R"(, "sliding_window": 1024)")), 1024);
+  EXPECT_EQ(window_of(read_llama(R"("sliding_window": null)")), 0);
 }
 
 TEST(HfConfig, AppliesUniformLayerTypes) {
@@ -104,9 +127,9 @@ TEST(HfConfig, AppliesUniformLayerTypes) {
                               "layer_types": ["full_attention", "full_attention"])";
   const std::string sliding = R"(, "num_hidden_layers": 2,
                                  "layer_types": ["sliding_attention", "sliding_attention"])";
-  EXPECT_EQ(read_mistral(full).sliding_window, 0);
-  EXPECT_EQ(read_mistral(sliding).sliding_window, 4096);
-  EXPECT_EQ(read_llama(full.substr(2)).sliding_window, 0);
+  EXPECT_EQ(window_of(read_mistral(full)), 0);
+  EXPECT_EQ(window_of(read_mistral(sliding)), 4096);
+  EXPECT_EQ(window_of(read_llama(full.substr(2))), 0);
 }
 
 // transformers 4 with either name of the kind, and transformers 5 flat and per layer type.
@@ -123,12 +146,12 @@ TEST(HfConfig, ReadsEverySpellingOfRope) {
         R"("rope_parameters": {"full_attention": {"rope_theta": 500.0, "rope_type": "llama3", )" +
             factors + "}}"}) {
     const ModelConfig config = read_llama(keys);
-    EXPECT_EQ(config.rope_theta, 500.0) << keys;
-    EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::kLlama3) << keys;
-    EXPECT_EQ(config.rope_scaling.factor, 8.0) << keys;
-    EXPECT_EQ(config.rope_scaling.low_freq_factor, 1.0) << keys;
-    EXPECT_EQ(config.rope_scaling.high_freq_factor, 4.0) << keys;
-    EXPECT_EQ(config.rope_scaling.original_max_position_embeddings, 8192) << keys;
+    EXPECT_EQ(rope_of(config).theta, 500.0) << keys;
+    EXPECT_EQ(rope_of(config).scaling.kind, RopeScaling::Kind::kLlama3) << keys;
+    EXPECT_EQ(rope_of(config).scaling.factor, 8.0) << keys;
+    EXPECT_EQ(rope_of(config).scaling.low_freq_factor, 1.0) << keys;
+    EXPECT_EQ(rope_of(config).scaling.high_freq_factor, 4.0) << keys;
+    EXPECT_EQ(rope_of(config).scaling.original_max_position_embeddings, 8192) << keys;
   }
 }
 
@@ -136,18 +159,18 @@ TEST(HfConfig, ReadsTheSimpleKindsOfRope) {
   for (const char* const keys :
        {R"("rope_scaling": null)", R"("rope_scaling": {"rope_type": "default"})",
         R"("rope_parameters": {"rope_type": "default"})", R"("rope_parameters": {})"}) {
-    EXPECT_EQ(read_llama(keys).rope_scaling.kind, RopeScaling::Kind::kNone) << keys;
-    EXPECT_EQ(read_llama(keys).rope_theta, 10000.0) << keys;
+    EXPECT_EQ(rope_of(read_llama(keys)).scaling.kind, RopeScaling::Kind::kNone) << keys;
+    EXPECT_EQ(rope_of(read_llama(keys)).theta, 10000.0) << keys;
   }
   const ModelConfig linear = read_llama(R"("rope_scaling": {"type": "linear", "factor": 4})");
-  EXPECT_EQ(linear.rope_scaling.kind, RopeScaling::Kind::kLinear);
-  EXPECT_EQ(linear.rope_scaling.factor, 4.0);
+  EXPECT_EQ(rope_of(linear).scaling.kind, RopeScaling::Kind::kLinear);
+  EXPECT_EQ(rope_of(linear).scaling.factor, 4.0);
 }
 
 TEST(HfConfig, SelectsRopeByLayerType) {
   const ModelConfig config = read_mistral(R"(, "rope_parameters": {
       "full_attention": {"rope_theta": 1000.0}, "sliding_attention": {"rope_theta": 2000.0}})");
-  EXPECT_EQ(config.rope_theta, 2000.0);
+  EXPECT_EQ(rope_of(config).theta, 2000.0);
 }
 
 TEST(HfConfig, KnowsBothNamesOfTheDtype) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model_loaders/model_config.h"
-#include "model_loaders/weight_inventory.h"
+#include "model_loaders/weight_specs.h"
 #include "tests/model_loaders/safetensors_builder.h"
 
 namespace tessera {
@@ -30,13 +30,22 @@ inline ModelConfig tiny_config() {
   return config;
 }
 
+// Every tensor that the weights of `config` are made of.
+inline std::vector<WeightSource> all_sources(const ModelConfig& config) {
+  std::vector<WeightSource> sources;
+  for (const WeightSpec& spec : weight_specs(config)) {
+    sources.insert(sources.end(), spec.sources.begin(), spec.sources.end());
+  }
+  return sources;
+}
+
 // A safetensors file with the weights of `config` that `wanted` accepts and, in the end, `extra`
 // tensors of one element.
 inline std::string tiny_weights(const ModelConfig& config,
                                 const std::function<bool(const std::string&)>& wanted,
                                 const std::vector<std::string>& extra = {}) {
   SafetensorsBuilder builder;
-  for (const ExpectedWeight& weight : expected_weights(config)) {
+  for (const WeightSource& weight : all_sources(config)) {
     if (!wanted(weight.name)) continue;
     const auto bytes = static_cast<size_t>(weight.shape.num_elements()) * 2;
     builder.add(weight.name, "BF16", concat(weight.shape), std::string(bytes, 'x'));

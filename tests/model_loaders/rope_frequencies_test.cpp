@@ -9,10 +9,7 @@ namespace tessera {
 namespace {
 
 TEST(RopeFrequencies, AreAGeometricSeries) {
-  ModelConfig config;
-  config.head_dim = 8;
-  config.rope_theta = 10000.0;
-  const std::vector<double> frequencies = rope_inverse_frequencies(config);
+  const std::vector<double> frequencies = rope_inverse_frequencies({.theta = 10000.0}, 8);
   ASSERT_EQ(frequencies.size(), 4u);
   EXPECT_DOUBLE_EQ(frequencies[0], 1.0);
   EXPECT_DOUBLE_EQ(frequencies[1], 0.1);
@@ -21,32 +18,24 @@ TEST(RopeFrequencies, AreAGeometricSeries) {
 }
 
 TEST(RopeFrequencies, LinearDividesAll) {
-  ModelConfig config;
-  config.head_dim = 4;
-  config.rope_theta = 100.0;
-  config.rope_scaling = {.kind = RopeScaling::Kind::kLinear, .factor = 4.0};
-  const std::vector<double> frequencies = rope_inverse_frequencies(config);
+  const RopeTable table{.theta = 100.0,
+                        .scaling = {.kind = RopeScaling::Kind::kLinear, .factor = 4.0}};
+  const std::vector<double> frequencies = rope_inverse_frequencies(table, 4);
   EXPECT_DOUBLE_EQ(frequencies[0], 0.25);
   EXPECT_DOUBLE_EQ(frequencies[1], 0.025);
 }
 
-ModelConfig llama_3_1() {
-  ModelConfig config;
-  config.head_dim = 128;
-  config.rope_theta = 500000.0;
-  config.rope_scaling = {.kind = RopeScaling::Kind::kLlama3,
-                         .factor = 8.0,
-                         .low_freq_factor = 1.0,
-                         .high_freq_factor = 4.0,
-                         .original_max_position_embeddings = 8192};
-  return config;
-}
+constexpr RopeTable kLlama31 = {.theta = 500000.0,
+                                .scaling = {.kind = RopeScaling::Kind::kLlama3,
+                                            .factor = 8.0,
+                                            .low_freq_factor = 1.0,
+                                            .high_freq_factor = 4.0,
+                                            .original_max_position_embeddings = 8192}};
 
 // Wavelengths 2 pi theta^(j / 64) reach 8192 / 4 tokens at j = 28.2 and 8192 tokens at j = 34.98:
 // solve for j with ln(500000) / 64 = 0.20504.
 TEST(RopeFrequencies, Llama3KeepsShortWavesAndStretchesLongOnes) {
-  const ModelConfig config = llama_3_1();
-  const std::vector<double> frequencies = rope_inverse_frequencies(config);
+  const std::vector<double> frequencies = rope_inverse_frequencies(kLlama31, 128);
   ASSERT_EQ(frequencies.size(), 64u);
   for (int j = 0; j < 64; ++j) {
     const double base = std::exp(-j * std::log(500000.0) / 64.0);
@@ -63,12 +52,11 @@ TEST(RopeFrequencies, Llama3KeepsShortWavesAndStretchesLongOnes) {
 
 // Where 8192 / wavelength is 2.5, in the middle of 1 and 4, the two ends are mixed in equal parts.
 TEST(RopeFrequencies, Llama3BlendsInBetween) {
-  ModelConfig config = llama_3_1();
-  config.head_dim = 4;
+  RopeTable table = kLlama31;
   const double wavelength = 8192 / 2.5;
   const double frequency = 2.0 * std::numbers::pi / wavelength;
-  config.rope_theta = 1.0 / (frequency * frequency);  // theta^(-2 / 4) is the frequency
-  const std::vector<double> frequencies = rope_inverse_frequencies(config);
+  table.theta = 1.0 / (frequency * frequency);  // theta^(-2 / 4) is the frequency
+  const std::vector<double> frequencies = rope_inverse_frequencies(table, 4);
   EXPECT_NEAR(frequencies[1], (0.5 / 8.0 + 0.5) * frequency, 1e-15);
 }
 
@@ -76,11 +64,10 @@ TEST(RopeFrequencies, Llama3IsContinuousAtTheBandEdges) {
   for (const double periods : {1.0, 4.0}) {
     std::vector<double> around;
     for (const double nudge : {1.0 - 1e-9, 1.0 + 1e-9}) {
-      ModelConfig config = llama_3_1();
-      config.head_dim = 4;
+      RopeTable table = kLlama31;
       const double frequency = 2.0 * std::numbers::pi * periods / 8192 * nudge;
-      config.rope_theta = 1.0 / (frequency * frequency);
-      around.push_back(rope_inverse_frequencies(config)[1]);
+      table.theta = 1.0 / (frequency * frequency);
+      around.push_back(rope_inverse_frequencies(table, 4)[1]);
     }
     EXPECT_NEAR(around[0], around[1], 1e-10) << periods;
   }

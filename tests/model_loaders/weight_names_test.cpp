@@ -2,21 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/model_loaders/thrown_error.h"
+#include "kernels/tensor/check.h"
 
 namespace tessera {
 namespace {
 
-TEST(WeightNames, PutsTheLayerIn) {
-  EXPECT_EQ(layer_weight_name(weight_names_for("llama").q_proj, 12),
-            "model.layers.12.self_attn.q_proj.weight");
-  EXPECT_EQ(weight_names_for("mistral").lm_head, "lm_head.weight");
-  EXPECT_THROW(layer_weight_name("model.norm.weight", 0), Error);
+TEST(WeightNames, PutsTheIndicesIn) {
+  EXPECT_EQ(weight_name("norm", {}, {}), "norm");
+  EXPECT_EQ(weight_name("layers.{layer}.q", 12, {}), "layers.12.q");
+  EXPECT_EQ(weight_name("layers.{layer}.experts.{expert}.up", 3, 0), "layers.3.experts.0.up");
 }
 
-TEST(WeightNames, NamesTheKnownFamilies) {
-  EXPECT_EQ(thrown_error([] { weight_names_for("foo"); }).message,
-            "no weight names for model type 'foo'; known: llama mistral");
+TEST(WeightNames, RefusesAnIndexTooManyOrTooFew) {
+  EXPECT_THROW(weight_name("norm", 0, {}), Error);
+  EXPECT_THROW(weight_name("layers.{layer}.q", {}, {}), Error);
+  EXPECT_THROW(weight_name("layers.{layer}.experts.{expert}.up", 3, {}), Error);
 }
 
 TEST(WeightNames, KnowsWhatNobodyNeeds) {

@@ -12,6 +12,14 @@
 namespace tessera {
 namespace {
 
+TEST(DType, HasItsSizeAndNoOtherHasOne) {
+  EXPECT_EQ(size_of(DType::kFloat32), sizeof(float));
+  EXPECT_EQ(size_of(DType::kFloat16), sizeof(Float16));
+  EXPECT_EQ(size_of(DType::kBFloat16), sizeof(BFloat16));
+  EXPECT_EQ(size_of(DType::kInt32), sizeof(int32_t));
+  EXPECT_THROW(size_of(static_cast<DType>(77)), Error);
+}
+
 TEST(DType, Float16RoundTripsEveryValue) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const Float16 half{static_cast<uint16_t>(bits)};

@@ -1,0 +1,46 @@
+// Every weight of a model in one list: the roles that its block has, in the shapes that its sizes
+// give, under the names of its family.
+//
+// Whoever must know the weights walks this list: the check of a checkpoint, the layout in memory,
+// the reader, byte counts, the writer of random models. Nothing else states a name or a shape.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/tensor/shape.h"
+#include "model_loaders/model_config.h"
+#include "model_loaders/weight_role.h"
+
+namespace tessera {
+
+// The dimension that several devices divide among themselves.
+enum class ShardAxis : uint8_t {
+  kNone,     // each has all of it
+  kRows,     // of each source, so that a device has queries, keys and values of the same heads
+  kColumns,  // each has part of the input, and the products are summed
+};
+
+// A tensor of the checkpoint, as it must be.
+struct WeightSource {
+  std::string name;
+  Shape shape;
+  std::string shape_fields;  // "[vocab_size, hidden_size]": the fields that give the shape
+};
+
+struct WeightSpec {
+  WeightRole role = WeightRole::kEmbedTokens;
+  std::optional<int64_t> layer;       // none: of the whole model
+  std::optional<int64_t> expert;      // none: every token takes it
+  std::vector<WeightSource> sources;  // the rows of one below those of the other
+  Shape shape;                        // of all sources together
+  ShardAxis shard_axis = ShardAxis::kNone;
+};
+
+// In the order of the forward pass. No output matrix when tie_word_embeddings is true. Throws Error
+// when the family has no name for a role that the block has.
+std::vector<WeightSpec> weight_specs(const ModelConfig& config);
+
+}  // namespace tessera

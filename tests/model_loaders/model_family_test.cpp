@@ -1,0 +1,20 @@
+#include "model_loaders/model_family.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/model_loaders/thrown_error.h"
+
+namespace tessera {
+namespace {
+
+TEST(ModelFamily, IsFoundByItsType) {
+  EXPECT_EQ(model_family("mistral").architecture, "MistralForCausalLM");
+}
+
+TEST(ModelFamily, NamesTheKnownOnes) {
+  EXPECT_EQ(thrown_error([] { model_family("foo\x1b"); }).message,
+            "unknown model type 'foo\\x1b'; known: llama mistral");
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,115 @@
+#include "model_loaders/weight_specs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "model_loaders/model_family.h"
+#include "tests/model_loaders/model_files.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+
+ModelConfig one_layer() {
+  ModelConfig config = tiny_config();
+  config.num_layers = 1;
+  return config;
+}
+
+TEST(WeightSpecs, AreInTheOrderOfTheForwardPass) {
+  std::vector<WeightRole> roles;
+  for (const WeightSpec& spec : weight_specs(one_layer())) roles.push_back(spec.role);
+  EXPECT_THAT(roles, ElementsAre(WeightRole::kEmbedTokens, WeightRole::kInputLayernorm,
+                                 WeightRole::kQkvProj, WeightRole::kOProj,
+                                 WeightRole::kPostAttentionLayernorm, WeightRole::kGateUpProj,
+                                 WeightRole::kDownProj, WeightRole::kNorm, WeightRole::kLmHead));
+}
+
+TEST(WeightSpecs, HaveTheNamesAndShapesOfLlama) {
+  std::vector<std::string> lines;
+  for (const WeightSource& source : all_sources(one_layer())) {
+    lines.push_back(concat(source.name, " ", source.shape, " ", source.shape_fields));
+  }
+  EXPECT_THAT(
+      lines,
+      ElementsAre(
+          "model.embed_tokens.weight [10, 8] [vocab_size, hidden_size]",
+          "model.layers.0.input_layernorm.weight [8] [hidden_size]",
+          "model.layers.0.self_attn.q_proj.weight [8, 8] [num_attention_heads * head_dim, "
+          "hidden_size]",
+          "model.layers.0.self_attn.k_proj.weight [4, 8] [num_key_value_heads * head_dim, "
+          "hidden_size]",
+          "model.layers.0.self_attn.v_proj.weight [4, 8] [num_key_value_heads * head_dim, "
+          "hidden_size]",
+          "model.layers.0.self_attn.o_proj.weight [8, 8] [hidden_size, num_attention_heads * "
+          "head_dim]",
+          "model.layers.0.post_attention_layernorm.weight [8] [hidden_size]",
+          "model.layers.0.mlp.gate_proj.weight [12, 8] [intermediate_size, hidden_size]",
+          "model.layers.0.mlp.up_proj.weight [12, 8] [intermediate_size, hidden_size]",
+          "model.layers.0.mlp.down_proj.weight [8, 12] [hidden_size, intermediate_size]",
+          "model.norm.weight [8] [hidden_size]",
+          "lm_head.weight [10, 8] [vocab_size, hidden_size]"));
+}
+
+TEST(WeightSpecs, NameTheLayer) {
+  std::vector<std::optional<int64_t>> layers;
+  for (const WeightSpec& spec : weight_specs(tiny_config())) {
+    if (spec.role == WeightRole::kNorm || spec.role == WeightRole::kOProj) {
+      layers.push_back(spec.layer);
+    }
+  }
+  EXPECT_THAT(layers, ElementsAre(0, 1, std::nullopt));
+}
+
+TEST(WeightSpecs, HaveNoOutputMatrixWhenTied) {
+  ModelConfig config = one_layer();
+  config.ties_embeddings = true;
+  EXPECT_EQ(weight_specs(config).back().role, WeightRole::kNorm);
+}
+
+// The output features of a first product and the input features of the second that follows it.
+TEST(WeightSpecs, DevicesDivideHeadsAndFeatures) {
+  for (const WeightSpec& spec : weight_specs(one_layer())) {
+    const bool is_second = spec.role == WeightRole::kOProj || spec.role == WeightRole::kDownProj;
+    const ShardAxis of_matrix = is_second ? ShardAxis::kColumns : ShardAxis::kRows;
+    EXPECT_EQ(spec.shard_axis, spec.shape.rank() == 1 ? ShardAxis::kNone : of_matrix)
+        << spec.sources.front().name;
+  }
+}
+
+TEST(WeightSpecs, AShapeIsThatOfItsSourcesBelowEachOther) {
+  for (const WeightSpec& spec : weight_specs(tiny_config())) {
+    int64_t rows = 0;
+    for (const WeightSource& source : spec.sources) {
+      rows += source.shape[0];
+      EXPECT_EQ(source.shape.rank(), spec.shape.rank());
+      if (spec.shape.rank() == 2) {
+        EXPECT_EQ(source.shape[1], spec.shape[1]);
+      }
+    }
+    EXPECT_EQ(rows, spec.shape[0]) << spec.sources.front().name;
+  }
+}
+
+TEST(WeightSpecs, EveryFamilyNamesEveryRoleAndNoTensorTwice) {
+  for (const ModelFamily& family : model_families()) {
+    ModelConfig config = tiny_config();
+    config.model_type = family.model_type;
+    config.block = family.block;
+    std::set<std::string> names;
+    for (const WeightSource& source : all_sources(config)) {
+      EXPECT_NE(source.name, "") << family.model_type;
+      EXPECT_TRUE(names.insert(source.name).second) << source.name;
+    }
+    std::set<WeightRole> roles, named;
+    for (const WeightSpec& spec : weight_specs(config)) roles.insert(spec.role);
+    for (const WeightNames& row : family.weights) named.insert(row.role);
+    EXPECT_EQ(roles, named) << family.model_type;
+  }
+}
+
+}  // namespace
+}  // namespace tessera
