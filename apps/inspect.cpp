@@ -219,9 +219,8 @@ void add_inspect(CLI::App& app, Invocation& invocation) {
   add_model_options(command, options->engine);
   add_console_options(command, invocation.console);
   command.footer(
-      "Reads headers only, no weights; --expected-tensors reads config.json and no other file, "
-      "and\n"
-      "with --json writes an object with name and shape on each line.\n"
+      "Reads headers only, no weights. --expected-tensors reads nothing but config.json; with\n"
+      "--json it writes an object with name and shape on each line.\n"
       "\n"
       "Examples:\n"
       "  tessera inspect -m weights/demo\n"

@@ -40,7 +40,9 @@ class Tensors(Row):
         self.assertNotIn("inv_freq", result.err)
         flags = [*self.flags(folder), "--allow-unknown-weights"]
         for arguments in (["inspect"], ["generate", "--raw", "-p", "x", "-n", "1"]):
-            self.assertIn("warning: ", self.works(*arguments, *flags).err)
+            error = self.works(*arguments, *flags).err
+            self.assertIn("warning: ", error)
+            self.assertIn(words, error)
 
     def test_row_031_norms_of_queries_and_keys(self):
         """As Qwen 3 has them: a block that computes without them answers wrongly."""
