@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/model/host_tensor.h"
+#include "model_loaders/weight_specs.h"
 
 namespace tessera {
 namespace {

@@ -8,9 +8,10 @@
 #include "kernels/layer_weights.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_config.h"
-#include "model_loaders/weight_specs.h"
 
 namespace tessera {
+
+struct WeightSpec;
 
 // Matrices are [out_features, in_features] in Backend::weight_dtype of their stored dtype; norm
 // weights are float32.
