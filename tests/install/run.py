@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Installs a build to a folder of its own, builds a small program against it, compares answers.
+
+    run.py BUILD --cmake CMAKE --model DIR
+
+The program asks find_package for tessera and sees nothing of this source tree; its answer must be
+that of the installed command.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+PROMPT = "Once upon a time"
+TIMEOUT_SECONDS = 240
+
+
+def output_of(*command):
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_SECONDS)
+    if process.returncode != 0:
+        raise SystemExit(f"{process.stdout}{command[0]} ended with {process.returncode}")
+    return process.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--cmake", required=True)
+    parser.add_argument("--model", required=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        prefix, build = pathlib.Path(scratch, "prefix"), pathlib.Path(scratch, "build")
+        output_of(options.cmake, "--install", options.build, "--prefix", prefix)
+        output_of(options.cmake, "-G", "Ninja", "-S", HERE, "-B", build,
+                  f"-DCMAKE_PREFIX_PATH={prefix}")
+        output_of(options.cmake, "--build", build)
+        answer = output_of(build / "uses_tessera", options.model, PROMPT)
+        expected = output_of(prefix / "bin" / "tessera", "generate", "-q", "--device", "cpu", "--raw",
+                             "-m", options.model, "-c", "128", "--temp", "0", "-n", "8", "-p", PROMPT)
+    if not answer.strip() or answer.strip() != expected.strip():
+        raise SystemExit(f"the program answered {answer!r}, the command {expected!r}")
+    print(f"both answered {answer!r}")
+
+
+if __name__ == "__main__":
+    main()
