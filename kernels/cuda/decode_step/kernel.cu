@@ -6,6 +6,7 @@
 #include "kernels/cuda/decode_step/product.cuh"
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/device/early_start.h"
+#include "kernels/cuda/primitives/clock.cuh"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
 #include "kernels/cuda/primitives/register_budget.cuh"
 #include "kernels/cuda/primitives/rotation.cuh"
@@ -34,11 +35,16 @@ class FusedStep {
   // Every product runs through the same code: what is executed once a layer has to stay in the
   // instruction cache, and the largest part of this code is the same for all.
   __device__ void run() {
+    PhaseClock clock(ClockedKernel::kDecodeStep, threadIdx.x == 0, 5 * arguments_.num_layers + 2);
     start();
+    clock.end_phase(ClockPhase::kSetUp);
 #pragma unroll 1
     for (; !position_.is_end(); position_.advance(arguments_.num_layers)) {
       multiply();
-      if (position_.product == kQkv) attend();
+      clock.end_phase(static_cast<ClockPhase>(position_.product), position_.layer);
+      if (position_.product != kQkv) continue;
+      attend();
+      clock.end_phase(ClockPhase::kAttention, position_.layer);
     }
   }
 
@@ -281,6 +287,7 @@ void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shap
   const LaunchShape blocks{.blocks = dim3(static_cast<unsigned>(shape.num_blocks)),
                            .threads = kFusedThreads,
                            .shared_bytes = static_cast<size_t>(shape.shared_bytes)};
+  attach_clocks();
   launch_dependent(kernel, blocks, stream, arguments);
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/device/tensor_map.h"
 #include "kernels/cuda/primitives/bulk_copy.cuh"
+#include "kernels/cuda/primitives/clock.cuh"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
 
 namespace tessera {
@@ -197,6 +198,7 @@ __device__ void decode_block(const AttentionArguments& arguments, const DecodeAr
   const DecodeRing<Element, kHeadDim> ring{reinterpret_cast<Element*>(shared), signals,
                                            decode.num_stages};
 
+  PhaseClock clock(ClockedKernel::kAttentionDecode, threadIdx.x == 0, 3);
   const int producer_warp = warp_index() - Threads::kConsumerWarps;
   const int lane_offset = kCopyEngine
                               ? lane_index() * decode.box_tokens
@@ -224,8 +226,11 @@ __device__ void decode_block(const AttentionArguments& arguments, const DecodeAr
   }
   __syncthreads();  // the signals are there
   if (producer_warp < 0) {
+    clock.end_phase(ClockPhase::kSetUp);
     wait_for_previous_kernel();
+    clock.end_phase(ClockPhase::kWait);
     consume<Element, kHeadDim, kCopyEngine>(arguments, decode, ring);
+    clock.end_phase(ClockPhase::kAttention);
   } else if constexpr (kCopyEngine) {
     fill_by_copy_engine<Element, kHeadDim>(source, guess, arguments, ring, maps, decode.box_tokens);
   } else {
@@ -299,6 +304,7 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
   const LaunchShape shape = {.blocks = dim3(static_cast<unsigned>(plan.num_blocks)),
                              .threads = DecodeThreads<kHeadDim, kCopyEngine>::kAll,
                              .shared_bytes = static_cast<size_t>(plan.shared_bytes)};
+  attach_clocks();
   if constexpr (kCopyEngine) {
     launch_dependent(kernel, shape, stream, arguments, decode, maps);
   } else {

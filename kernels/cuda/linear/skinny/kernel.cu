@@ -10,6 +10,7 @@
 #include "kernels/cuda/linear/skinny/kernel.h"
 #include "kernels/cuda/linear/skinny/producer.cuh"
 #include "kernels/cuda/linear/skinny/scales.cuh"
+#include "kernels/cuda/primitives/clock.cuh"
 #include "kernels/cuda/primitives/element.cuh"
 #include "kernels/tensor/checked_math.h"
 
@@ -62,12 +63,19 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
   const SkinnyShare<Config> share(arguments);
   // The same in all lanes, which the shuffle tells the compiler.
   const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
+  constexpr ClockedKernel kClocked = Config::kRotates ? ClockedKernel::kQkv
+                                     : Config::kGated ? ClockedKernel::kGateUp
+                                                      : ClockedKernel::kLinear;
   if (warp < kConsumerWarps) {
+    PhaseClock clock(kClocked, threadIdx.x == 0, 3);
     wait_for_barriers<Config>();
     SkinnyConsumer<Config, Out> consumer{shared, arguments, share};
     consumer.prepare();
+    clock.end_phase(ClockPhase::kSetUp, arguments.in_features);
     wait_for_previous_results();
+    clock.end_phase(ClockPhase::kWait, arguments.in_features);
     consumer.run();
+    clock.end_phase(ClockPhase::kMultiply, arguments.in_features);
   } else if (warp == kConsumerWarps) {
     // Nobody writes weights while a model runs, so they need not wait for the kernel before. The
     // kernel after this one may come when all is on its way: earlier, its copies would only delay
@@ -79,11 +87,13 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
     __syncwarp();
     announce_barriers<Config>();
     if (lane_index() == 0) {
+      PhaseClock clock(kClocked, true, 1);
       if (has_whole_panels(arguments.in_features)) {
         copy_weights<Config, true>(shared, maps.weight, arguments, share);
       } else {
         copy_weights<Config, false>(shared, maps.weight, arguments, share);
       }
+      clock.end_phase(ClockPhase::kCopyWeights, arguments.in_features);
       launch_next_kernel();
     }
   } else if (warp == kConsumerWarps + 1) {
@@ -174,6 +184,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
     const auto kernel = linear_skinny_sm90_kernel<Config, Out>;
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+    attach_clocks();
     launch_dependent(kernel,
                      {.blocks = dim3(static_cast<unsigned>(num_clusters * Config::kSplit)),
                       .threads = kThreads,
