@@ -133,7 +133,8 @@ constexpr int even_decode_share(int num_tiles, int item_blocks, int max_whole_ti
   return equal < least_tiles ? least_tiles : equal;
 }
 
-// How several `sequences` are divided over the blocks. On the device, DecodeItems does the same.
+// How several `sequences` are divided over the blocks: what DecodeItems computes with a warp, which
+// tests compare with this.
 inline DecodeShare decode_share(std::span<const DecodeSequence> sequences, int num_blocks) {
   DecodeTotals totals{};
   for (const DecodeSequence& sequence : sequences) totals.add(sequence);
