@@ -1,6 +1,6 @@
-// Attention of the fused decode kernel: the block's pieces of the step's items
-// (attention/decode/items.cuh), each warp on units of its own, then the merge of what the warps and
-// the blocks have.
+// Attention of the fused decode kernel. A block computes its pieces of the step's attention items
+// (attention/decode/items.cuh): each warp reads units of its own, then the results of the warps are
+// merged, then those of the blocks that share an item.
 #pragma once
 
 #include "kernels/cuda/decode_step/block.cuh"
@@ -43,7 +43,8 @@ class FusedAttention {
   }
 
  private:
-  // Float words of a head of the piece's token: queries, then keys, then values.
+  // The exchange's words of one head of the piece's token, float: heads of queries come first, then
+  // those of keys, then those of values.
   __device__ const uint32_t* head_words(const DecodePiece& piece, int head) const {
     return copy_ + arguments_.layout.qkv + piece.first_token * arguments_.products[kQkv].rows +
            head * kHeadDim;
@@ -55,7 +56,8 @@ class FusedAttention {
     return newest_key(piece) + attention_.num_kv_heads * kHeadDim;
   }
 
-  // What the words of qkv lack. Most often its shares are there before the last of these words.
+  // RMSNorm's scale, which the words of qkv lack. Most often its shares have been published before
+  // the last of these words.
   __device__ float input_scale(const DecodePiece& piece) const {
     if (!attention_applies_scale(kTokens)) return 1.0f;
     return wait_for_scale<kTokens>(arguments_, copy_ + arguments_.layout.squares_in,
@@ -68,13 +70,15 @@ class FusedAttention {
     return make_uint4(times(words.x), times(words.y), times(words.z), times(words.w));
   }
 
-  // Four elements of the newest token's key and value, of the first kHeadDim / 4 lanes.
+  // Four elements of the newest token's key and of its value; the first kHeadDim / 4 lanes have
+  // them.
   struct Newest {
     uint4 key;
     uint4 value;
   };
 
-  // The newest token's row too, if the warp has its unit: one wait for all.
+  // Waits for the queries, and for the newest token's key and value if the warp has their unit, all
+  // in one wait.
   __device__ void load_queries(Warp& warp, const DecodePiece& piece, bool has_newest,
                                Newest& newest) const {
     const float scale = input_scale(piece);
@@ -98,8 +102,8 @@ class FusedAttention {
         load_if_missing(words[step][0], source + step * 16);
         load_if_missing(words[step][1], source + step * 16 + 8);
       }
-      // Wait for one word, not for all of them again and again, which would keep the memory system
-      // from those who still compute.
+      // Waits for one word. Asking for all of them again and again would take the memory system
+      // from the blocks that still compute.
       poll([&] {
         load_if_missing(words[0][0], source);
         return is_missing(words[0][0]);
@@ -125,8 +129,8 @@ class FusedAttention {
     newest.value = scaled(newest.value, scale);
   }
 
-  // The copy of a unit may have read the newest token's row before it was written: writes it again,
-  // and zeros for the rows behind it, where there may be NaN.
+  // The copy of a unit may have read the newest token's row before it was written. So this writes
+  // the row into the unit again, and zeros into the rows behind it, which may hold NaN.
   __device__ static void write_newest(uint32_t unit, int newest_row, uint4 words) {
     const int column = reread_lane_index() * 4;
     if (column < kHeadDim) {
@@ -158,7 +162,7 @@ class FusedAttention {
     }
 #pragma unroll 1
     for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
-      // Keys that the query sees, from the unit's first.
+      // How many keys of the unit the query sees, from the unit's first on.
       const int end = context_length - unit * kUnitTokens;
       const int begin = end - attention_.window;
       const bool has_newest = end <= kUnitTokens;
@@ -180,7 +184,8 @@ class FusedAttention {
     merge_warps(piece);
   }
 
-  // Of the block: the piece's result, or its output when the piece is the whole item.
+  // Merges the results of the block's warps: into the piece's result, or into the output when the
+  // piece is the whole item.
   __device__ void merge_warps(const DecodePiece& piece) const {
     const bool is_whole = piece.owners.count == 1;
     for (int index = reread_thread_index(); index < piece.num_rows * kRowVectors;
@@ -221,8 +226,9 @@ class FusedAttention {
     }
   }
 
-  // This block's share of the outputs of an item that it shares with others: the blocks take turns
-  // at vectors of four columns. The formula is that of merge_pieces(), also in order of pieces.
+  // Computes this block's share of the outputs of an item that several blocks have pieces of: the
+  // blocks take vectors of four columns in turn. The formula is that of merge_pieces(), and it adds
+  // up the pieces in the same order.
   __device__ void merge_piece(const DecodePiece& piece) const {
     constexpr int kAtOnce = 8;  // loads in flight
     const int count = piece.owners.count;

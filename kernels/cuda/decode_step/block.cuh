@@ -10,16 +10,18 @@
 namespace tessera {
 
 inline constexpr int kFusedConsumers = kFusedWarps * kWarpSize;
-// Besides the warps that compute, one fills their rings, one clears used words and fetches ahead,
-// and one does nothing but finish what the others have multiplied; of several tokens each warp that
-// computes finishes one, and that warp is idle. The last one is: only whole warpgroups hand over
-// registers.
+// The first kFusedWarps warps compute. Of the other four, one fills their rings, and one helps: it
+// clears used words and prefetches. In a step of a single token, the third finishes what the others
+// have multiplied; in a step of several tokens each computing warp finishes one token, and the
+// third warp is idle. The fourth is always idle: it is there because only whole warpgroups can hand
+// over registers.
 enum FusedRole : uint8_t { kFillingWarp = kFusedWarps, kHelpingWarp, kEpilogueWarp, kIdleWarp };
 inline constexpr int kFusedThreads = (kIdleWarp + 1) * kWarpSize;
 constexpr bool has_epilogue_warp(int tokens) { return tokens == 1; }
 
-// Registers of a thread. What is taken must have been given up: of 65,536, a thread starts with
-// 168.
+// How many registers a thread of a computing warp takes, and a thread of another warp keeps. A
+// multiprocessor has 65,536 and a thread starts with 168 of them; no more can be taken than others
+// have given up.
 constexpr int compute_registers(int tokens) { return tokens == 1 ? 224 : 208; }
 constexpr int other_registers(int tokens) { return tokens == 1 ? 56 : 88; }
 constexpr bool hands_over_registers(int tokens) {
@@ -33,10 +35,10 @@ static_assert(hands_over_registers(1) && hands_over_registers(2));
 // tensor-core tile lie in different banks.
 inline constexpr int kSumStride = kPassGroups * kUnitRows + 4;
 
-// Passes whose sums may wait to be finished.
+// How many passes' sums may wait in shared memory to be finished.
 inline constexpr int kSumBuffers = 2;
 
-// Passes of which the warp that fills the rings has told the others, at most.
+// How many passes the warp that fills the rings may announce before the others begin them.
 inline constexpr int kPassSlots = 4;
 
 struct FusedPass {
@@ -50,26 +52,27 @@ struct FusedSignals {
   uint64_t full[kFusedWarps][kMaxFusedStages];
   uint64_t empty[kFusedWarps][kMaxFusedStages];
   uint64_t pass_told[kPassSlots];
-  uint64_t pass_known[kPassSlots];  // by all warps
+  uint64_t pass_known[kPassSlots];  // all warps have read the pass
   uint64_t planned;                 // pieces and pages are there
   uint64_t previous_layer_left;  // the block has left the layer before, whose words may be cleared
-  uint64_t words_cleared;        // and that is done
+  uint64_t words_cleared;        // those words have been cleared
   FusedPass passes[kPassSlots];
-  FusedLayerPointers layers[2];  // of layer l in place l % 2, from when layer l - 1 is cleared
+  // Layer l's at index l % 2: there when words_cleared has completed in layer l - 1.
+  FusedLayerPointers layers[2];
   int num_pieces;
   DecodePiece pieces[max_fused_pieces(kTokens)];
   // Where a piece's pages begin in `pages`; kMaxFusedPages: they are not there.
   int first_pages[max_fused_pieces(kTokens)];
   int pages[kMaxFusedPages];
   float2 rotations[kTokens][kHeadDim / 2];  // cos, sin
-  int64_t page_rows[kTokens];               // of the new token: in KV head 0 of its page
-  // Of a pass, from the warps that compute to who finishes it.
+  int64_t page_rows[kTokens];               // the row of each new token in KV head 0 of its page
+  // A pass's sums, from the warps that compute to the warps that finish it.
   uint64_t sums_full[kSumBuffers];
   uint64_t sums_free[kSumBuffers];
   float sums[kSumBuffers][kFusedWarps][kTokens][kSumStride];
 };
 
-// The product that a warp is at.
+// The product that a warp has come to.
 struct FusedPosition {
   int product = kQkv;
   int layer = 0;  // num_layers at the output head
@@ -96,7 +99,7 @@ struct UnitRing {
     __syncwarp();  // lanes may leave the wait one by one; tensor-core instructions want all
     return data + position.stage * kUnitBytes;
   }
-  // All lanes are done with the unit.
+  // Gives the unit's stage back, when all lanes have used the unit.
   __device__ void release() {
     fence_before_copies();
     __syncwarp();
@@ -136,8 +139,8 @@ __device__ inline void sync_fused_consumers() {
   asm volatile("bar.sync 1, %0;" ::"n"(kFusedConsumers) : "memory");
 }
 
-// Keys of a piece that fall to a warp: units first, first + kFusedWarps, ... below end, counted
-// from the context's beginning.
+// The units of a piece's keys that a warp reads: first, first + kFusedWarps, and so on below end,
+// counted from the beginning of the context.
 struct PieceUnits {
   int first;
   int end;

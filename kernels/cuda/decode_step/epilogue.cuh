@@ -10,15 +10,15 @@
 
 namespace tessera {
 
-// One warp's part: a token. It walks the products as the warps that compute do, and is called by
-// all lanes together.
+// What one warp finishes: all products of one token. It walks the products as the warps that
+// compute do, and its functions are called by all lanes together.
 template <int kTokens, int kHeadDim>
 class FusedEpilogue {
  public:
   using Element = __nv_bfloat16;
   using Signals = FusedSignals<kTokens, kHeadDim>;
 
-  // token: num_tokens or more for none.
+  // With a token of num_tokens or more, the warp finishes nothing.
   __device__ FusedEpilogue(const FusedDecodeArguments& arguments, Signals& signals, int token)
       : arguments_(arguments), signals_(signals), token_(token) {}
 
@@ -28,8 +28,8 @@ class FusedEpilogue {
     output_.is_valid = false;
   }
 
-  // Asks for what the pass will need besides its sums. Most often it is there; finishing asks again
-  // for what was missing.
+  // Asks for the words that the pass will need besides its sums. Most often they have been
+  // published; finish_pass() asks again for those that were missing.
   __device__ void begin_pass(const LanePass& pass) {
     const int group = reread_lane_index() / kUnitRows;
     const FusedProduct& product = arguments_.products[position_.product];
@@ -41,8 +41,8 @@ class FusedEpilogue {
     }
   }
 
-  // Waits for the sums of all warps and leaves the pass's outputs. A rehearsal, of a pass without
-  // groups, takes any numbers for sums and waits for nothing.
+  // Waits for the sums of all warps and publishes the pass's outputs. A rehearsal, which is for a
+  // pass without groups, takes any numbers for sums, waits for nothing and publishes nothing.
   __device__ void finish_pass(const RingPosition& place, bool rehearses = false) {
     if (finishes()) {
       if (!rehearses) {
@@ -76,12 +76,12 @@ class FusedEpilogue {
   }
 
  private:
-  // Whose sum a lane finishes, in group lane / 8 of a pass.
+  // The row whose sum a lane finishes, in group lane / 8 of a pass.
   struct Output {
     int row;  // of the product
     bool is_valid;
   };
-  // What a product that ends in the residual stream needs besides its sums.
+  // What a row of a product that ends in the residual stream needs besides its sum.
   struct Addend {
     uint32_t residual;  // word
     float norm_weight;  // of the next product's input
@@ -96,8 +96,8 @@ class FusedEpilogue {
   __device__ uint32_t* words(int offset) const { return exchange(position_.layer) + offset; }
   __device__ const FusedLayerPointers& layer(int layer) const { return signals_.layers[layer % 2]; }
 
-  // Of the products that end in the residual stream, whether it is the one in the middle of a
-  // layer.
+  // Whether the product is the one that ends in the residual stream in the middle of a layer, that
+  // is, the output projection of attention.
   __device__ bool is_mid() const { return position_.product == kOProj; }
   // Which of an item's two groups the lane finishes.
   __device__ int half_of_item() const {
@@ -126,7 +126,7 @@ class FusedEpilogue {
       load_if_missing(addend_.residual, residual_before());
       return is_missing(addend_.residual);
     });
-    // What the others ask for after these words must have been cleared before.
+    // Other blocks ask for words of the next layer once they have these: those must be cleared.
     if (is_mid()) mbarrier_wait(&signals_.words_cleared, position_.layer % 2);
   }
 
@@ -152,7 +152,7 @@ class FusedEpilogue {
       publish_share(is_claimed ? square : 0.0f, claimed_squares_of(claimed_item), !rehearses);
     }
   }
-  // Where the residual stream continues.
+  // The words of the exchange that hold the residual stream after this product.
   __device__ uint32_t* residual_copy() const {
     return exchange(is_mid() ? position_.layer : position_.layer + 1);
   }
@@ -162,8 +162,9 @@ class FusedEpilogue {
         token_, squares, share, is_valid);
   }
 
-  // Leaves a value of each row, rounded, in all replicas of [num_tokens][num_features / 2] pairs,
-  // every lane those of all rows of its group in one of them, 16 bytes a store.
+  // Publishes a rounded value of each row in all replicas of [num_tokens][num_features / 2] pairs.
+  // Every lane stores the values of all rows of its group in one replica, with one store of 16
+  // bytes.
   __device__ void publish_pairs(uint32_t* pairs, int num_features, float value,
                                 bool is_valid) const {
     const uint32_t pair = pack_pair<Element>(value, __shfl_down_sync(kFullWarp, value, 1));
@@ -184,7 +185,7 @@ class FusedEpilogue {
     scale_ = wait_for_scale<kTokens>(arguments_, words(squares), token_);
   }
 
-  // A product whose inputs lack RMSNorm's scale, and so do the sums.
+  // For a product whose inputs, and so whose sums, lack RMSNorm's scale.
   __device__ void finish_normed(float value, bool rehearses) {
     constexpr bool kScalesFirst = !attention_applies_scale(kTokens);
     if (kScalesFirst) value *= scale_;
@@ -215,7 +216,7 @@ class FusedEpilogue {
   __device__ int kv_head() const { return output_.row / kHeadDim - arguments_.attention.num_heads; }
   __device__ int column() const { return output_.row % kHeadDim; }
 
-  // Rotates queries and keys, and leaves them and the values to attention.
+  // Rotates queries and keys, and publishes them and the values for attention.
   __device__ float publish_rotated(float value) const {
     constexpr int kHalf = kHeadDim / 2;
     const float other_half = __shfl_xor_sync(kFullWarp, value, kUnitRows);
@@ -253,12 +254,14 @@ class FusedEpilogue {
   Addend addend_;
 };
 
-// The warp that finishes a single token's products. The warps that compute need not wait for each
-// other then: they may be two passes ahead of it. While it waits for a product's first sums, it
-// goes through the code once: instructions that no cache near the warp holds any more come late,
-// when all others wait for what they do (1B on an H200: +0.4 %). A rehearsal reads sums and
-// rotations that the others may be writing, and uses none of them: racecheck, which cannot know,
-// gets none.
+// The work of the warp that finishes a single token's products. The warps that compute then need
+// not wait for each other: they may be two passes ahead of this one.
+//
+// While this warp waits for a product's first sums, it rehearses: it goes through the code once for
+// nothing. Otherwise, instructions that no cache near the warp holds any more would be fetched just
+// when all other blocks wait for the results (docs/experiments/decode-step.md). A rehearsal reads
+// sums and rotations that others may be writing and uses none of them; racecheck cannot know that,
+// so there is no rehearsal in builds for it.
 template <int kHeadDim>
 __device__ void run_epilogues(const FusedDecodeArguments& arguments,
                               FusedSignals<1, kHeadDim>& signals) {

@@ -4,19 +4,24 @@
 // A word that has not been written yet holds kMissing, and readers ask again until it does not
 // (the scheme of Lamport's queues). Every word is complete in itself, so nothing need be ordered:
 // a product starts one store and one load after the last sum of the one before it. A barrier over
-// the grid costs four trips through the memory system instead of these two: 2.7 us a product when
-// it is busy, instead of 1.3 (H200, products of the 8B shape: 4,154 against 4,381 GB/s).
+// the grid costs four trips through the memory system instead of these two
+// (docs/experiments/decode-step.md).
 //
 // kMissing is a NaN that no arithmetic yields: results that are NaN are 0x7fffffff in float32,
 // 0x7fff in 16 bits.
 //
-// Words must be missing again before they are written anew. There are two sets of two copies.
-// Layer l uses copy l % 2 of the launch's set, and clears the other copy, once all blocks are known
-// to have left layer l - 1: when a block has read the whole residual stream that goes into layer l,
-// to which every block has added a word at the end of layer l - 1. Clearing is ordered, by a fence,
-// before the block's words of the residual stream after attention, which everyone reads before
-// asking for anything of layer l + 1. The other set, which the launch before has used, is cleared
-// on the way, and so are that launch's counters of claimed items, which start at kMissing too.
+// Words must be missing again before they are written anew, so a copy of all words serves every
+// other layer and is cleared in between. There are two sets of two copies; a launch uses one set,
+// the next launch the other.
+//   - Layer l uses copy l % 2 of the set, and clears the other copy, which layer l - 1 has used.
+//   - It may do so once all blocks have left layer l - 1. A block knows that when it has read the
+//     whole residual stream that goes into layer l: every block adds a word to it at the end of
+//     layer l - 1.
+//   - Layer l + 1 must not find old words. A fence orders a block's clearing before the words that
+//     it adds to the residual stream after the attention of layer l. All blocks read those words
+//     before they ask for anything of layer l + 1.
+// The set that the launch before has used is cleared on the way, and so are that launch's counters
+// of claimed items, which start at kMissing too.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -31,7 +36,8 @@ namespace tessera {
 
 inline constexpr uint32_t kMissing = 0xffffffffu;
 
-// Not reordered away, and never served by the L1 cache, which would not see the change.
+// A load that the compiler neither moves nor drops, and that the L1 cache never serves: it would
+// not see other blocks' stores.
 __device__ inline uint32_t load_word(const uint32_t* word) {
   uint32_t value;
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
@@ -50,8 +56,8 @@ __device__ inline uint4 missing_words() {
   return make_uint4(kMissing, kMissing, kMissing, kMissing);
 }
 
-// Loads what is missing. Without a branch, so that the loads that a thread asks for one after the
-// other are all on their way before it looks at the first.
+// Loads the word if `value` is missing. There is no branch, so that several of these loads are all
+// on their way before the thread looks at the first.
 __device__ inline void load_if_missing(uint32_t& value, const uint32_t* word) {
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.relaxed.gpu.global.u32 %0, [%1]; }"
                : "+r"(value)
@@ -109,13 +115,14 @@ __device__ inline void publish(uint32_t* words, uint4 values) {
                : "memory");
 }
 
-// The replica that the block reads, of those that all blocks have left.
+// Which replica of the words that all blocks read this block reads.
 template <int kTokens>
 __device__ int own_replica() {
   return static_cast<int>(blockIdx.x) % exchange_replicas(kTokens);
 }
 
-// Threads `thread` of `num_threads` mark words as missing; `count` is a multiple of 4.
+// Marks `count` words, a multiple of 4, as missing. Each of num_threads threads calls it with its
+// own number `thread` and marks a part of them.
 __device__ inline void clear_words(uint32_t* words, int count, int thread, int num_threads) {
   for (int i = thread * 4; i < count; i += num_threads * 4) {
     publish(words + i, missing_words());

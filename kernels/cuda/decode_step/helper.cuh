@@ -1,5 +1,5 @@
-// The warp of the fused decode kernel that does beside the others what would make them wait for
-// memory.
+// The helping warp of the fused decode kernel: it does, beside the others, what would make them
+// wait for memory.
 #pragma once
 
 #include "kernels/cuda/decode_step/block.cuh"
@@ -12,7 +12,8 @@ __device__ inline void prefetch_to_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-// Brings the next norms' weights to L2, where whoever finishes a product will not wait for them.
+// Prefetches the weights of the next two norms to the L2 cache, so that the warp that finishes a
+// product does not wait for them.
 __device__ inline void prefetch_norm_weights(const FusedLayerPointers& layer,
                                              const float* next_norm, int hidden_size, int thread,
                                              int num_threads) {
@@ -23,8 +24,9 @@ __device__ inline void prefetch_norm_weights(const FusedLayerPointers& layer,
   }
 }
 
-// Clears the words of the layer before (the fence takes as long as a product's inputs need to
-// arrive) and fetches what the next layer's norms and pages are.
+// For each layer: clears the words of the layer before (exchange.cuh), and prefetches the norms'
+// weights and fetches the pointers of the next layer. The fence after clearing takes as long as the
+// inputs of a product need to arrive, which is why a warp of its own does this.
 template <int kTokens, int kHeadDim>
 __device__ void help_consumers(const FusedDecodeArguments& arguments,
                                FusedSignals<kTokens, kHeadDim>& signals) {

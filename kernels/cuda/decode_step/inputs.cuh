@@ -13,9 +13,10 @@ namespace tessera {
 
 inline constexpr int kUnitSteps = kUnitFeatures / 32;  // of 32 features: 8 for each of 4 lanes
 
-// The features of a chunk that a lane multiplies, 32 s + 8 (lane % 4) on in step s: of token
-// lane / 4, all eight; of a single token, features 0, 1, 4, 5 of these in lanes 0 to 3, features
-// 2, 3, 6, 7 in lanes 4 to 7, zeros in the others (multiply_unit).
+// The features of a chunk that a lane multiplies. In step s these are among the eight features from
+// 32 s + 8 (lane % 4) on. With several tokens the lane has all eight, of token lane / 4. With a
+// single token, lanes 0 to 3 have features 0, 1, 4 and 5 of the eight, lanes 4 to 7 features 2, 3,
+// 6 and 7, and the other lanes zeros; multiply_unit() says why.
 template <int kTokens>
 struct ChunkInputs {
   uint32_t steps[kUnitSteps][kTokens == 1 ? 2 : 4];
@@ -53,12 +54,12 @@ class FusedInputs {
         (kTokens == 1 ? ~0u : of_chunk * 0x01010101u) & (count < 32 ? (1u << count) - 1 : ~0u);
   }
 
-  // Of the warp.
+  // How many chunks of the product's inputs the warp multiplies.
   __device__ int num_chunks() const {
     return (features_ / kUnitFeatures - reread_warp_index() + kFusedWarps - 1) / kFusedWarps;
   }
 
-  // The warp's i-th chunk, when it is there.
+  // Waits for the warp's i-th chunk and loads it.
   __device__ void load(ChunkInputs<kTokens>& chunk, int i) {
     if (!is_kept_) return load_words(chunk, i);
     wait_for(i);
@@ -80,14 +81,15 @@ class FusedInputs {
     }
   }
 
-  // Others rely on a block having read all words, also one that has nothing to multiply.
+  // Waits for all chunks of the warp. Other blocks rely on every block having read all words, even
+  // a block that has nothing to multiply.
   __device__ void wait_for_all() {
     for (int i = 0; i < num_chunks(); ++i) wait_for(i);
   }
 
  private:
-  // Words that a lane asks for at a time, 16 bytes each: a single token's chunks of an 8B model's
-  // feed-forward network are 7, two chunks of eight tokens 16.
+  // How many loads of 16 bytes a lane has under way at a time. A warp has 7 chunks of a single
+  // token in the down projection of an 8B model; two chunks of eight tokens are 16 loads.
   static constexpr int kAtOnce = kTokens == 1 ? 8 : 16;
 
   __device__ int chunk_words(int i) const {
@@ -102,8 +104,9 @@ class FusedInputs {
   __device__ void wait_for(int i) {
     const uint32_t of_chunk = (kTokens == 1 ? 1u : 0xffu) << (i * kTokens);
     const int first = kTokens == 1 ? i / kAtOnce * kAtOnce : i * kTokens;
-    // Of several tokens, the first is there about when all are. To ask for all of them again and
-    // again would keep the memory system from those who still compute.
+    // With several tokens, the words of the first token arrive about when those of all do. Asking
+    // for the words of all tokens again and again would take the memory system from the blocks that
+    // still compute.
     if constexpr (kTokens > 1) wait_for<1>(first, 1u << first);
     wait_for<kAtOnce>(first, of_chunk);
     __syncwarp();
@@ -117,7 +120,8 @@ class FusedInputs {
     });
   }
 
-  // Asks once for what the lane misses of kCount bits from `first` on, and keeps what is there.
+  // Asks once for the words that the lane still misses, of kCount bits of missing_ from `first` on,
+  // and stores in shared memory those that have been published.
   template <int kCount>
   __device__ void ask(int first) {
     const int lane = reread_lane_index();
@@ -139,7 +143,7 @@ class FusedInputs {
     missing_ &= ~(found << first);
   }
 
-  // From words to registers.
+  // Waits for a chunk that is not kept and loads it from the exchange into registers.
   __device__ void load_words(ChunkInputs<kTokens>& chunk, int i) const {
     const int lane = reread_lane_index();
     const bool has_token = lane / 4 < num_tokens_;

@@ -5,19 +5,30 @@
 // warp needs arrive in the order in which it needs them, across the boundaries of products and
 // layers: while a product waits for the one before it, the ring fills with its weights.
 //
-//   unit     kUnitRows rows x kUnitFeatures features of a weight matrix, or unit_tokens() keys or
-//            values of a KV head
+//   unit     what one copy brings and one stage of a ring holds: kUnitRows rows x kUnitFeatures
+//            features of a weight matrix, or the keys or the values of unit_tokens() tokens of one
+//            KV head
+//   chunk    kUnitFeatures input features of a product; warp w of a block multiplies the chunks
+//            w, w + kFusedWarps, w + 2 kFusedWarps, ...
 //   group    kUnitRows output rows of a product
-//   item     what one block computes alone: a group, or two groups that belong together (both
-//            halves of a rotated head; gate and up)
-//   pass     up to kPassGroups groups, whose sums a warp holds in registers
+//   item     what one block computes alone: a group, or two groups that belong together (rows of
+//            both halves of a rotated head; rows of gate and the same rows of up)
+//   pass     up to kPassGroups groups whose sums a warp holds in registers at the same time; a warp
+//            goes through its chunks of the inputs once per pass
+//   stage    a place in a warp's ring, for one unit
+//   slot     a place in a ring of passes (kPassSlots). Elsewhere in tessera a KV slot is the place
+//            of one token in the KV pages
+//   piece    the part of an attention item that one block reads (attention/decode/items.cuh)
+//   share    one block's part of something that all blocks make together, for example of the sum of
+//            squares of a token's residual stream
+//   replica  one of several equal copies of words that all blocks read
+//   claim    a block takes an item that nobody has taken yet, with an atomic addition
 //
-// Most items of a product go to the blocks in turn. Memory does not serve all blocks alike: after a
-// long product some would be late by a tenth of it, and all others would wait for them. So the last
-// few items of long products, and the odd ones of short products, go to whoever comes first: blocks
-// claim them with an atomic addition. Which block computes an item does not change its result.
-// Among the warps of a block the features are divided: warp w takes every kFusedWarps-th chunk of
-// kUnitFeatures, beginning with the w-th.
+// Most items of a product are dealt out to the blocks in turn. Memory does not serve all blocks
+// alike: if all items were dealt out, some blocks would end a long product late by a tenth of its
+// time, and all others would wait for them. So blocks claim the last few items of a long product,
+// and those items of a short product that do not make a full round. Which block computes an item
+// does not change its result.
 #pragma once
 
 #include <algorithm>
@@ -39,37 +50,40 @@ inline constexpr int kUnitBytes = kUnitRows * kUnitFeatures * 2;
 inline constexpr int kPassGroups = 4;
 inline constexpr int kMaxFusedStages = 6;
 inline constexpr int kLeastFusedStages = 4;
-// Chunks of a product's input features that a warp waits for, a bit each: of a single token, and of
-// several, of the products that keep them in shared memory.
+// How many chunks of a product's inputs a warp can keep in shared memory: it notes in one bit per
+// chunk and token whether they have arrived. The first is for a single token, the second for steps
+// of several tokens.
 inline constexpr int kMaxInputChunks = 32;
 inline constexpr int kMaxKeptChunks = kMaxInputChunks / kFusedMaxTokens;
-// Shares of the residual stream's sum of squares: of each block's own rows, then of each claimed
-// item. Whoever claims it, the sum has the same terms.
+// How many shares make up the sum of squares of a token's residual stream: one for the rows that
+// were dealt out to each block, then one for each item that is claimed. So the sum has the same
+// terms whichever block claims an item.
 inline constexpr int kMaxFusedBlocks = 160;
 inline constexpr int kSquareShares = 2 * kMaxFusedBlocks;
-// Pieces of attention per block. A block has at most num_sequences * num_kv_heads of them.
+// The most pieces of attention that a block may have. It has at most num_sequences * num_kv_heads.
 inline constexpr int kMaxFusedPieces = 64;
-// A single token's items are equally long. Unless each has blocks of its own they are more than
-// half as many as the blocks, and then an equal share (attention/decode/partition.h) touches six at
-// most.
+// In a step of a single token all attention items are equally long. Either each item has blocks of
+// its own, or there are more than half as many items as blocks; then the tiles that one block reads
+// (attention/decode/partition.h) belong to six items at most.
 constexpr int max_fused_pieces(int tokens) { return tokens == 1 ? 8 : kMaxFusedPieces; }
-// Units of a ring on their way at a time. Words that blocks exchange wait behind all that is on its
-// way to all blocks: with whole rings, 25 MB or 5 us on an H200. Layers of little weight, half of
-// whose time is exchanges, gain by asking for less at a time (1B: 1,386 to 1,448 tokens/s); large
-// ones lose, since memory serves rings unevenly (8B: 1 %).
+// How many units of a ring may be on their way at a time in a model of small layers. Words that
+// blocks exchange wait behind all units that are on their way to all blocks. Small layers, half of
+// whose time is such exchanges, become faster when less is on its way; large layers become slower,
+// since memory serves the rings unevenly (docs/experiments/decode-step.md).
 inline constexpr int kFewUnderWay = 2;
-// Layers of little weight have less than this.
+// A layer is small when its weights have fewer bytes than this.
 inline constexpr int64_t kSmallLayerBytes = int64_t{256} << 20;
-// Of a single token, no piece of an item has fewer tiles (attention/decode/partition.h): the warps
-// of a block have a few keys each side by side, and fewer pieces are merged.
+// In a step of a single token no piece of an attention item has fewer tiles than this: each warp of
+// a block then has a few keys, and there are fewer pieces to merge.
 inline constexpr int kLeastFusedTiles = 4;
-// Query heads per KV head: rows of half a tensor-core tile.
+// The most query heads per KV head: the rows of half a tensor-core tile.
 inline constexpr int kMaxFusedGroup = 8;
-// Pages that a block's pieces may have in shared memory, where the warp that fills the rings finds
-// them without waiting; the rest it looks up.
+// How many numbers of KV pages a block keeps in shared memory, where the warp that fills the rings
+// finds them without waiting. If its pieces have more pages, it looks the rest up in the block
+// tables.
 inline constexpr int kMaxFusedPages = 256;
 
-// Keys or values of one KV head in a unit.
+// The tokens whose keys, or whose values, of one KV head make up a unit.
 constexpr int unit_tokens(int head_dim) { return kUnitBytes / (2 * head_dim); }
 
 enum FusedProductIndex : uint8_t { kQkv, kOProj, kGateUp, kDown, kLmHead, kNumFusedProducts };
@@ -83,7 +97,7 @@ struct FusedProduct {
   int item_shift;     // items per block of rows, as a power of two
   int block_rows;     // rows from one block of rows to the next
   int pair_distance;  // rows between the groups of a pair
-  int static_items;   // of each block; the rest is claimed
+  int static_items;   // items dealt out to each block; the others are claimed
   int claims_many;    // 1: a block claims until none is left, 0: at most one
 
   constexpr int num_chunks() const { return features / kUnitFeatures; }
@@ -95,16 +109,14 @@ struct FusedProduct {
   }
 };
 
-// Of the items of a product so many per block are claimed, and those that are left over; an 8B step
-// on an H200 takes 0.5 % longer with three or five.
+// Of a long product, so many items per block are claimed, besides those that do not make a full
+// round (docs/experiments/decode-step.md).
 inline constexpr int kClaimedItems = 1;
 
-// What every block reads is left this many times, and each block asks for one of these replicas: an
-// L2 slice answers one line at a time, and while blocks wait, all of them ask for the same ones.
-// 1B, one token, on an H200: 1,432 tokens/s with one replica, 1,449 / 1,456 / 1,461 with 2 / 4 / 8;
-// on another card, with 16 bytes a store, 1,470 / 1,484 / 1,479 / 1,470 with 4 / 8 / 16 / 32. Of
-// several tokens there are more words, and replicas cost more than they bring (8B, 8 x 1,024:
-// 2,044, with 2 / 4 / 8 2,040 / 2,027 / 1,986).
+// Words that all blocks read are written this many times, and each block reads one of these
+// replicas: a slice of the L2 cache answers for one line at a time, and while blocks wait, all of
+// them ask for the same lines. A step of several tokens has more words to write, and replicas cost
+// more than they bring (docs/experiments/decode-step.md).
 constexpr int exchange_replicas(int tokens) { return tokens == 1 ? 8 : 1; }
 
 // Where the blocks leave 32-bit words for each other; see decode_step/exchange.cuh. Offsets in

@@ -1,8 +1,8 @@
 // The warp of the fused decode kernel that fills the rings: lane w fills that of warp w.
 //
-// The lanes go through the step together, each with its own chunks of features and units of keys.
-// A lane that has to wait makes the others wait. That costs less than eight lanes that each take
-// their own way through this code, one after the other.
+// The lanes go through the step together, each with the chunks of features and the units of keys of
+// its warp. A lane that has to wait makes the other lanes wait. That costs less than if each of the
+// eight lanes took its own way through this code: the hardware would run them one after the other.
 #pragma once
 
 #include "kernels/cuda/decode_step/block.cuh"
@@ -38,7 +38,8 @@ class RingFiller {
  private:
   __device__ void* data() const { return ring_ + position_.stage * kUnitBytes; }
 
-  // Waits until there is room and not too much is under way.
+  // Waits until the next stage is free and fewer than most_under_way units are on their way.
+  // Returns the stage's full barrier.
   __device__ uint64_t* next() {
     mbarrier_wait(&signals_.empty[warp_][position_.stage], position_.parity);
     if (num_under_way_ == most_under_way_) {
@@ -93,8 +94,8 @@ class PassTeller {
   RingPosition position_{.stage = 0, .parity = 1};
 };
 
-// Claims the block's further items, product after product in the order of the step. One claim is
-// always on its way, so that nobody waits for it.
+// Claims items for the block, product after product in the order of the step. The next claim is
+// made as soon as one has been taken, so that its answer is there when it is needed.
 class ItemClaims {
  public:
   __device__ explicit ItemClaims(const FusedDecodeArguments& arguments)
@@ -103,7 +104,7 @@ class ItemClaims {
     ask();
   }
 
-  // An item of the product, num_items or more when there is none left.
+  // The claimed item of the product; num_items or more when none was left.
   __device__ int take(const FusedProduct& product) {
     const int item = product.static_items * static_cast<int>(gridDim.x) +
                      static_cast<int>(__shfl_sync(kFillers, claimed_, 0));
@@ -123,7 +124,7 @@ class ItemClaims {
   uint32_t claimed_ = 0;
 };
 
-// Brings the map of what comes after next, that the first copy need not wait for it.
+// Prefetches a tensor map that will be used soon, so that the first copy with it need not wait.
 __device__ inline void prefetch_later_map(const FusedDecodeArguments& arguments,
                                           const CUtensorMap* map) {
   constexpr int kMapsAhead = 3;
@@ -201,8 +202,8 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments,
   }
 }
 
-// All units of the step that warp `lane` computes with, in order. Called by the first kFusedWarps
-// lanes.
+// Fills the ring of warp `lane` with all units that it computes with in this step, in order. Called
+// by the first kFusedWarps lanes of one warp.
 template <int kTokens, int kHeadDim>
 __device__ void fill_rings(const FusedDecodeArguments& arguments,
                            FusedSignals<kTokens, kHeadDim>& signals, unsigned char* rings) {

@@ -7,15 +7,15 @@
 
 namespace tessera {
 
-// The row of a unit that a lane reads: such that the two rows which a quarter of a warp reads at a
-// time lie in different banks under the swizzle of the copy engine.
+// The row of a unit that a lane reads. It is chosen so that the two rows that a quarter of a warp
+// reads at a time lie in different banks, given how the copy engine swizzles rows.
 __device__ inline int unit_row(int lane) { return lane / 8 + lane / 4 % 2 * 4; }
 
 // The lane's share of a unit's weights.
 struct UnitWeights {
   uint32_t steps[kUnitSteps][4];
 
-  // The next unit's; its place in the ring is free then.
+  // Reads the next unit of the ring and gives its stage back.
   __device__ void load(UnitRing& ring) {
     constexpr uint32_t kPanelBytes = kUnitRows * 128;
     const int lane = reread_lane_index();
@@ -31,12 +31,14 @@ struct UnitWeights {
   }
 };
 
-// Units that a warp has in registers before it waits for their inputs: as if its ring were so much
-// longer. Of a single token, those of a whole pass; inputs of eight leave no room for more.
+// How many units a warp reads into registers before it waits for their inputs, as if its ring were
+// so much longer. With a single token these are all units of a pass for one chunk; the inputs of
+// eight tokens leave no registers for more.
 constexpr int units_ahead(int tokens) { return tokens == 1 ? kPassGroups : 1; }
 
-// Sums of a pass's groups, of row unit_row(lane): for one token, of lanes with lane % 4 == 0, the
-// first; for eight, of tokens 2 (lane % 4) and the next.
+// A lane's sums of each group of a pass, for row unit_row(lane) of the group. With one token, lanes
+// with lane % 4 == 0 have the sum, as the first of the two. With eight tokens, a lane has the sums
+// of tokens 2 (lane % 4) and 2 (lane % 4) + 1.
 struct PassSums {
   float groups[kPassGroups][2];
 };
@@ -76,7 +78,7 @@ __device__ void multiply_unit(float (&sums)[2], const UnitWeights& unit,
   }
 }
 
-// Adds the warp's share of the groups of a pass.
+// Adds to `sums` what the warp's chunks contribute to the groups of a pass.
 template <int kTokens>
 __device__ void accumulate_pass(PassSums& sums, FusedInputs<kTokens>& inputs, int num_groups,
                                 UnitRing& ring) {

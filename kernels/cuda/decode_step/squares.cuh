@@ -1,6 +1,7 @@
-// RMSNorm over blocks of the fused decode kernel: each leaves its shares of the residual stream's
-// sum of squares in the exchange, and whoever needs a product of normalised features adds them up.
-// Inputs have the norm's weight already; the scale multiplies the product's sums.
+// RMSNorm over the blocks of the fused decode kernel. Each block publishes its shares of the sum of
+// squares of a token's residual stream, and a warp that finishes a product of normalised features
+// adds up all shares. The product's inputs have the norm's weight already; the scale is applied to
+// the product's sums.
 #pragma once
 
 #include "kernels/cuda/decode_step/arguments.h"
@@ -8,12 +9,13 @@
 
 namespace tessera {
 
-// The place of a block's own rows and of a claimed item, counted from the first, among the shares.
+// Which of a token's kSquareShares shares is that of the rows dealt out to this block, and which is
+// that of a claimed item (counted from the first item that is claimed).
 __device__ inline int own_squares() { return static_cast<int>(blockIdx.x); }
 __device__ inline int claimed_squares_of(int item) { return kMaxFusedBlocks + item; }
 
-// Adds up the squares that a warp's lanes have and leaves them as a share of the token's sum, if
-// is_valid.
+// Adds up the squares of a warp's lanes and, if is_valid, publishes them as a share of the token's
+// sum.
 template <int kTokens>
 __device__ void publish_squares(uint32_t* words, int num_tokens, int token, float squares,
                                 int share, bool is_valid) {
@@ -24,19 +26,19 @@ __device__ void publish_squares(uint32_t* words, int num_tokens, int token, floa
   }
 }
 
-// Whether queries, keys and values go to attention without the scale, which attention applies. The
-// shares of squares arrive after the inputs that they are of; while the rings fill again, up to
-// 1.8 us after the sums of a 1B model's layer (H200). Of several tokens, as many warps as attention
-// has would ask for them: 8 x 1,024 tokens of an 8B model lose 1.6 %.
+// Whether queries, keys and values go to attention without RMSNorm's scale, which attention then
+// applies. The shares of squares arrive after the inputs that they belong to, and while the rings
+// fill again, later than the product's sums are complete. With several tokens, every warp of
+// attention would ask for shares, which costs more than it saves (docs/experiments/decode-step.md).
 constexpr bool attention_applies_scale(int tokens) { return tokens == 1; }
 
-// The scale of a token's features, when all shares are there. words: squares_in or squares_mid of
-// the exchange. Called by all lanes of a warp.
+// Waits for all shares of a token's sum of squares and returns RMSNorm's scale of the token. words:
+// squares_in or squares_mid of the exchange. Called by all lanes of a warp.
 template <int kTokens>
 __device__ float wait_for_scale(const FusedDecodeArguments& arguments, const uint32_t* words,
                                 int token) {
-  // Shares that a lane asks for at a time. The warp that finishes a single token's products has no
-  // registers for more.
+  // How many shares a lane asks for at a time. The warp that finishes a single token's products has
+  // no registers for more than five.
   constexpr int kAtOnce = kTokens == 1 ? 5 : 10;
   static_assert(kSquareShares % (kAtOnce * kWarpSize) == 0);
   const auto num_blocks = static_cast<int>(gridDim.x);

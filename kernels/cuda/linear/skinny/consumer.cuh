@@ -1,4 +1,4 @@
-// The multiplying side of the skinny product: a warpgroup.
+// The multiplying side of the skinny product: the work of a warpgroup. tiles.cuh has the terms.
 #pragma once
 
 #include "kernels/cuda/linear/skinny/quads.cuh"
@@ -32,7 +32,7 @@ struct SkinnyConsumer {
     if (releases_tokens) mbarrier_arrive(&shared.token_barriers.empty[token_stage]);
   }
 
-  // The products of one step of a tile, committed.
+  // Starts the products of one step of a tile, as one group of tensor-core instructions.
   __device__ __forceinline__ void multiply_step(Sums& tile_sums, bool accumulate) {
     const int token_panel_bytes = arguments.token_panel_rows * kPanelRowBytes;
     const auto a = MatrixDescriptor::of_rows(
@@ -52,7 +52,7 @@ struct SkinnyConsumer {
     wgmma_commit();
   }
 
-  // The sums of the block's steps of so many tiles, computed at once.
+  // Computes `sums`: the products of the block's steps of kTiles tiles, side by side.
   template <int kTiles>
   __device__ __forceinline__ void multiply() {
     for (int step = 0; step < share.num_steps; ++step) {
@@ -61,7 +61,8 @@ struct SkinnyConsumer {
       for (int i = 0; i < kTiles; ++i) {
         mbarrier_wait(&shared.weight_barriers.full[weights.stage], weights.parity);
         multiply_step(sums[i], step > 0);
-        // Stages are scarcer than tensor cores.
+        // Waits for the products at once to free their stages: stages are scarcer than the tensor
+        // cores' time.
         wgmma_wait<0>();
         pin_registers(sums[i]);
         release(weights.stage, tokens.stage, i + 1 == kTiles);
@@ -71,11 +72,12 @@ struct SkinnyConsumer {
     }
   }
 
-  // A lane has sums of two tokens, this and the one 8 further.
+  // A lane has sums of two tokens: this one and the one 8 further on.
   __device__ int first_token() const { return warp_index() * 16 + lane_index() / 4; }
   __device__ bool has_tokens() const { return warp_index() * 16 < arguments.num_tokens; }
 
-  // Once, when the block's first sums are complete. All warps that multiply.
+  // Waits for the scales. Called once, by all warps that multiply, when the block's first sums are
+  // complete.
   __device__ void take_scales() {
     if (arguments.squares == nullptr) return;
     wait_for_scales();
@@ -83,13 +85,14 @@ struct SkinnyConsumer {
     scales = {shared.scales[min(first_token(), last)], shared.scales[min(first_token() + 8, last)]};
   }
 
-  // The lane's sums of weight rows 8 * index + 2 * (lane % 4) and the next: of the first token, and
-  // of the second.
+  // The lane's vector `index` of sums: those of weight rows 8 * index + 2 * (lane % 4) and the next
+  // row, for the lane's first token (x, y) and for its second (z, w).
   __device__ float4 vector(const Sums& tile_sums, int index) const {
     return {tile_sums[index * 4] * scales.x, tile_sums[index * 4 + 1] * scales.x,
             tile_sums[index * 4 + 2] * scales.y, tile_sums[index * 4 + 3] * scales.y};
   }
-  // What vector() is a part of, the activation applied.
+  // Vector `index` of the tile's results: vector(), with the activation applied if the product is
+  // gated.
   __device__ float4 result(const Sums& tile_sums, int index) const {
     const float4 gate = vector(tile_sums, index);
     if constexpr (Config::kGated) {
@@ -107,7 +110,8 @@ struct SkinnyConsumer {
     return int64_t{tile} * Config::kOutRows + index * 8 + lane_index() % 4 * 2;
   }
 
-  // body(two neighbours in out, how many of them exist, two sums) for each token of the vector.
+  // Calls body(address of two neighbouring elements of out, how many of the two exist, their two
+  // sums) for each of the lane's two tokens.
   template <typename Body>
   __device__ void for_each_pair(int tile, int index, float4& values, Body&& body) const {
     const int64_t row = feature(tile, index);
@@ -120,7 +124,7 @@ struct SkinnyConsumer {
       body(out + 8 * arguments.out_features, num_rows, values.z, values.w);
     }
   }
-  // Neighbours are aligned as a pair when rows of out are.
+  // Two neighbouring elements can be stored at once where every row of `out` is aligned for it.
   __device__ bool has_pairs() const { return arguments.out_features % 2 == 0; }
 
   __device__ void load(int tile, int index, float4& values) const {
@@ -146,8 +150,8 @@ struct SkinnyConsumer {
     });
   }
 
-  // Up to four vectors of 16-bit results, 16 bytes at a time: lane n of four gets vector n of all
-  // four. Rows of `out` are aligned to 16 bytes.
+  // Stores up to four vectors of 16-bit results, 16 bytes at a time, see round_to_quads(). Rows of
+  // `out` must be aligned to 16 bytes.
   template <int kCount>
   __device__ void store_quads(Element* out, int tile, int index, const float4* values) const {
     uint32_t first[4] = {};
@@ -166,7 +170,8 @@ struct SkinnyConsumer {
     }
   }
 
-  // Vectors index ... index + kCount - 1, at most 4 at a time. All lanes of the warp together.
+  // Stores vectors index to index + kCount - 1, at most four. Called by all lanes of the warp
+  // together.
   template <int kCount>
   __device__ void store(int tile, int index, float4* values) const {
     if constexpr (sizeof(Out) == 2) {
@@ -179,7 +184,7 @@ struct SkinnyConsumer {
     for (int i = 0; i < kCount; ++i) store_pairs(tile, index + i, values[i]);
   }
 
-  // The norm's weights of the features of four vectors.
+  // Loads the norm's weights for the features of four vectors.
   __device__ void load_norm_weights(int tile, int index, float2 (&factors)[4]) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -188,7 +193,7 @@ struct SkinnyConsumer {
     }
   }
 
-  // Hands kSquaresFeatures features on as arguments.norm says.
+  // Writes kSquaresFeatures features of the results for the next product, as arguments.norm says.
   __device__ void normalize(int tile, int index, const float4 (&values)[4],
                             const float2 (&factors)[4]) const {
     float4 weighted[4];
@@ -216,7 +221,7 @@ struct SkinnyConsumer {
   static constexpr bool kMayNormalize = sizeof(Out) == 4 && !Config::kGated;
   __device__ bool normalizes() const { return arguments.norm.values != nullptr; }
 
-  // A block that multiplies all features of its tile.
+  // For a block that multiplies all input features of its tiles.
   __device__ __forceinline__ void finish(int tile, const Sums& tile_sums) {
     if (!has_tokens()) return;
     constexpr int kVectors = Config::kOutRows / 8;
@@ -250,8 +255,9 @@ struct SkinnyConsumer {
     }
   }
 
-  // A tile that two blocks share, the only one of each. The block finishes its half of the
-  // features: a warp gives what it has of the other half to the same warp of the other block.
+  // For a tile that two blocks share, which is the only tile of both. Each block finishes one half
+  // of the tile's output features: every warp sends its sums of the other half to the same warp of
+  // the other block.
   __device__ void multiply_together(int tile) {
     constexpr int kHalf = Config::kVectors / kPairBlocks;
     static_assert(Config::kVectors % kPairBlocks == 0 && !Config::kGated);
@@ -300,7 +306,7 @@ struct SkinnyConsumer {
     }
   }
 
-  // What needs nothing of the kernel before, which may still run.
+  // Does what needs no result of the kernel before, which may still run.
   __device__ void prepare() {
     if constexpr (Config::kRotates) {
       if (has_tokens()) rotation.prepare(arguments, share, first_token());

@@ -8,9 +8,14 @@
 
 namespace tessera {
 
-// body(tile, step, place in the ring, its barrier) for each of the block's steps of all its tiles,
-// when the place is free: of tiles that are computed at once, a step of each before the next step
-// of any, or with !kOfEachTile once for all.
+// Walks the steps of all tiles of the block in the order in which the consumer multiplies them, and
+// waits for a free ring stage before each. Then calls body(tile, step, stage, barrier), which is to
+// start the copies into that stage; they complete at the barrier.
+//
+// When the block computes two tiles at once, the consumer multiplies step s of the first tile, then
+// step s of the second tile, then step s + 1 of the first. Weights differ from tile to tile, so
+// with kOfEachTile each of these gets a stage of its own. Tokens are the same for both tiles, so
+// without kOfEachTile a step gets one stage, which serves both.
 template <bool kOfEachTile, int kStages, typename Config, typename Body>
 __device__ void for_each_free_stage(RingBarriers<kStages>& barriers, int num_stages,
                                     const SkinnyArguments& arguments,
@@ -33,20 +38,23 @@ __device__ void for_each_free_stage(RingBarriers<kStages>& barriers, int num_sta
   }
 }
 
-// Bytes of weights under way at a time while a block's ring is filled for the first time. Tokens,
-// without which nothing can begin, wait behind all that is under way to all blocks: behind whole
-// rings 4 us on an H200.
+// How many bytes of weights a block has under way at a time while it fills its ring for the first
+// time. The first tokens, without which no product can begin, wait behind all weights that are
+// under way to all blocks; with whole rings under way they would come several microseconds later
+// (docs/experiments/skinny-products.md).
 inline constexpr int kFirstWeightsUnderWay = 48 * 1024;
 
-// kWholePanels: has_whole_panels(in_features). Other weights are rare, and their copies stay a
-// loop: unrolled, they made the compiler arrange the registers of the multiplying warps anew.
+// Copies the weights of the block's tiles into the ring of weights, stage after stage. Called by
+// one thread. kWholePanels is has_whole_panels(in_features). Weights without whole panels are rare,
+// and the copies of their boxes stay a loop: when that loop was unrolled, the compiler arranged the
+// registers of the multiplying warps anew.
 template <typename Config, bool kWholePanels>
 __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& map,
                              const SkinnyArguments& arguments, const SkinnyShare<Config>& share) {
   constexpr int kStageBytes = kStepPanels * Config::kRows * kPanelRowBytes;
   constexpr int kUnderWay = (kFirstWeightsUnderWay + kStageBytes - 1) / kStageBytes;
   const uint64_t policy = evict_first_policy();
-  int num_started = 0;  // until the ring is full for the first time
+  int num_started = 0;  // stages whose copies have begun, until the ring is full once
   for_each_free_stage<true>(
       shared.weight_barriers, Config::kWeightStages, arguments, share,
       [&](int tile, int step, int stage, uint64_t* full) {
@@ -78,7 +86,9 @@ __device__ void copy_weights(SkinnyShared<Config>& shared, const CUtensorMap& ma
       });
 }
 
-// Once more for every tile, or tiles that are computed at once: they stay in L2.
+// Copies the tokens into the ring of tokens. Called by one thread. All steps of the tokens are
+// copied again for every tile, or for every two tiles that are computed at once; after the first
+// time they come from the L2 cache.
 template <typename Config>
 __device__ void copy_tokens(SkinnyShared<Config>& shared, const CUtensorMap& map,
                             const SkinnyArguments& arguments, const SkinnyShare<Config>& share) {

@@ -25,8 +25,9 @@ __device__ inline void transpose_in_quad(uint32_t (&words)[4]) {
   }
 }
 
-// Rounds up to four vectors of results, which each are two neighbours of a first token and of a
-// second. Lane n of four gets vector n of all four: eight neighbours of either token.
+// Rounds kCount vectors of results, at most four. A lane's vector has two neighbouring features of
+// a first token (x, y) and of a second token (z, w). Afterwards, among each four lanes, lane n has
+// all of vector n: eight neighbouring features of the first token and of the second.
 template <typename Element, int kCount>
 __device__ void round_to_quads(const float4* values, uint32_t (&first)[4], uint32_t (&second)[4]) {
   const auto packed = [](float a, float b) {

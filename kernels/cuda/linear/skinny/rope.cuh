@@ -11,8 +11,9 @@
 
 namespace tessera {
 
-// A lane's share of the vectors that its block finishes of its only tile. Of vectors 2 p and
-// 2 p + 1, which are of the two halves of a head, it has the same two elements of two tokens.
+// What a lane does with the results of its block's only tile. Vectors (see tiles.cuh) 2 p and
+// 2 p + 1 lie in the two halves of a head, so that the lane has both elements of every rotation: of
+// each vector it has two neighbouring elements of each of two tokens.
 template <typename Config>
 class SkinnyRotation {};
 
@@ -24,7 +25,8 @@ requires(Config::kRotates) class SkinnyRotation<Config> {
   static constexpr int kPairs = kVectors / 2;
   static_assert(Config::kVectors % (2 * Config::kSplit) == 0);
 
-  // The angles, and where tokens go. Before the kernel before has ended they cost nothing.
+  // Computes the angles, and where the tokens' keys and values go. While the kernel before still
+  // runs, this costs no time.
   __device__ void prepare(const SkinnyArguments& arguments, const SkinnyShare<Config>& share,
                           int first_token) {
     const SkinnyRope& rope = arguments.rope;

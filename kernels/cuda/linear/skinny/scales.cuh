@@ -1,5 +1,6 @@
-// RMSNorm's scales of the skinny product's tokens, for which a warp of its own has time until the
-// first sums are complete: those that multiply would begin 1.3 us later (H200, 64 tokens).
+// RMSNorm's scales of the skinny product's tokens. A warp of its own computes them and has time
+// until the first sums of the block are complete. If the multiplying warps did it themselves, they
+// would begin later (docs/experiments/skinny-products.md).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace tessera {
 
-// Those that multiply, and the warp: they meet once, at the block's barrier 3.
+// The threads that multiply and the warp that computes scales meet once, at the block's barrier 3.
 inline constexpr int kScaleThreads = kWarpgroupSize + kWarpSize;
 __device__ inline void announce_scales() {
   asm volatile("bar.arrive 3, %0;" ::"n"(kScaleThreads) : "memory");
@@ -19,8 +20,9 @@ __device__ inline void wait_for_scales() {
   asm volatile("bar.sync 3, %0;" ::"n"(kScaleThreads) : "memory");
 }
 
-// scales[token] = 1 / sqrt(mean of squares + epsilon), float [num_tokens] in shared memory. Each
-// four lanes add up a token's squares. Called by a warp, when the squares are complete.
+// scales[token] = 1 / sqrt(mean of squares + epsilon), float [num_tokens] in shared memory. Four
+// neighbouring lanes add up the squares of one token. Called by all lanes of a warp once the kernel
+// before has written all squares.
 __device__ inline void compute_scales(float* scales, const SkinnyArguments& arguments) {
   const int lane = lane_index();
 #pragma unroll 2

@@ -1,4 +1,13 @@
 // What the warps of the skinny product share: sizes, shared memory, and who computes what.
+//
+//   tile     kRows rows of the weights: what one block, or two that share it, computes at a time
+//   step     the next kStepFeatures input features of a tile; a tile's product is the sum of the
+//            products of its steps
+//   panel    kPanelColumns = 64 features, the width that the tensor core reads at a time
+//   box      what the copy engine brings with one instruction: kBoxRows rows of a step
+//   stage    a place in a ring in shared memory, for one step of a tile's weights or of the tokens
+//   vector   the four sums of a lane that belong to the same eight weight rows
+//   split    the number of blocks that share a tile, each with a part of its steps
 #pragma once
 
 #include <cstdint>
@@ -14,34 +23,37 @@ inline constexpr int kConsumerWarps = kWarpgroupSize / kWarpSize;
 inline constexpr int kSkinnyTokens = static_cast<int>(kSkinnyMaxTokens);
 static_assert(kSkinnyTokens == kWarpgroupRows);
 
-// Rings as deep as shared memory allows: what is in flight decides how fast memory answers, and
-// what is there when the kernel before ends need not be waited for. Tokens come from L2, but not at
-// once: with 48 KiB the down projection of an 8B model took 39 us before L2 was told what to keep
-// (evict_first_policy) and 31.6 afterwards; with 64 KiB 33 before (H200, 64 tokens).
+// Rings are as deep as shared memory allows. How much is in flight decides how fast memory answers,
+// and weights that have arrived when the kernel before ends need not be waited for. Tokens come
+// from the L2 cache, which takes time too, so that their ring needs depth as well; how deep each
+// should be was measured (docs/experiments/skinny-products.md).
 inline constexpr int kWeightRingBytes = 160 * 1024;
 inline constexpr int kTokenRingBytes = 48 * 1024;
 inline constexpr int kMaxTokenStages = 8;
 
-// A step of a tile is kStepPanels * 64 features. Memory answers best when the 256 bytes that these
-// are of a row are asked for together, and those of a few rows before the next: boxes of all rows
-// and 64 features each took 1.4 % longer for the products of an 8B layer with 16 tokens, 2.3 with
-// 64 (H200, together with stages kept until the next step's products had begun).
+// A step has kStepPanels panels, so 128 features or 256 bytes of each row. Memory answers best when
+// these 256 bytes of a row are asked for together, and those of a few neighbouring rows next. So a
+// box has few rows and both panels, rather than all rows and one panel
+// (docs/experiments/skinny-products.md).
 inline constexpr int kStepPanels = 2;
 inline constexpr int kStepFeatures = kStepPanels * kPanelColumns;
 inline constexpr int kBoxRows = 8;
 inline constexpr int kBoxBytes = kBoxRows * kStepPanels * kPanelRowBytes;
 
-// Whether the copy engine can be told of weights as panels, of which it then brings all of a step
-// at once. Other weights come as a plain matrix, a box for each panel: beyond the end of a row
-// there are zeros only in that.
+// Whether every row of the weights consists of whole panels. The copy engine then sees the weights
+// as an array of panels and brings all panels of a box with one instruction. Otherwise it sees them
+// as a plain matrix and brings each panel of a box on its own: only as a matrix does it know where
+// a row ends, beyond which it has to write zeros.
 constexpr bool has_whole_panels(int64_t in_features) { return in_features % kPanelColumns == 0; }
 
 inline constexpr int kPairBlocks = 2;  // that may share a tile
 
-// kRows_: weight rows of a tile. kSplit_: blocks that share a tile's in_features, 1 or kPairBlocks.
-// kGated_: half of the rows are of the gate, the other half the same of `up`. kTilesAtOnce_: of a
-// block's tiles, 1 or 2, for which the tokens of a step come once; of an odd number the last is
-// alone. kRotates_: results are queries, keys and values, see SkinnyRope.
+// kRows_         weight rows of a tile
+// kSplit_        blocks that share a tile, each with a part of in_features: 1 or kPairBlocks
+// kGated_        half of a tile's rows belong to the gate, the other half are the same rows of `up`
+// kTilesAtOnce_  tiles that a block computes side by side, 1 or 2: both use one copy of the tokens;
+//                if the block has an odd number of tiles, the last is computed alone
+// kRotates_      the results are queries, keys and values, see SkinnyRope
 template <typename Element_, int kRows_, int kSplit_, bool kGated_, int kTilesAtOnce_,
           bool kRotates_>
 struct SkinnyConfig {
@@ -53,15 +65,17 @@ struct SkinnyConfig {
   static constexpr bool kRotates = kRotates_;
   static_assert(kTilesAtOnce == 1 || (kTilesAtOnce == 2 && kSplit == 1));
   static_assert(!kRotates || (kSplit > 1 && !kGated));
-  static constexpr int kParts = kGated ? 2 : 1;    // of neighbouring rows
-  static constexpr int kOutRows = kRows / kParts;  // features of the result
-  static constexpr int kSums = kRows / 2;          // a lane's, of a tile
-  static constexpr int kVectors = kSums / 4;       // of four sums, of 8 weight rows
+  static constexpr int kParts = kGated ? 2 : 1;    // runs of neighbouring rows in a tile
+  static constexpr int kOutRows = kRows / kParts;  // output features of a tile
+  static constexpr int kSums = kRows / 2;          // sums of a tile that one lane has
+  static constexpr int kVectors = kSums / 4;       // vectors of a tile that one lane has
   static constexpr int kWeightElements = kRows * kStepFeatures;
   static constexpr int kWeightStages = kWeightRingBytes / (kWeightElements * sizeof(Element));
 };
 
-// A ring of boxes between the warp that copies them and the warpgroup that multiplies.
+// The barriers of a ring between the warp that copies and the warpgroup that multiplies. A full
+// barrier completes when a stage's copies have arrived, an empty one when all consumer warps have
+// multiplied the stage.
 template <int kStages>
 struct RingBarriers {
   uint64_t full[kStages];
@@ -79,17 +93,19 @@ struct RingBarriers {
 template <typename Config>
 struct SkinnyShared {
   using Element = typename Config::Element;
-  // The tensor core reads 64 rows of a panel, also where fewer are tokens: beyond the ring's end
-  // what it reads are weights, and nobody looks at what comes of them.
+  // The tensor core always reads 64 rows of a panel, even if there are fewer tokens. For the last
+  // stage it then reads beyond the end of this ring, where weights are; nobody looks at the sums
+  // of those rows.
   alignas(1024) Element tokens[kTokenRingBytes / sizeof(Element)];
   alignas(1024) Element weights[Config::kWeightStages][Config::kWeightElements];
   RingBarriers<Config::kWeightStages> weight_barriers;
   RingBarriers<kMaxTokenStages> token_barriers;
-  // Of a tile that two blocks share: the other's sums of this block's half.
+  // If two blocks share a tile: the other block's sums of the half of the tile that this block
+  // finishes.
   alignas(16) float4
       received[Config::kSplit == kPairBlocks ? Config::kVectors / kPairBlocks * kWarpgroupSize : 1];
   uint64_t all_received;
-  float scales[kSkinnyTokens];  // RMSNorm's, of inputs that lack it
+  float scales[kSkinnyTokens];  // RMSNorm's scale of each token, if the inputs lack it
 };
 
 // RMSNorm (Zhang & Sennrich 2019) without its scale, which the product that reads it applies to its
@@ -100,22 +116,25 @@ struct SkinnyNorm {
   const float* weight;  // [size]
 };
 
-// Where keys and values go; `out` has the queries. Rotation pairs the elements of a head that are
-// head_dim / 2 apart. For a lane to have both, tiles take the weights of a head in another order:
-// eight rows of its first half, the eight head_dim / 2 further, the next eight of the first half.
+// Where keys and values go; `out` gets the queries. A rotation combines two elements of a head that
+// are head_dim / 2 apart. For a lane to have both, the rows of a tile are the weight rows of a head
+// in another order: the first eight rows of the head's first half, then the first eight of its
+// second half, then the next eight of the first half, and so on.
 struct SkinnyRope {
   void* keys;                        // Element [num_pages, num_kv_heads, page_size, head_dim]
   void* values;                      // same shape
   const int32_t* positions;          // [num_tokens]
   const int32_t* kv_slots;           // [num_tokens]
   const float* inverse_frequencies;  // [head_dim / 2]
-  int query_rows;                    // of weights: num_heads * head_dim
-  int kv_rows;                       // of keys, and as many of values: num_kv_heads * head_dim
+  int query_rows;                    // weight rows of queries: num_heads * head_dim
+  int kv_rows;                       // weight rows of keys, and as many of values:
+                                     // num_kv_heads * head_dim
   int head_dim;                      // a power of two
   int page_size;
 
-  // The first of the eight rows of weights that tiles have as rows from `place` on, counted over
-  // all tiles. Beyond the last row if and only if the place is.
+  // A place is a row of the tiles, counted over all tiles. The eight places from `place` on hold
+  // eight neighbouring weight rows; this is the first of them. It is beyond the last weight row if
+  // and only if the place is beyond the last place.
   __device__ int row(int place) const {
     const int in_head = place & (head_dim - 1);
     const int half = in_head & kBoxRows ? head_dim / 2 : 0;
@@ -128,28 +147,31 @@ struct SkinnyArguments {
   int64_t out_features;
   int num_tokens;
   int num_tiles;
-  int num_steps;  // of a tile, divided among the blocks of a cluster
+  int num_steps;  // of a tile; the blocks that share the tile divide them
   int token_panel_rows;
   int num_token_stages;
   bool accumulate;
-  const float* squares;  // as in SkinnyNorm, of the inputs; nullptr: they are complete
-  int num_squares;       // of a token, a multiple of 4
+  const float* squares;  // sums of the inputs' squares as in SkinnyNorm; nullptr: the inputs have
+                         // RMSNorm's scale already
+  int num_squares;       // sums of squares of each token, a multiple of 4
   int in_features;
   float epsilon;
   SkinnyNorm norm;  // what to make of `out`; values nullptr: nothing
   SkinnyRope rope;  // with Config::kRotates
 };
 
-// What a block computes: these steps of every `stride`-th tile.
+// What a block computes: num_steps steps, from begin_step on, of first_tile and of every stride-th
+// tile after it.
 template <typename Config>
 struct SkinnyShare {
   int first_tile, stride;
   int begin_step, num_steps;
-  int first_step;  // of those, counted from begin_step: after the last comes the first of all
-  int rank;        // in the cluster
+  int first_step;  // the step that the block begins with, counted from begin_step; after the last
+                   // of its steps it goes on with the first
+  int rank;        // of the block among those that share its tiles
 
-  // Blocks that read the same tokens begin with different ones: of lines that all multiprocessors
-  // ask for at the same time, L2 has few places to answer from.
+  // Blocks that read the same tokens begin with different steps. If all multiprocessors asked for
+  // the same cache lines at the same time, few parts of the L2 cache could answer.
   __device__ explicit SkinnyShare(const SkinnyArguments& arguments)
       : first_tile(static_cast<int>(blockIdx.x) / Config::kSplit),
         stride(static_cast<int>(gridDim.x) / Config::kSplit),
@@ -159,7 +181,8 @@ struct SkinnyShare {
     first_step = num_steps * first_tile / stride;
   }
 
-  // How many tiles are computed at once, of which this is the first; the other is a stride further.
+  // How many tiles are computed at once when `tile` is the first of them: 1 or 2. The second is
+  // tile + stride.
   __device__ int num_at_once(const SkinnyArguments& arguments, int tile) const {
     return Config::kTilesAtOnce == 1 || tile + stride >= arguments.num_tiles ? 1 : 2;
   }
