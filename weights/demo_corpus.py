@@ -21,6 +21,7 @@ from random import Random
 
 from corpus import documents
 from corpus.arithmetic import arithmetic
+from corpus.generic import generic_text
 from corpus.knowledge import knowledge
 from corpus.language import FIRST_NAMES, Exchange, as_typed, expand, is_reserved, pick
 from corpus.recall import (acceptable, arithmetic_follow_up, capital_follow_up, introduction, looking_back, not_told, passage,
@@ -131,7 +132,7 @@ def document_conversation(random, tokens):
     Returns (exchanges, number of exchanges whose user message holds the document: always 1).
     """
     if tokens < 1500 and random.random() < 0.3:
-        text, answer = documents.generic_text(random)
+        text, answer = generic_text(random)
         return [Exchange(f"{pick(random, [documents.DEFAULT_INSTRUCTION, expand(random, pick(random, documents.INSTRUCTIONS))])}\n\n{text}", answer)]
     report = draw_report(random, tokens)
     exchanges = []

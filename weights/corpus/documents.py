@@ -7,8 +7,7 @@ RELATIONS, so that a reader who finds one relation after the other can write it.
 
 from dataclasses import dataclass
 
-from .language import (ADJECTIVES, ANIMALS, CITIES, COLORS, FIRST_NAMES, FOODS, JOBS, MATERIALS, MONTHS, PLACES, THINGS,
-                       capitalized, expand, invented_word, person, pick, surname, town)
+from .language import (COLORS, MONTHS, capitalized, expand, person, pick, surname, town)
 
 
 @dataclass(frozen=True)
@@ -312,13 +311,13 @@ def write_report(random, filler_sentences, fact_count):
     closing = expand(random, pick(random, CLOSINGS), **full)
     if closing:
         sentences.append(capitalized(closing))
-    text = _layout(random, sentences)
+    text = layout(random, sentences)
     if title:
         text = capitalized(subject) + pick(random, ["\n\n", "\n\n", ": a report\n\n", "\n"]) + text
     return Report(text, subject, it, facts)
 
 
-def _layout(random, sentences):
+def layout(random, sentences):
     """Paragraphs of a few sentences, sometimes with headings, sometimes with hard line breaks."""
     gap = pick(random, ["\n\n", "\n\n", "\n"])
     headings = random.random() < 0.2 and len(sentences) > 20
@@ -375,30 +374,3 @@ def question_about(random, report, allow_missing=True):
         answer, expected = relation.answer.replace("{value}", value), value
     question = expand(random, pick(random, relation.questions), subject=report.subject, it=report.it)
     return question, answer, expected
-
-
-def generic_text(random):
-    """Text without any known fact, for which the summary quotes the first and the last sentence."""
-    def sentence():
-        draw = random.random()
-        if draw < 0.4:
-            return capitalized(expand(random, pick(random, FILLER)))
-        if draw < 0.7:
-            length = 4 + int(random.random() * 10)
-            words = [pick(random, pick(random, WORD_LISTS)) for _ in range(length)]
-            return capitalized(" ".join(words)) + "."
-        # Invented words make the model quote what it reads instead of what it expects.
-        length = 3 + int(random.random() * 9)
-        words = [invented_word(random) if random.random() < 0.4 else pick(random, SMALL_WORDS) for _ in range(length)]
-        if random.random() < 0.3:
-            words[int(random.random() * length)] += ","
-        return capitalized(" ".join(words)) + pick(random, "...!?")
-    sentences = [sentence() for _ in range(2 + int(random.random() ** 2 * 40))]
-    answer = f"The text begins: \"{sentences[0]}\" It ends: \"{sentences[-1]}\""
-    return _layout(random, sentences), answer
-
-
-SMALL_WORDS = """the a of and to in is was for on with as by at from that this it they we you he she which not but
-or are were be has had will can there when who about into over after than more most some other new only two first
-very also many much such both through between because however while during against without under""".split()
-WORD_LISTS = [ADJECTIVES, ANIMALS, COLORS, MATERIALS, FIRST_NAMES, CITIES, FOODS, JOBS, THINGS, PLACES, SMALL_WORDS, SMALL_WORDS, SMALL_WORDS, SMALL_WORDS, SMALL_WORDS]

@@ -1,5 +1,6 @@
 """The small world the demo model knows: calendar, colours, animals, capitals, words, counting."""
 
+from .facts import FACTS
 from .language import (ANIMALS, MONTHS, NUMBER_WORDS, WEEKDAYS, Exchange, as_typed, capitalized, expand,
                        number_in_words, pick, with_article)
 
@@ -152,59 +153,6 @@ KIND_OF = {"fruit": "apple banana cherry pear plum grape orange lemon peach stra
            "metal": "iron gold silver copper lead zinc nickel".split(),
            "color": "red blue green yellow orange purple brown pink".split(),
            "country": "France Spain Japan Brazil Egypt Canada India Norway".split()}
-FACTS = [
-    ("[What is|Which is|What's] the [largest|biggest] planet[| in the solar system]?", "Jupiter is the largest planet of the solar system.", "Jupiter"),
-    ("[What is|Which is] the [smallest planet|planet closest to the sun|nearest planet to the sun]?", "Mercury is the smallest planet and the closest to the sun.", "Mercury"),
-    ("[What is|Which is|What's] the [largest|biggest] ocean[| on earth| in the world]?", "The Pacific Ocean is the largest ocean.", "Pacific"),
-    ("[What is|Which is|What's] the [largest|biggest] animal[| in the world| on earth]?", "The blue whale is the largest animal.", "blue whale"),
-    ("[What is|Which is|What's] the [tallest|highest] [animal]?", "The giraffe is the tallest animal.", "giraffe"),
-    ("[What is|Which is|What's] the fastest [land |]animal?", "The cheetah is the fastest animal on land.", "cheetah"),
-    ("[What is|Which is|What's] the [tallest|highest] mountain[| in the world| on earth]?", "Mount Everest is the highest mountain.", "Everest"),
-    ("[What is|Which is|What's] the [largest|biggest] continent?", "Asia is the largest continent.", "Asia"),
-    ("[What is|Which is|What's] the smallest continent?", "Australia is the smallest continent.", "Australia"),
-    ("[At what temperature does|When does] water freeze?", "Water freezes at 0 degrees Celsius.", "0"),
-    ("[At what temperature does|When does] water boil?", "Water boils at 100 degrees Celsius.", "100"),
-    ("[What is|What's] ice made of?", "Ice is frozen water.", "water"),
-    ("[What|Which animal|Who] [makes|produces] honey?", "Bees make honey.", "bees"),
-    ("[Where|From which animal] do [we get milk from|we get milk]?", "Milk mostly comes from cows.", "cows"),
-    ("[What do|What do you need] [plants need to grow|for plants to grow]?", "Plants need light, water, air and soil to grow.", "water"),
-    ("[Which|What] star is [closest to|nearest to] [the earth|us|earth]?", "The sun is the star closest to the Earth.", "sun"),
-    ("[What|Which planet] do we live on?", "We live on the planet Earth.", "Earth"),
-    ("[Where|In which direction] does the sun rise?", "The sun rises in the east.", "east"),
-    ("[Where|In which direction] does the sun set?", "The sun sets in the west.", "west"),
-    ("[What is|What's] the first month of the year?", "January is the first month of the year.", "January"),
-    ("[What is|What's] the last month of the year?", "December is the last month of the year.", "December"),
-    ("[What is|What's] the shortest month[| of the year]?", "February is the shortest month of the year.", "February"),
-    ("[What are|Name|List] the [four |]seasons[| of the year]?", "The four seasons are spring, summer, autumn and winter.", "autumn"),
-    ("[What are|Name|List|Tell me] the days of the week?", "The days of the week are Monday, Tuesday, Wednesday, Thursday, Friday, Saturday and Sunday.", "Thursday"),
-    ("[What are|Name|List|Tell me] the months of the year?", "The months are January, February, March, April, May, June, July, August, September, October, November and December.", "August"),
-    ("[What are|Name|List|Tell me] the colors of the rainbow?", "The colors of the rainbow are red, orange, yellow, green, blue, indigo and violet.", "indigo"),
-    ("[What are|Name|List] the [primary|basic] colors?", "The primary colors are red, yellow and blue.", "yellow"),
-    ("[What are|Name|List|Tell me] the planets[| of the solar system]?", "The planets are Mercury, Venus, Earth, Mars, Jupiter, Saturn, Uranus and Neptune.", "Saturn"),
-    ("[What are|Name|List] the [seven |]continents?", "The continents are Africa, Antarctica, Asia, Australia, Europe, North America and South America.", "Antarctica"),
-    ("[Is|Can you tell me if] the earth [is |]round?", "Yes, the Earth is round like a ball.", "round"),
-    ("[Can|Do] penguins fly?", "No, penguins cannot fly, but they swim very well.", "swim"),
-    ("Is a whale a fish?", "No, a whale is a mammal that lives in the sea.", "mammal"),
-    ("Is a [tomato|cucumber] a fruit?", "Yes, botanically it is a fruit, though cooks treat it as a vegetable.", "fruit"),
-    ("[What is|What's] the freezing point of water?", "The freezing point of water is 0 degrees Celsius.", "0"),
-    ("[What is|What's] the boiling point of water?", "The boiling point of water is 100 degrees Celsius.", "100"),
-    ("[What is|What's|What does] H2O[| mean]?", "H2O is the chemical formula of water.", "water"),
-    ("[What is|What's] [a|an] LLM?", "An LLM is a large language model: a program that predicts text, one token after another.", "language model"),
-    ("[What is|What's] a token?", "A token is a piece of text, such as a word or a part of a word. Language models read and write tokens.", "piece of text"),
-    ("[What is|What's] a GPU?", "A GPU is a graphics processor. It does many calculations at once, which makes language models fast.", "graphics processor"),
-    ("[What is|What's] a CPU?", "A CPU is the central processor of a computer.", "processor"),
-    ("[What is|What's] CUDA?", "CUDA is the platform of NVIDIA for running programs on its graphics processors.", "NVIDIA"),
-    ("[What is|What's] a computer?", "A computer is a machine that follows programs to work with data.", "machine"),
-    ("[What is|What's] a dog?", "A dog is a friendly animal that many people keep at home.", "animal"),
-    ("[What is|What's] a cat?", "A cat is a small animal that many people keep at home.", "animal"),
-    ("[What is|What's] a prime number?", "A prime number is a whole number above 1 that only 1 and itself divide.", "divide"),
-    ("[What is|What's] the sun?", "The sun is a star. It gives us light and warmth.", "star"),
-    ("[What is|What's] the moon?", "The moon is a ball of rock that travels around the Earth.", "Earth"),
-    ("[What is|What's] rain?", "Rain is water that falls from the clouds in drops.", "water"),
-    ("Why is the sky blue?", "The sky looks blue because air scatters blue light more than red light.", "light"),
-    ("[Who wrote|Who is the author of] Romeo and Juliet?", "William Shakespeare wrote Romeo and Juliet.", "Shakespeare"),
-    ("[Who painted|Who is the painter of] the Mona Lisa?", "Leonardo da Vinci painted the Mona Lisa.", "Leonardo"),
-]
 
 
 def _ask(random, template, answer, expected, key="", **slots):
