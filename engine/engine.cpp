@@ -4,6 +4,7 @@
 
 #include "engine/engine_impl.h"
 #include "engine/serving/sequence.h"
+#include "kernels/device_measurement.h"
 
 namespace tessera {
 
@@ -44,8 +45,8 @@ const ModelFolder& Engine::folder() const { return impl_->folder; }
 const Tokenizer& Engine::tokenizer() const { return *impl_->tokenizer; }
 const MemoryPlan& Engine::memory_plan() const { return impl_->plan; }
 const LoadTimings& Engine::load_timings() const { return impl_->timings; }
-std::string Engine::device_description() const { return impl_->backend->description(); }
-DeviceType Engine::device() const { return impl_->backend->device(); }
+std::string Engine::device_description() const { return impl_->backend->device().description(); }
+DeviceType Engine::device() const { return impl_->backend->device().type(); }
 int64_t Engine::context_size() const { return impl_->plan.context_size; }
 const std::vector<TokenId>& Engine::stop_tokens() const { return impl_->stop_tokens; }
 
@@ -113,7 +114,7 @@ const GenerationResult& Engine::result(const Sequence& sequence) const { return 
 
 std::vector<float> Engine::prompt_logits(std::span<const TokenId> prompt,
                                          const StopQuestion& should_stop) {
-  const StopScope scope(*impl_->backend, should_stop);
+  const StopScope scope(impl_->backend->device(), should_stop);
   return impl_->prompt_logits(prompt);
 }
 
@@ -125,8 +126,8 @@ uint64_t Engine::allocated_bytes() const {
 }
 
 double Engine::measure_read_bandwidth(const StopQuestion& should_stop) {
-  const StopScope scope(*impl_->backend, should_stop);
-  return impl_->backend->measure_read_bandwidth();
+  const StopScope scope(impl_->backend->device(), should_stop);
+  return impl_->backend->make_measurement()->read_bandwidth();
 }
 
 }  // namespace tessera

@@ -31,7 +31,7 @@ bool is_cancelled(const LaunchedStep& step) {
 // The memory that a launched step uses is freed before the backend is.
 Engine::Impl::~Impl() {
   try {
-    backend->synchronize();
+    backend->device().synchronize();
   } catch (const Error& error) {
     spdlog::error("{}", error.what());
   }
@@ -126,7 +126,7 @@ bool Engine::Impl::release_oldest_unused_cache() {
 
 bool Engine::Impl::launch(std::vector<ScheduledSequence> batch) {
   LaunchedStep step{.batch = std::move(batch)};
-  const StopScope scope(*backend, [&step] { return is_cancelled(step); });
+  const StopScope scope(backend->device(), [&step] { return is_cancelled(step); });
   try {
     compute(step);
   } catch (const Stopped&) {
@@ -138,13 +138,15 @@ bool Engine::Impl::launch(std::vector<ScheduledSequence> batch) {
 
 void Engine::Impl::compute(LaunchedStep& step) {
   const Tensor sampled = launched.empty() ? Tensor{} : launched.back().tokens;
-  const ForwardBatch inputs = activations->inputs.prepare(step.batch, sampled, *cache, *backend);
+  const ForwardBatch inputs =
+      activations->inputs.prepare(step.batch, sampled, *cache, backend->device());
   if (inputs.sampled_rows.dim(0) == 0) {
     transformer->forward(inputs);
   } else {
-    step.tokens = activations->sampler.sample(transformer->sampled_logits(inputs), step.batch,
-                                              inputs.sampling, tokenizer->size(), *backend);
-    step.download = backend->start_download(step.tokens);
+    step.tokens =
+        activations->sampler.sample(transformer->sampled_logits(inputs), step.batch,
+                                    inputs.sampling, tokenizer->size(), backend->operations());
+    step.download = backend->device().start_download(step.tokens);
   }
 }
 
@@ -152,10 +154,11 @@ void Engine::Impl::compute(LaunchedStep& step) {
 void Engine::Impl::collect(LaunchedStep& step) {
   std::vector<TokenId> tokens;
   if (step.tokens.empty()) {
-    backend->synchronize();  // so that prefill progress and cancelling keep pace with the device
+    backend->device()
+        .synchronize();  // so that prefill progress and cancelling keep pace with the device
   } else {
     tokens.resize(static_cast<size_t>(step.tokens.dim(0)));
-    backend->finish_download(host_tensor(tokens), step.download);
+    backend->device().finish_download(host_tensor(tokens), step.download);
   }
   for (const ScheduledSequence& scheduled : step.batch) {
     if (scheduled.sequence != nullptr) scheduled.sequence->advance(scheduled.num_tokens);
@@ -206,12 +209,13 @@ std::vector<float> Engine::Impl::prompt_logits(std::span<const TokenId> prompt) 
     const ScheduledSequence chunk =
         next_tokens(sequence, std::min(sequence.num_uncached(), limits.max_tokens));
     cache->grow(sequence.block_table(), sequence.num_cached() + chunk.num_tokens);
-    transformer->forward(activations->inputs.prepare({&chunk, 1}, {}, *cache, *backend));
+    transformer->forward(activations->inputs.prepare({&chunk, 1}, {}, *cache, backend->device()));
     for (int64_t begin = 0; begin < chunk.num_tokens; begin += limits.max_sequences) {
       const int64_t end = std::min(begin + limits.max_sequences, chunk.num_tokens);
       std::vector<float> logits(static_cast<size_t>((end - begin) * vocab_size));
-      backend->download(host_tensor(logits, {end - begin, vocab_size}),
-                        transformer->logits(activations->inputs.rows(begin, end, *backend)));
+      backend->device().download(
+          host_tensor(logits, {end - begin, vocab_size}),
+          transformer->logits(activations->inputs.rows(begin, end, backend->device())));
       result.insert(result.end(), logits.begin(), logits.end());
     }
     sequence.advance(chunk.num_tokens);

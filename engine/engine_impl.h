@@ -22,15 +22,15 @@ struct LaunchedStep {
 // While it lives, the device asks `should_stop`.
 class StopScope {
  public:
-  StopScope(Backend& backend, StopQuestion should_stop) : backend_(backend) {
-    backend_.set_stop_question(std::move(should_stop));
+  StopScope(Device& device, StopQuestion should_stop) : device_(device) {
+    device_.set_stop_question(std::move(should_stop));
   }
-  ~StopScope() { backend_.set_stop_question({}); }
+  ~StopScope() { device_.set_stop_question({}); }
   StopScope(const StopScope&) = delete;
   StopScope& operator=(const StopScope&) = delete;
 
  private:
-  Backend& backend_;
+  Device& device_;
 };
 
 struct Engine::Impl {

@@ -27,10 +27,7 @@ foreach(header IN LISTS headers)
 endforeach()
 
 # Static libraries are linked by whoever links the engine, so all of them are exported.
-set(libraries tensor read_ahead kernels_cpu kernels model_loaders engine)
-if(TESSERA_CUDA)
-  list(APPEND libraries kernels_cuda)
-endif()
+set(libraries tensor read_ahead operations kernels_cpu kernels_cuda kernels model_loaders engine)
 foreach(library IN LISTS libraries)
   set_target_properties(tessera_${library} PROPERTIES EXPORT_NAME ${library})
 endforeach()

@@ -71,15 +71,16 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   begin_phase();
   timings.open_seconds = phase.lap();
   backend = device.get();
-  spdlog::info("{}", backend->description());
+  spdlog::info("{}", backend->device().description());
   timings.device_seconds = phase.lap();
   allocate(options, checkpoint);
   begin_phase();
   timings.allocate_seconds = phase.lap();
 
   std::future<void> warm;
-  if (backend->needs_warm_up()) warm = std::async([this] { warm_up(); });
-  timings.file_bytes = weights->read(checkpoint, *backend, options.check_weights, progress);
+  if (backend->device().needs_warm_up()) warm = std::async([this] { warm_up(); });
+  timings.file_bytes =
+      weights->read(checkpoint, backend->device(), options.check_weights, progress);
   timings.weights_seconds = phase.lap();
   if (warm.valid()) warm.get();
   timings.warm_up_seconds = phase.lap();
@@ -105,22 +106,23 @@ void Engine::Impl::read_text_files(const EngineOptions& options) {
 }
 
 void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& checkpoint) {
-  plan = plan_memory(folder.config, options, *backend,
-                     ModelWeights::size_bytes(folder.config, checkpoint, *backend));
+  plan = plan_memory(folder.config, options, backend->operations(),
+                     ModelWeights::size_bytes(folder.config, checkpoint, backend->operations()));
   spdlog::info("memory\n{}", plan.table());
-  limits = step_limits(folder.config, options, backend->device(), plan.context_size);
-  spdlog::info("attention: {}", backend->attention_description(limits));
-  weights.emplace(folder.config, checkpoint, *backend);
-  cache.emplace(folder.config, plan.num_pages, plan.page_size, *backend);
-  activation_buffer = backend->allocate(plan.activation_bytes, "the activations");
+  limits = step_limits(folder.config, options, backend->device().type(), plan.context_size);
+  spdlog::info("attention: {}", backend->operations().attention_description(limits));
+  weights.emplace(folder.config, checkpoint, backend->operations());
+  cache.emplace(folder.config, plan.num_pages, plan.page_size, backend->operations());
+  activation_buffer = backend->device().allocate(plan.activation_bytes, "the activations");
   Arena arena(activation_buffer);
-  activations.emplace(arena, folder.config, limits, plan.page_size, *backend);
+  activations.emplace(arena, folder.config, limits, plan.page_size, backend->operations());
   scheduler.emplace(SchedulerLimits{.max_tokens = limits.max_tokens,
                                     .max_sequences = limits.max_sequences,
                                     .context_size = plan.context_size},
                     *cache, [this] { return release_oldest_unused_cache(); });
-  runs_ahead = options.run_ahead == RunAhead::kAlways ||
-               (options.run_ahead == RunAhead::kWhereItHelps && backend->is_asynchronous());
+  runs_ahead =
+      options.run_ahead == RunAhead::kAlways ||
+      (options.run_ahead == RunAhead::kWhereItHelps && backend->device().is_asynchronous());
   transformer.emplace(folder.config, *weights, *cache, *activations, *backend);
   const std::string problem = transformer->use_fused_decoder();
   spdlog::info("decode: {}",
@@ -156,11 +158,11 @@ ModelDescription describe_model(const EngineOptions& options) {
       collect_stop_tokens(folder, *tokenizer, chat_template ? &*chat_template : nullptr);
 
   const auto backend = make_backend(options);
-  description.device = backend->description();
+  description.device = backend->device().description();
   try {
     description.memory_plan =
-        plan_memory(folder.config, options, *backend,
-                    ModelWeights::size_bytes(folder.config, checkpoint, *backend));
+        plan_memory(folder.config, options, backend->operations(),
+                    ModelWeights::size_bytes(folder.config, checkpoint, backend->operations()));
   } catch (const Error& problem) {
     description.memory_problem = problem.what();
   }

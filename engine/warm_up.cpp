@@ -32,12 +32,13 @@ void Engine::Impl::warm_up() {
   for (const int64_t num_tokens : {many_tokens, few_tokens, int64_t{1}}) {
     if (num_tokens == 0) continue;
     const ScheduledSequence chunk = next_tokens(sequence, num_tokens);
-    const ForwardBatch batch = activations->inputs.prepare({&chunk, 1}, {}, *cache, *backend);
+    const ForwardBatch batch =
+        activations->inputs.prepare({&chunk, 1}, {}, *cache, backend->device());
     if (chunk.completes) {
-      backend->start_download(activations->sampler.sample(transformer->sampled_logits(batch),
-                                                          {&chunk, 1}, batch.sampling,
-                                                          tokenizer->size(), *backend));
-      backend->synchronize();
+      backend->device().start_download(
+          activations->sampler.sample(transformer->sampled_logits(batch), {&chunk, 1},
+                                      batch.sampling, tokenizer->size(), backend->operations()));
+      backend->device().synchronize();
     } else {
       transformer->forward(batch);
     }

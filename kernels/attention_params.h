@@ -9,7 +9,7 @@ namespace tessera {
 
 // The KV pages of one layer. A page holds page_size consecutive tokens of one sequence; within a
 // page the rows of one KV head are contiguous, so that a head's tile is one straight copy.
-// A step writes the rows of its own tokens and no others; see early reads in kernels/backend.h.
+// A step writes the rows of its own tokens and no others; see early reads in kernels/operations.h.
 struct KvPages {
   Tensor keys;    // [num_pages, num_kv_heads, page_size, head_dim]
   Tensor values;  // same shape
@@ -52,7 +52,7 @@ struct AttentionParams {
   float softcap = 0.0f;        // scores become softcap * tanh(score / softcap); 0: as they are
   bool causal = true;          // a query sees its own token and those before; false: all tokens
   int64_t sliding_window = 0;  // of those before only window - 1; 0: all; needs causal
-  Tensor workspace;            // at least Backend::attention_workspace_bytes, float32, scratch
+  Tensor workspace;            // at least Operations::attention_workspace_bytes, float32, scratch
 };
 
 }  // namespace tessera

@@ -38,7 +38,7 @@ struct SamplingBatch {
   int64_t num_candidates = 0;
 };
 
-// The token Backend::sample writes when a sequence's candidate logits are not all finite.
+// The token Operations::sample writes when a sequence's candidate logits are not all finite.
 inline constexpr int32_t kNonFiniteLogits = -1;
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/tensor/tensor.h"
 
@@ -10,6 +11,10 @@ namespace tessera {
 enum class WeightFormat : uint8_t {
   kDense,  // one element of `data` per weight
 };
+
+constexpr std::string_view to_string(WeightFormat format) {
+  return format == WeightFormat::kDense ? "dense" : "unknown";
+}
 
 struct WeightMatrix {
   WeightMatrix() = default;

@@ -11,9 +11,10 @@ import sys
 import tempfile
 
 # What says what an operation is, on every device.
-DEFINITIONS = ["kernels/attention_params.h", "kernels/backend.h", "kernels/block_fields.h",
-               "kernels/block_spec.h", "kernels/fused_decoder.h",
-               "kernels/kernel_choice.h", "kernels/layer_weights.h", "kernels/read_ahead.h",
+DEFINITIONS = ["kernels/attention_params.h", "kernels/backend_limits.h", "kernels/block_fields.h",
+               "kernels/block_spec.h", "kernels/cuda_status.h", "kernels/device.h", "kernels/fused_decoder.h",
+               "kernels/fused_operations.h", "kernels/kernel_choice.h", "kernels/layer_weights.h",
+               "kernels/operations.h", "kernels/read_ahead.h", "kernels/rope_params.h",
                "kernels/sampling_params.h", "kernels/tensor", "kernels/weight_matrix.h"]
 # Folder -> the files and folders it may include besides itself. The longest entry that a file's
 # path begins with is the one that counts.
@@ -31,13 +32,11 @@ MAY_INCLUDE = {
        for folder in ["batch", "bench"]},
     "apps/chat": ["apps/answer", "apps/line_editor", "apps/options", "apps/files",
                   "apps/terminal", "apps/process", "engine"],
-    "engine": ["kernels/backend.h", "kernels/attention_params.h", "kernels/block_fields.h",
-               "kernels/block_spec.h", "kernels/fused_decoder.h",
-               "kernels/layer_weights.h", "kernels/sampling_params.h", "kernels/tensor",
-               "kernels/weight_matrix.h", "model_loaders"],
-    # Alone in knowing the comparator: no model can run through it.
-    "engine/benchmark": ["engine", "kernels/backend.h", "kernels/attention_params.h",
-                         "kernels/standard_attention.h", "kernels/tensor"],
+    "engine": ["kernels/backend.h", *DEFINITIONS, "model_loaders"],
+    # Alone in knowing how devices are measured and the comparator: no model can run through it.
+    "engine/benchmark": ["engine", "kernels/backend.h", "kernels/device_measurement.h",
+                         "kernels/standard_attention.h", *DEFINITIONS],
+    "engine/engine.cpp": ["engine", "kernels/device_measurement.h"],
     "kernels": ["kernels"],
     "kernels/cpu": ["kernels"],
     # Within CUDA: shared words at the bottom, operations beside each other, the decode step, which

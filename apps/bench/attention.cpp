@@ -9,7 +9,6 @@
 #include "apps/process/exit_codes.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/output.h"
-#include "engine/benchmark/matmul_rate.h"
 
 namespace tessera {
 namespace {
@@ -83,15 +82,15 @@ std::vector<AttentionCase> list_cases(const Options& options, DeviceType device)
 int run_bench_attention(const Options& options, const Console& console) {
   const StatsFile json(options.json_path);
   AttentionBenchmark benchmark(options.benchmark);
-  benchmark.backend().set_stop_question(is_interrupted);
+  benchmark.set_stop_question(is_interrupted);
   AttentionReport report;
   report.options = options.benchmark;
   report.device = benchmark.device_description();
   report.dtype = benchmark.dtype();
   if (options.benchmark.repetitions > 0) {
     console.say("measuring the device's limits");
-    report.matmul_rate = measure_matmul_rate(benchmark.backend());
-    report.read_bandwidth = benchmark.backend().measure_read_bandwidth();
+    report.matmul_rate = benchmark.matmul_rate();
+    report.read_bandwidth = benchmark.read_bandwidth();
   }
   for (const AttentionCase& attention_case : list_cases(options, benchmark.device())) {
     throw_if_interrupted();

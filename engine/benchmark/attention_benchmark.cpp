@@ -51,7 +51,10 @@ double relative_error(const std::vector<double>& computed, const std::vector<dou
 AttentionBenchmark::AttentionBenchmark(const AttentionBenchmarkOptions& options)
     : options_(options),
       backend_(make_backend(options.device)),
-      pool_(backend_->activation_dtype(), /*seed=*/1) {}
+      device_(backend_->device()),
+      operations_(backend_->operations()),
+      measurement_(backend_->make_measurement()),
+      pool_(operations_.activation_dtype(), /*seed=*/1) {}
 
 AttentionBenchmark::~AttentionBenchmark() = default;
 
@@ -69,22 +72,22 @@ double AttentionBenchmark::tolerance() const {
 
 AttentionResult AttentionBenchmark::run(const AttentionCase& attention_case) {
   case_ = attention_case;
-  const AttentionInputs inputs(*backend_, pool_, options_.heads, attention_case, options_.layout);
+  const AttentionInputs inputs(operations_, pool_, options_.heads, attention_case, options_.layout);
   AttentionResult result;
   result.attention_case = attention_case;
   result.flops = count_flops(options_.heads, attention_case);
   result.kv_bytes = count_kv_bytes(options_.heads, attention_case, dtype());
   result.paged = time_paged(inputs);
   result.standard = time_standard(inputs);
-  backend_->synchronize();  // before the tensors are freed
+  device_.synchronize();  // before the tensors are freed
   return result;
 }
 
 AttentionTiming AttentionBenchmark::time_paged(const AttentionInputs& inputs) {
   AttentionTiming timing;
   timing.scratch_bytes = inputs.workspace_bytes();
-  const auto launch = [&](int64_t set) { backend_->attention(inputs.out(), inputs.params(set)); };
-  fill_with_nan(*backend_, inputs.out());
+  const auto launch = [&](int64_t set) { operations_.attention(inputs.out(), inputs.params(set)); };
+  fill_with_nan(device_, inputs.out());
   launch(0);
   timing.largest_error = check(inputs, /*standard=*/false);
   timing.seconds = time_launches(inputs, launch);
@@ -101,17 +104,17 @@ AttentionTiming AttentionBenchmark::time_standard(const AttentionInputs& inputs)
     timing.problem = "not on the CPU";
     return timing;
   }
-  const std::unique_ptr<StandardAttention> standard = backend_->make_standard_attention();
+  const std::unique_ptr<StandardAttention> standard = measurement_->make_standard_attention();
   const size_t scratch_bytes = standard->scratch_bytes(inputs.standard_params(0));
-  if (scratch_bytes > backend_->memory().free_bytes) {
+  if (scratch_bytes > device_.memory().free_bytes) {
     timing.scratch_bytes = scratch_bytes;
     timing.problem = "out of memory";
     return timing;
   }
-  const Buffer buffer = backend_->allocate(scratch_bytes, "the scores of standard attention");
+  const Buffer buffer = device_.allocate(scratch_bytes, "the scores of standard attention");
   const Tensor scratch{buffer.data(),
                        DType::kFloat32,
-                       device(),
+                       device_.id(),
                        {static_cast<int64_t>(scratch_bytes / sizeof(float))}};
   timing.scratch_bytes = scratch_bytes;
   const auto launch = [&](int64_t set) {
@@ -119,11 +122,11 @@ AttentionTiming AttentionBenchmark::time_standard(const AttentionInputs& inputs)
     params.scratch = scratch;
     standard->run(inputs.standard_out(), params);
   };
-  fill_with_nan(*backend_, inputs.out());
+  fill_with_nan(device_, inputs.out());
   launch(0);
   timing.largest_error = check(inputs, /*standard=*/true);
   timing.seconds = time_launches(inputs, launch);
-  backend_->synchronize();
+  device_.synchronize();
   return timing;
 }
 
@@ -146,13 +149,13 @@ double AttentionBenchmark::check(const AttentionInputs& inputs, bool standard) c
 std::vector<double> AttentionBenchmark::time_launches(
     const AttentionInputs& inputs, const std::function<void(int64_t set)>& launch) {
   if (options_.repetitions == 0) return {};
-  const double once = backend_->measure_seconds([&] { launch(0); }, 1).front();
+  const double once = measurement_->seconds([&] { launch(0); }, 1).front();
   const auto wanted = static_cast<int64_t>(std::ceil(kMinSecondsOfRun / once));
   const int64_t num_sets = inputs.num_sets();
   const int64_t num_launches =
       ceil_divide(std::clamp<int64_t>(wanted, 1, kMaxLaunches), num_sets) * num_sets;
   if (device() == DeviceType::kCuda) std::this_thread::sleep_for(kRest);
-  std::vector<double> seconds = backend_->measure_seconds(
+  std::vector<double> seconds = measurement_->seconds(
       [&] {
         for (int64_t i = 0; i < num_launches; ++i) launch(i % num_sets);
       },

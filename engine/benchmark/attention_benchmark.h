@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "engine/benchmark/attention_inputs.h"
+#include "engine/benchmark/matmul_rate.h"
 #include "engine/options.h"
+#include "kernels/backend.h"
 
 namespace tessera {
 
@@ -40,10 +42,17 @@ class AttentionBenchmark {
   explicit AttentionBenchmark(const AttentionBenchmarkOptions& options);
   ~AttentionBenchmark();
 
-  std::string device_description() const { return backend_->description(); }
-  DeviceType device() const { return backend_->device(); }
-  DType dtype() const { return backend_->activation_dtype(); }
-  Backend& backend() { return *backend_; }
+  std::string device_description() const { return device_.description(); }
+  DeviceType device() const { return device_.type(); }
+  DType dtype() const { return operations_.activation_dtype(); }
+  // From now on the device asks; see Device::set_stop_question.
+  void set_stop_question(StopQuestion should_stop) {
+    device_.set_stop_question(std::move(should_stop));
+  }
+
+  // The device's limits: floating-point operations and bytes read per second.
+  double matmul_rate() { return measure_matmul_rate(operations_, *measurement_); }
+  double read_bandwidth() { return measurement_->read_bandwidth(); }
 
   // Runs one case and compares sampled rows with an exact computation, then times it. Throws Error
   // naming the row and the numbers when a result is wrong: a wrong result is not timed.
@@ -64,6 +73,9 @@ class AttentionBenchmark {
 
   AttentionBenchmarkOptions options_;
   std::unique_ptr<Backend> backend_;
+  Device& device_;
+  Operations& operations_;
+  std::unique_ptr<DeviceMeasurement> measurement_;
   NormalPool pool_;
   AttentionCase case_;  // the one that run() is at
 };

@@ -26,10 +26,10 @@ int64_t sets_for(const AttentionCase& attention_case, double kv_bytes) {
 
 }  // namespace
 
-AttentionInputs::AttentionInputs(Backend& backend, const NormalPool& pool,
+AttentionInputs::AttentionInputs(Operations& operations, const NormalPool& pool,
                                  const AttentionHeads& heads, const AttentionCase& attention_case,
                                  const PageLayout& layout)
-    : backend_(backend),
+    : operations_(operations),
       pool_(pool),
       heads_(heads),
       case_(attention_case),
@@ -38,10 +38,10 @@ AttentionInputs::AttentionInputs(Backend& backend, const NormalPool& pool,
                                    : layout.page_size),
       pages_per_sequence_(ceil_divide(attention_case.context_length, page_size_)),
       num_sets_(sets_for(attention_case,
-                         count_kv_bytes(heads, attention_case, backend.activation_dtype()))) {
+                         count_kv_bytes(heads, attention_case, operations.activation_dtype()))) {
   CHECK(heads.head_dim <= NormalPool::kMaxRowSize, "heads of ", heads.head_dim,
         " dimensions, at most ", NormalPool::kMaxRowSize);
-  const DType dtype = backend.activation_dtype();
+  const DType dtype = operations.activation_dtype();
   const int64_t batch_size = case_.batch_size;
   const int64_t num_tokens =
       checked_multiply(batch_size, case_.query_length, "the number of queries");
@@ -51,9 +51,9 @@ AttentionInputs::AttentionInputs(Backend& backend, const NormalPool& pool,
   out_ = take("outputs", dtype, query_.shape);
   keys_ = take("keys", dtype, pages);
   values_ = take("values", dtype, pages);
-  pool.fill(backend, query_, 0);
-  pool.fill(backend, keys_, kKeysOffset);
-  pool.fill(backend, values_, kValuesOffset);
+  pool.fill(operations.device(), query_, 0);
+  pool.fill(operations.device(), keys_, kKeysOffset);
+  pool.fill(operations.device(), values_, kValuesOffset);
 
   block_tables_.resize(static_cast<size_t>(num_pages));
   std::iota(block_tables_.begin(), block_tables_.end(), 0);
@@ -74,12 +74,13 @@ AttentionInputs::AttentionInputs(Backend& backend, const NormalPool& pool,
                   std::vector<int32_t>(static_cast<size_t>(batch_size), context_length));
   upload_integers(device_block_tables_, block_tables_);
 
-  workspace_bytes_ = backend.attention_workspace_bytes({.max_tokens = num_tokens,
-                                                        .max_sequences = batch_size,
-                                                        .max_context_length = case_.context_length,
-                                                        .num_heads = heads.num_heads,
-                                                        .num_kv_heads = heads.num_kv_heads,
-                                                        .head_dim = heads.head_dim});
+  workspace_bytes_ =
+      operations.attention_workspace_bytes({.max_tokens = num_tokens,
+                                            .max_sequences = batch_size,
+                                            .max_context_length = case_.context_length,
+                                            .num_heads = heads.num_heads,
+                                            .num_kv_heads = heads.num_kv_heads,
+                                            .head_dim = heads.head_dim});
   const size_t elements = std::max<size_t>(ceil_divide(workspace_bytes_, sizeof(float)), 1);
   workspace_ = take("workspace", DType::kFloat32, {static_cast<int64_t>(elements)});
 }
@@ -87,12 +88,12 @@ AttentionInputs::AttentionInputs(Backend& backend, const NormalPool& pool,
 Tensor AttentionInputs::take(std::string_view name, DType dtype, const Shape& shape) {
   const auto bytes =
       checked_multiply(static_cast<size_t>(shape.num_elements()), size_of(dtype), name);
-  buffers_.push_back(backend_.allocate(bytes, concat("the benchmark's ", name)));
-  return {buffers_.back().data(), dtype, backend_.device(), shape};
+  buffers_.push_back(operations_.device().allocate(bytes, concat("the benchmark's ", name)));
+  return {buffers_.back().data(), dtype, operations_.device().id(), shape};
 }
 
 void AttentionInputs::upload_integers(const Tensor& tensor, const std::vector<int32_t>& values) {
-  backend_.upload(
+  operations_.device().upload(
       tensor, {const_cast<int32_t*>(values.data()), DType::kInt32, DeviceType::kCpu, tensor.shape});
 }
 
@@ -191,7 +192,7 @@ std::vector<double> AttentionInputs::computed_row(const AttentionRow& row, bool 
   const Tensor source = out_.reshape({out_.dim(0) * out_.dim(1), head_dim}).slice(index, index + 1);
   std::vector<float> storage(static_cast<size_t>(head_dim));  // large enough for every type
   const Tensor host{storage.data(), source.dtype, DeviceType::kCpu, source.shape};
-  backend_.download(host, source);
+  operations_.device().download(host, source);
   std::vector<double> result;
   for (int64_t d = 0; d < head_dim; ++d) {
     if (source.dtype == DType::kFloat32) {

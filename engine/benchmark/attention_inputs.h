@@ -5,7 +5,7 @@
 
 #include "engine/benchmark/attention_case.h"
 #include "engine/benchmark/normal_pool.h"
-#include "kernels/backend.h"
+#include "kernels/operations.h"
 #include "kernels/standard_attention.h"
 
 namespace tessera {
@@ -30,7 +30,7 @@ struct AttentionRow {
 // the numbers mean other queries, keys and values, as random as the first.
 class AttentionInputs {
  public:
-  AttentionInputs(Backend& backend, const NormalPool& pool, const AttentionHeads& heads,
+  AttentionInputs(Operations& operations, const NormalPool& pool, const AttentionHeads& heads,
                   const AttentionCase& attention_case, const PageLayout& layout);
 
   int64_t num_sets() const { return num_sets_; }
@@ -56,7 +56,7 @@ class AttentionInputs {
   Tensor take(std::string_view name, DType dtype, const Shape& shape);
   void upload_integers(const Tensor& tensor, const std::vector<int32_t>& values);
 
-  Backend& backend_;
+  Operations& operations_;
   const NormalPool& pool_;
   AttentionHeads heads_;
   AttentionCase case_;

@@ -1,12 +1,13 @@
 // The speed of light of prefill.
 #pragma once
 
-#include "kernels/backend.h"
+#include "kernels/device_measurement.h"
+#include "kernels/operations.h"
 
 namespace tessera {
 
 // Floating-point operations per second of one large product of activations by linear(), the median
 // of several: 8192^3 on CUDA, 1024^3 on the CPU. Random numbers, since zeros multiply faster.
-double measure_matmul_rate(Backend& backend);
+double measure_matmul_rate(Operations& operations, DeviceMeasurement& measurement);
 
 }  // namespace tessera

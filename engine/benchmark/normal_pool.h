@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/backend.h"
+#include "kernels/device.h"
 
 namespace tessera {
 
@@ -19,7 +19,7 @@ class NormalPool {
   NormalPool(DType dtype, uint64_t seed);
 
   // Element i of `tensor`, flattened, becomes number (offset + i) mod kPeriod.
-  void fill(Backend& backend, const Tensor& tensor, int64_t offset) const;
+  void fill(Device& device, const Tensor& tensor, int64_t offset) const;
   // The elements from `index` on of a tensor that fill() has filled: kMaxRowSize of them.
   const float* row(int64_t index, int64_t offset) const {
     return values_.data() + (offset + index) % kPeriod;
@@ -32,6 +32,6 @@ class NormalPool {
 };
 
 // Sets every byte of `tensor`, of a floating-point type, to 0xff: all elements are NaN.
-void fill_with_nan(Backend& backend, const Tensor& tensor);
+void fill_with_nan(Device& device, const Tensor& tensor);
 
 }  // namespace tessera

@@ -5,10 +5,10 @@
 namespace tessera {
 
 Activations::Activations(Arena& arena, const ModelConfig& config, const BackendLimits& limits,
-                         int64_t page_size, const Backend& backend)
+                         int64_t page_size, const Operations& operations)
     : inputs(arena, limits, page_size),
       sampler(arena, limits.max_sequences, std::min(limits.max_context_length, config.vocab_size)) {
-  const DType activation = backend.activation_dtype();
+  const DType activation = operations.activation_dtype();
   const int64_t tokens = limits.max_tokens;
   const int64_t rows = limits.max_sequences;
   const int64_t heads = config.num_heads;
@@ -16,13 +16,13 @@ Activations::Activations(Arena& arena, const ModelConfig& config, const BackendL
   residual = arena.take("residual", DType::kFloat32, {tokens, config.hidden_size});
   normed = arena.take("normed", activation, {tokens, config.hidden_size});
   squares = arena.take("squares", DType::kFloat32,
-                       {tokens, ceil_divide(config.hidden_size, NormedRows::kSquaresFeatures)});
+                       {tokens, ceil_divide(config.hidden_size, PendingNorm::kSquaresFeatures)});
   qkv = arena.take("qkv", activation, {tokens, qkv_size});
   query = arena.take("query", activation, {tokens, heads, config.head_dim});
   attention_out = arena.take("attention out", activation, {tokens, heads, config.head_dim});
   gate_up = arena.take("gate and up", activation, {tokens, 2 * config.intermediate_size});
   feed_forward = arena.take("feed forward", activation, {tokens, config.intermediate_size});
-  const size_t workspace_bytes = backend.attention_workspace_bytes(limits);
+  const size_t workspace_bytes = operations.attention_workspace_bytes(limits);
   attention_workspace =
       arena.take("attention workspace", DType::kFloat32,
                  {static_cast<int64_t>(ceil_divide(workspace_bytes, sizeof(float)))});
@@ -32,9 +32,9 @@ Activations::Activations(Arena& arena, const ModelConfig& config, const BackendL
 }
 
 size_t Activations::size_bytes(const ModelConfig& config, const BackendLimits& limits,
-                               int64_t page_size, const Backend& backend) {
+                               int64_t page_size, const Operations& operations) {
   Arena measure;
-  Activations(measure, config, limits, page_size, backend);
+  Activations(measure, config, limits, page_size, operations);
   return measure.used_bytes();
 }
 

@@ -49,7 +49,7 @@ StepInputs::StepInputs(Arena& arena, const BackendLimits& limits, int64_t page_s
 }
 
 ForwardBatch StepInputs::prepare(std::span<const ScheduledSequence> scheduled,
-                                 const Tensor& sampled, const KvCache& cache, Backend& backend) {
+                                 const Tensor& sampled, const KvCache& cache, Device& device) {
   HostStep step;
   ForwardBatch batch;
   batch.attention.num_sequences = static_cast<int64_t>(scheduled.size());
@@ -79,16 +79,16 @@ ForwardBatch StepInputs::prepare(std::span<const ScheduledSequence> scheduled,
   batch.sampling = add_sampling(scheduled, inputs);
   batch.attention.block_tables =
       inputs.add(step.block_tables, {batch.attention.num_sequences, max_pages_});
-  inputs.upload(backend);
+  inputs.upload(device);
   return batch;
 }
 
-Tensor StepInputs::rows(int64_t begin, int64_t end, Backend& backend) {
+Tensor StepInputs::rows(int64_t begin, int64_t end, Device& device) {
   std::vector<int32_t> values(static_cast<size_t>(end - begin));
   std::iota(values.begin(), values.end(), static_cast<int32_t>(begin));
   PackedUpload rows(buffer_);
   const Tensor destination = rows.add(values);
-  rows.upload(backend);
+  rows.upload(device);
   return destination;
 }
 

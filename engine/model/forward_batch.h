@@ -7,7 +7,10 @@
 
 #include "engine/model/kv_cache.h"
 #include "engine/serving/scheduler.h"
-#include "kernels/backend.h"
+#include "kernels/attention_params.h"
+#include "kernels/backend_limits.h"
+#include "kernels/device.h"
+#include "kernels/sampling_params.h"
 
 namespace tessera {
 
@@ -32,10 +35,10 @@ class StepInputs {
   // device only, one per sequence, and empty where the host knows them.
   //   sampled int32 [scheduled.size()]
   ForwardBatch prepare(std::span<const ScheduledSequence> scheduled, const Tensor& sampled,
-                       const KvCache& cache, Backend& backend);
+                       const KvCache& cache, Device& device);
 
   // Rows [begin, end) of the step as sampled rows, for logits that no sequence asks for.
-  Tensor rows(int64_t begin, int64_t end, Backend& backend);
+  Tensor rows(int64_t begin, int64_t end, Device& device);
 
  private:
   Tensor buffer_;      // int32, for all tensors of a ForwardBatch at their largest

@@ -1,4 +1,4 @@
-// Views of host vectors as tensors, for Backend::upload and Backend::download.
+// Views of host vectors as tensors, for Device::upload and Device::download.
 #pragma once
 
 #include <vector>

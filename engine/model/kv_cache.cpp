@@ -20,15 +20,16 @@ std::vector<KvPages> lay_out(Arena& arena, const ModelConfig& config, int64_t nu
 
 }  // namespace
 
-KvCache::KvCache(const ModelConfig& config, int64_t num_pages, int64_t page_size, Backend& backend)
+KvCache::KvCache(const ModelConfig& config, int64_t num_pages, int64_t page_size,
+                 Operations& operations)
     : page_size_(page_size) {
   CHECK(checked_multiply(num_pages, page_size, "KV slots") <= std::numeric_limits<int32_t>::max(),
         "a KV cache of ", num_pages, " pages of ", page_size, " tokens has more slots than int32");
   Arena measure;
-  lay_out(measure, config, num_pages, page_size, backend.activation_dtype());
-  buffer_ = backend.allocate(measure.used_bytes(), "the KV cache");
+  lay_out(measure, config, num_pages, page_size, operations.activation_dtype());
+  buffer_ = operations.device().allocate(measure.used_bytes(), "the KV cache");
   Arena arena(buffer_);
-  layers_ = lay_out(arena, config, num_pages, page_size, backend.activation_dtype());
+  layers_ = lay_out(arena, config, num_pages, page_size, operations.activation_dtype());
   for (int64_t page = num_pages - 1; page >= 0; --page) {
     free_pages_.push_back(static_cast<int32_t>(page));
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/attention_params.h"
-#include "kernels/backend.h"
+#include "kernels/operations.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
@@ -18,7 +18,7 @@ using BlockTable = std::vector<int32_t>;
 
 class KvCache {
  public:
-  KvCache(const ModelConfig& config, int64_t num_pages, int64_t page_size, Backend& backend);
+  KvCache(const ModelConfig& config, int64_t num_pages, int64_t page_size, Operations& operations);
 
   // Bytes of one token in all layers, keys and values.
   static size_t bytes_per_token(const ModelConfig& config, DType dtype);

@@ -16,8 +16,8 @@ constexpr size_t kReserveBytes = size_t{256} << 20;
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 // The plan for one context size, whether it fits or not.
-MemoryPlan plan_for(const ModelConfig& config, const EngineOptions& options, const Backend& backend,
-                    size_t weights_bytes, int64_t context_size) {
+MemoryPlan plan_for(const ModelConfig& config, const EngineOptions& options,
+                    const Operations& operations, size_t weights_bytes, int64_t context_size) {
   MemoryPlan plan;
   plan.weights_bytes = weights_bytes;
   plan.context_size = context_size;
@@ -25,14 +25,14 @@ MemoryPlan plan_for(const ModelConfig& config, const EngineOptions& options, con
   plan.max_sequences = options.max_sequences;
   plan.num_pages = checked_multiply(ceil_divide(context_size, options.page_size),
                                     options.max_sequences, "KV pages");
-  plan.kv_bytes_per_token = KvCache::bytes_per_token(config, backend.activation_dtype());
+  plan.kv_bytes_per_token = KvCache::bytes_per_token(config, operations.activation_dtype());
   const auto num_slots =
       static_cast<size_t>(checked_multiply(plan.num_pages, options.page_size, "KV slots"));
   plan.kv_bytes = checked_multiply(num_slots, plan.kv_bytes_per_token, "KV cache");
-  plan.activation_bytes =
-      Activations::size_bytes(config, step_limits(config, options, backend.device(), context_size),
-                              options.page_size, backend);
-  plan.free_bytes = backend.memory().free_bytes;
+  plan.activation_bytes = Activations::size_bytes(
+      config, step_limits(config, options, operations.device().type(), context_size),
+      options.page_size, operations);
+  plan.free_bytes = operations.device().memory().free_bytes;
   return plan;
 }
 
@@ -67,11 +67,11 @@ BackendLimits step_limits(const ModelConfig& config, const EngineOptions& option
 }
 
 MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options,
-                       const Backend& backend, size_t weights_bytes) {
+                       const Operations& operations, size_t weights_bytes) {
   const int64_t limit = config.max_position_embeddings;
   const int64_t wanted = options.context_size;
   const auto plan_at = [&](int64_t context_size) {
-    return plan_for(config, options, backend, weights_bytes, context_size);
+    return plan_for(config, options, operations, weights_bytes, context_size);
   };
   const int64_t largest = largest_context(limit, options.page_size,
                                           [&](int64_t context) { return fits(plan_at(context)); });

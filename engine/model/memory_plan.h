@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/options.h"
-#include "kernels/backend.h"
+#include "kernels/operations.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
@@ -35,6 +35,6 @@ BackendLimits step_limits(const ModelConfig& config, const EngineOptions& option
 // when 0 the largest up to the model's maximum that fits. Throws Error with the table and the
 // --ctx-size that would fit (or that nothing fits).
 MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options,
-                       const Backend& backend, size_t weights_bytes);
+                       const Operations& operations, size_t weights_bytes);
 
 }  // namespace tessera

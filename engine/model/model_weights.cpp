@@ -10,7 +10,8 @@ namespace {
 
 // What a weight is kept as. Vectors are float32; sources of a matrix that are stored in different
 // dtypes meet in the one that holds them all.
-DType kept_dtype(const WeightSpec& spec, const Checkpoint& checkpoint, const Backend& backend) {
+DType kept_dtype(const WeightSpec& spec, const Checkpoint& checkpoint,
+                 const Operations& operations) {
   if (spec.shape.rank() == 1) return DType::kFloat32;
   const auto stored = [&](const WeightSource& source) {
     return checkpoint.expect(source.name, source.shape).dtype;
@@ -18,7 +19,7 @@ DType kept_dtype(const WeightSpec& spec, const Checkpoint& checkpoint, const Bac
   const DType first = stored(spec.sources.front());
   const bool is_same = std::ranges::all_of(
       spec.sources, [&](const WeightSource& source) { return stored(source) == first; });
-  return backend.weight_dtype(is_same ? first : DType::kFloat32);
+  return operations.weight_dtype(is_same ? first : DType::kFloat32);
 }
 
 // The sources of a weight and their rows of its tensor.
@@ -37,23 +38,24 @@ void add_pieces(const WeightSpec& spec, const Checkpoint& checkpoint, const Tens
 }  // namespace
 
 ModelWeights::ModelWeights(const ModelConfig& config, const Checkpoint& checkpoint,
-                           Backend& backend)
-    : buffer_(backend.allocate(size_bytes(config, checkpoint, backend), "the weights")) {
+                           Operations& operations)
+    : buffer_(
+          operations.device().allocate(size_bytes(config, checkpoint, operations), "the weights")) {
   Arena arena(buffer_);
-  lay_out(config, checkpoint, backend, arena);
+  lay_out(config, checkpoint, operations, arena);
   for (size_t i = 0; i < config.rope_tables.size(); ++i) {
     const auto exact = rope_inverse_frequencies(config.rope_tables[i], config.head_dim);
     const std::vector<float> frequencies(exact.begin(), exact.end());
-    backend.upload(inverse_frequencies[i], host_tensor(frequencies));
-    backend.synchronize();
+    operations.device().upload(inverse_frequencies[i], host_tensor(frequencies));
+    operations.device().synchronize();
   }
 }
 
 void ModelWeights::lay_out(const ModelConfig& config, const Checkpoint& checkpoint,
-                           const Backend& backend, Arena& arena) {
+                           const Operations& operations, Arena& arena) {
   layers.resize(static_cast<size_t>(config.num_layers));
   for (const WeightSpec& spec : weight_specs(config)) {
-    const DType dtype = kept_dtype(spec, checkpoint, backend);
+    const DType dtype = kept_dtype(spec, checkpoint, operations);
     const Tensor tensor = arena.take(spec.sources.front().name, dtype, spec.shape);
     place(spec, tensor);
     add_pieces(spec, checkpoint, tensor, pieces_);
@@ -103,17 +105,17 @@ void ModelWeights::place(const WeightSpec& spec, const Tensor& tensor) {
   throw Error("a weight without a role");
 }
 
-uint64_t ModelWeights::read(const Checkpoint& checkpoint, Backend& backend, bool check_values,
+uint64_t ModelWeights::read(const Checkpoint& checkpoint, Device& device, bool check_values,
                             const LoadProgress& progress) {
   const std::vector<WeightPiece> pieces = std::move(pieces_);
-  read_weights(pieces, checkpoint, backend, check_values, progress);
+  read_weights(pieces, checkpoint, device, check_values, progress);
   return file_bytes(pieces);
 }
 
 size_t ModelWeights::size_bytes(const ModelConfig& config, const Checkpoint& checkpoint,
-                                const Backend& backend) {
+                                const Operations& operations) {
   Arena measure;
-  ModelWeights().lay_out(config, checkpoint, backend, measure);
+  ModelWeights().lay_out(config, checkpoint, operations, measure);
   return measure.used_bytes();
 }
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/model/weight_reader.h"
-#include "kernels/backend.h"
 #include "kernels/layer_weights.h"
+#include "kernels/operations.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_config.h"
 
@@ -13,23 +13,22 @@ namespace tessera {
 
 struct WeightSpec;
 
-// Matrices are [out_features, in_features] in Backend::weight_dtype of their stored dtype; norm
-// weights are float32.
+// Matrices are in Operations::weight_dtype of their stored dtype; norm weights are float32.
 class ModelWeights {
  public:
-  // Lays out every tensor the model needs in one buffer of `backend`. Throws Error when the
+  // Lays out every tensor the model needs in one buffer of the device. Throws Error when the
   // checkpoint lacks one or has it in another shape. Contents are unspecified until read().
-  ModelWeights(const ModelConfig& config, const Checkpoint& checkpoint, Backend& backend);
+  ModelWeights(const ModelConfig& config, const Checkpoint& checkpoint, Operations& operations);
 
   // Fills the tensors from the same checkpoint, once; see read_weights. Returns the bytes read.
-  uint64_t read(const Checkpoint& checkpoint, Backend& backend, bool check_values,
+  uint64_t read(const Checkpoint& checkpoint, Device& device, bool check_values,
                 const LoadProgress& progress);
 
   // Bytes of the buffer that the constructor will allocate. Same checks of names and shapes.
   static size_t size_bytes(const ModelConfig& config, const Checkpoint& checkpoint,
-                           const Backend& backend);
+                           const Operations& operations);
 
-  Tensor embed_tokens;  // [vocab_size, hidden_size]
+  WeightMatrix embed_tokens;  // [vocab_size, hidden_size]
   std::vector<LayerWeights> layers;
   Tensor norm;                              // [hidden_size]
   WeightMatrix lm_head;                     // [vocab_size, hidden_size]; embed_tokens when tied
@@ -42,8 +41,8 @@ class ModelWeights {
  private:
   ModelWeights() = default;
   // Takes every tensor from `arena`, which may be measuring only.
-  void lay_out(const ModelConfig& config, const Checkpoint& checkpoint, const Backend& backend,
-               Arena& arena);
+  void lay_out(const ModelConfig& config, const Checkpoint& checkpoint,
+               const Operations& operations, Arena& arena);
   // Puts a weight where its role says.
   void place(const WeightSpec& spec, const Tensor& tensor);
 

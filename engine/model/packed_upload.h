@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/model/host_tensor.h"
-#include "kernels/backend.h"
+#include "kernels/device.h"
 
 namespace tessera {
 
@@ -41,9 +41,9 @@ class PackedUpload {
     return add(values, Shape{static_cast<int64_t>(values.size())});
   }
 
-  void upload(Backend& backend) const {
-    backend.upload_inputs(buffer_.slice(0, static_cast<int64_t>(packed_.size())),
-                          host_tensor(packed_));
+  void upload(Device& device) const {
+    device.upload_inputs(buffer_.slice(0, static_cast<int64_t>(packed_.size())),
+                         host_tensor(packed_));
   }
 
  private:

@@ -30,11 +30,11 @@ std::vector<T> each(std::span<const Sequence* const> sequences, Field field) {
 
 // The same, copied into the front of `buffer`.
 template <typename T, typename Field>
-Tensor upload_each(const Tensor& buffer, std::span<const Sequence* const> sequences,
-                   Backend& backend, Field field) {
+Tensor upload_each(const Tensor& buffer, std::span<const Sequence* const> sequences, Device& device,
+                   Field field) {
   const std::vector<T> values = each<T>(sequences, field);
   const Tensor destination = buffer.slice(0, static_cast<int64_t>(values.size()));
-  backend.upload_inputs(destination, host_tensor(values));
+  device.upload_inputs(destination, host_tensor(values));
   return destination;
 }
 
@@ -86,19 +86,20 @@ Sampler::Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed) {
 }
 
 Tensor Sampler::sample(const Tensor& logits, std::span<const ScheduledSequence> scheduled,
-                       SamplingBatch sampling, int64_t num_candidates, Backend& backend) {
+                       SamplingBatch sampling, int64_t num_candidates, Operations& operations) {
   const std::vector<const Sequence*> sequences = completing(scheduled);
   if (std::ranges::any_of(sequences, [](const Sequence* s) { return has_penalty(s->params()); })) {
-    penalize(logits, sequences, backend);
+    penalize(logits, sequences, operations);
   }
   const Tensor tokens = tokens_.slice(0, static_cast<int64_t>(sequences.size()));
   sampling.num_candidates = num_candidates;
-  backend.sample(tokens, logits, sampling);
+  operations.sample(tokens, logits, sampling);
   return tokens;
 }
 
 void Sampler::penalize(const Tensor& logits, std::span<const Sequence* const> sequences,
-                       Backend& backend) {
+                       Operations& operations) {
+  Device& device = operations.device();
   std::vector<int32_t> offsets = {0}, tokens, counts;
   for (const Sequence* sequence : sequences) {
     if (has_penalty(sequence->params())) {
@@ -111,20 +112,20 @@ void Sampler::penalize(const Tensor& logits, std::span<const Sequence* const> se
   }
   const auto copy = [&](const Tensor& buffer, const std::vector<int32_t>& values) {
     const Tensor destination = buffer.slice(0, static_cast<int64_t>(values.size()));
-    backend.upload_inputs(destination, host_tensor(values));
+    device.upload_inputs(destination, host_tensor(values));
     return destination;
   };
   using P = const SamplingParams&;
-  backend.penalize(logits,
-                   {.offsets = copy(penalty_offsets_, offsets),
-                    .tokens = copy(penalty_tokens_, tokens),
-                    .counts = copy(penalty_counts_, counts),
-                    .repetition = upload_each<float>(repetition_, sequences, backend,
-                                                     [](P p) { return p.repetition_penalty; }),
-                    .frequency = upload_each<float>(frequency_, sequences, backend,
-                                                    [](P p) { return p.frequency_penalty; }),
-                    .presence = upload_each<float>(presence_, sequences, backend,
-                                                   [](P p) { return p.presence_penalty; })});
+  operations.penalize(logits,
+                      {.offsets = copy(penalty_offsets_, offsets),
+                       .tokens = copy(penalty_tokens_, tokens),
+                       .counts = copy(penalty_counts_, counts),
+                       .repetition = upload_each<float>(repetition_, sequences, device,
+                                                        [](P p) { return p.repetition_penalty; }),
+                       .frequency = upload_each<float>(frequency_, sequences, device,
+                                                       [](P p) { return p.frequency_penalty; }),
+                       .presence = upload_each<float>(presence_, sequences, device,
+                                                      [](P p) { return p.presence_penalty; })});
 }
 
 }  // namespace tessera

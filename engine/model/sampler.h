@@ -5,7 +5,7 @@
 
 #include "engine/model/packed_upload.h"
 #include "engine/serving/scheduler.h"
-#include "kernels/backend.h"
+#include "kernels/operations.h"
 
 namespace tessera {
 
@@ -27,10 +27,11 @@ class Sampler {
   // the device, and the next call overwrites it.
   //   returns int32 [num_completing]
   Tensor sample(const Tensor& logits, std::span<const ScheduledSequence> scheduled,
-                SamplingBatch sampling, int64_t num_candidates, Backend& backend);
+                SamplingBatch sampling, int64_t num_candidates, Operations& operations);
 
  private:
-  void penalize(const Tensor& logits, std::span<const Sequence* const> sequences, Backend& backend);
+  void penalize(const Tensor& logits, std::span<const Sequence* const> sequences,
+                Operations& operations);
 
   Tensor tokens_;                             // int32 [max_sequences]
   Tensor penalty_offsets_;                    // int32 [max_sequences + 1]

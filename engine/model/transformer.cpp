@@ -11,7 +11,7 @@ std::string Transformer::use_fused_decoder() {
 }
 
 FusedDecoderModel Transformer::fused_model() const {
-  FusedDecoderModel model{.embed_tokens = weights_.embed_tokens,
+  FusedDecoderModel model{.embed_tokens = weights_.embed_tokens.data,
                           .layers = {},
                           .norm = weights_.norm,
                           .lm_head = weights_.lm_head.data,
@@ -39,10 +39,10 @@ float Transformer::attention_scale() const {
 
 void Transformer::forward(const ForwardBatch& batch) {
   const int64_t num_tokens = batch.token_ids.dim(0);
-  backend_.embed(activations_.residual.slice(0, num_tokens), weights_.embed_tokens,
-                 batch.token_ids);
-  backend_.normalize(normed_rows(num_tokens), activations_.residual.slice(0, num_tokens),
-                     weights_.layers.front().input_layernorm);
+  operations_.embed(activations_.residual.slice(0, num_tokens), weights_.embed_tokens,
+                    batch.token_ids);
+  fused_.begin_norm(pending_norm(num_tokens), activations_.residual.slice(0, num_tokens),
+                    weights_.layers.front().input_layernorm);
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     const LayerWeights& layer = weights_.layers[static_cast<size_t>(i)];
     attention_block(layer, cache_.layer(i), batch);
@@ -51,7 +51,7 @@ void Transformer::forward(const ForwardBatch& batch) {
   }
 }
 
-NormedRows Transformer::normed_rows(int64_t num_tokens) const {
+PendingNorm Transformer::pending_norm(int64_t num_tokens) const {
   return {.values = activations_.normed.slice(0, num_tokens),
           .squares = activations_.squares.slice(0, num_tokens),
           .epsilon = epsilon()};
@@ -62,38 +62,40 @@ void Transformer::attention_block(const LayerWeights& layer, const KvPages& page
   const int64_t num_tokens = batch.token_ids.dim(0);
   const auto cut = [&](const Tensor& tensor) { return tensor.slice(0, num_tokens); };
   const Tensor residual = cut(activations_.residual);
-  const NormedRows normed = normed_rows(num_tokens);
+  const PendingNorm normed = pending_norm(num_tokens);
   const Tensor query = cut(activations_.query);
   const Tensor out = cut(activations_.attention_out);
 
-  backend_.normed_linear_rope_store_kv(query, pages, normed, layer.qkv_proj.data, batch.positions,
-                                       batch.kv_slots, weights_.inverse_frequencies.front(),
-                                       cut(activations_.qkv));
-  backend_.attention(out, {.query = query,
-                           .pages = pages,
-                           .batch = batch.attention,
-                           .scale = attention_scale(),
-                           .sliding_window = sliding_window(),
-                           .workspace = activations_.attention_workspace});
-  backend_.linear_add_normalize(residual, normed,
-                                out.reshape({num_tokens, config_.num_heads * config_.head_dim}),
-                                layer.o_proj.data, layer.post_attention_layernorm);
+  fused_.normed_linear_rope_store_kv({.query = query,
+                                      .pages = pages,
+                                      .qkv = cut(activations_.qkv),
+                                      .positions = batch.positions,
+                                      .kv_slots = batch.kv_slots,
+                                      .inverse_frequencies = weights_.inverse_frequencies.front()},
+                                     normed, layer.qkv_proj);
+  operations_.attention(out, {.query = query,
+                              .pages = pages,
+                              .batch = batch.attention,
+                              .scale = attention_scale(),
+                              .sliding_window = sliding_window(),
+                              .workspace = activations_.attention_workspace});
+  fused_.linear_add_begin_norm(residual, normed,
+                               out.reshape({num_tokens, config_.num_heads * config_.head_dim}),
+                               layer.o_proj, layer.post_attention_layernorm);
 }
 
 void Transformer::feed_forward_block(const LayerWeights& layer, const LayerWeights* next,
                                      int64_t num_tokens) {
   const auto cut = [&](const Tensor& tensor) { return tensor.slice(0, num_tokens); };
   const Tensor residual = cut(activations_.residual);
-  const NormedRows normed = normed_rows(num_tokens);
+  const PendingNorm normed = pending_norm(num_tokens);
   const Tensor hidden = cut(activations_.feed_forward);
 
-  backend_.normed_linear_silu_mul(hidden, normed, layer.gate_up_proj.data,
-                                  cut(activations_.gate_up));
+  fused_.normed_linear_silu_mul(hidden, normed, layer.gate_up_proj, cut(activations_.gate_up));
   if (next == nullptr) {
-    backend_.linear_add(residual, hidden, layer.down_proj.data);
+    operations_.linear_add(residual, hidden, layer.down_proj);
   } else {
-    backend_.linear_add_normalize(residual, normed, hidden, layer.down_proj.data,
-                                  next->input_layernorm);
+    fused_.linear_add_begin_norm(residual, normed, hidden, layer.down_proj, next->input_layernorm);
   }
 }
 
@@ -102,9 +104,9 @@ Tensor Transformer::logits(const Tensor& rows) {
   const Tensor sampled = cut(activations_.sampled_residual);
   const Tensor normed = cut(activations_.sampled_normed);
   const Tensor logits = cut(activations_.logits);
-  backend_.gather_rows(sampled, activations_.residual, rows);
-  backend_.rms_norm(normed, sampled, weights_.norm, epsilon());
-  backend_.linear(logits, normed, weights_.lm_head.data);
+  operations_.gather_rows(sampled, activations_.residual, rows);
+  operations_.rms_norm(normed, sampled, weights_.norm, epsilon());
+  operations_.linear(logits, normed, weights_.lm_head);
   return logits;
 }
 

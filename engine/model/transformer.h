@@ -24,7 +24,9 @@ class Transformer {
         weights_(weights),
         cache_(cache),
         activations_(activations),
-        backend_(backend) {}
+        backend_(backend),
+        operations_(backend.operations()),
+        fused_(backend.fused_operations()) {}
 
   // From now on, small decode steps take the backend's fused decoder. Returns why they do not, for
   // people; empty when they do.
@@ -47,7 +49,7 @@ class Transformer {
   void attention_block(const LayerWeights& layer, const KvPages& pages, const ForwardBatch& batch);
   // Leaves the next layer's normed input too, if there is a next.
   void feed_forward_block(const LayerWeights& layer, const LayerWeights* next, int64_t num_tokens);
-  NormedRows normed_rows(int64_t num_tokens) const;
+  PendingNorm pending_norm(int64_t num_tokens) const;
   float epsilon() const { return static_cast<float>(config_.rms_norm_eps); }
   float attention_scale() const;
   // All layers have the same.
@@ -58,6 +60,8 @@ class Transformer {
   const KvCache& cache_;
   const Activations& activations_;
   Backend& backend_;
+  Operations& operations_;
+  FusedOperations& fused_;
   std::unique_ptr<FusedDecoder> fused_decoder_;  // may be null
 };
 

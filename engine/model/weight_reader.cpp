@@ -62,8 +62,8 @@ void check_finite(const FileRange& range, const std::byte* data, const std::stri
 
 }  // namespace
 
-void read_weights(std::span<const WeightPiece> pieces, const Checkpoint& checkpoint,
-                  Backend& backend, bool check_values, const LoadProgress& progress) {
+void read_weights(std::span<const WeightPiece> pieces, const Checkpoint& checkpoint, Device& device,
+                  bool check_values, const LoadProgress& progress) {
   const Parts parts = cut(pieces);
   const uint64_t total_bytes = file_bytes(pieces);
   uint64_t done_bytes = 0;
@@ -78,7 +78,7 @@ void read_weights(std::span<const WeightPiece> pieces, const Checkpoint& checkpo
     done_bytes += parts.ranges[index].size_bytes;
     if (progress) progress(done_bytes, total_bytes);
   };
-  backend.upload_parts(parts.uploads, read, on_read);
+  device.upload_parts(parts.uploads, read, on_read);
 }
 
 uint64_t file_bytes(std::span<const WeightPiece> pieces) {

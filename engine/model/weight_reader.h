@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "kernels/backend.h"
+#include "kernels/device.h"
 #include "model_loaders/checkpoint.h"
 
 namespace tessera {
@@ -24,8 +24,8 @@ struct WeightPiece {
 // called on the calling thread. Throws Error naming tensor or file
 // when a file cannot be read and, if `check_values`, when a value is NaN or infinity; of several
 // problems the one of the first piece.
-void read_weights(std::span<const WeightPiece> pieces, const Checkpoint& checkpoint,
-                  Backend& backend, bool check_values, const LoadProgress& progress);
+void read_weights(std::span<const WeightPiece> pieces, const Checkpoint& checkpoint, Device& device,
+                  bool check_values, const LoadProgress& progress);
 
 // Bytes of the pieces in the files.
 uint64_t file_bytes(std::span<const WeightPiece> pieces);

@@ -4,14 +4,14 @@
 #include <cstddef>
 
 #include "kernels/attention_params.h"
-#include "kernels/backend.h"
+#include "kernels/backend_limits.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/thread_scratch.h"
 
 namespace tessera {
 
-// out float32 [num_tokens, num_heads, head_dim]; the rest as in Backend::attention. Results do not
-// depend on the number of threads, nor on the other sequences of the step.
+// out float32 [num_tokens, num_heads, head_dim]; the rest as in Operations::attention. Results do
+// not depend on the number of threads, nor on the other sequences of the step.
 void attention(const Tensor& out, const AttentionParams& params, ThreadScratch& scratch,
                ThreadPool& pool);
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "kernels/backend.h"
+#include "kernels/device.h"
 
 namespace tessera {
 

@@ -27,9 +27,8 @@ struct RotateHead {
 
 }  // namespace
 
-void rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
-                   const Tensor& positions, const Tensor& kv_slots,
-                   const Tensor& inverse_frequencies, RotationTable& table, ThreadPool& pool) {
+void rope_store_kv(const RopeStoreKvParams& params, RotationTable& table, ThreadPool& pool) {
+  const auto& [query, pages, qkv, positions, kv_slots, inverse_frequencies] = params;
   const int64_t num_tokens = query.dim(0);
   const int64_t num_heads = query.dim(1);
   const int64_t num_kv_heads = pages.num_kv_heads();

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-void upload_parts(std::span<const UploadPart> parts, const Backend::ReadPart& read,
-                  const Backend::OnPartRead& on_read, int num_threads) {
+void upload_parts(std::span<const UploadPart> parts, const Device::ReadPart& read,
+                  const Device::OnPartRead& on_read, int num_threads) {
   // A thread that has finished a part begins the next without waiting for the consumer.
   const size_t num_slots = 2 * static_cast<size_t>(num_threads);
   std::vector<std::vector<std::byte>> unconverted(num_slots);

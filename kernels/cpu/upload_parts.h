@@ -3,13 +3,13 @@
 
 #include <span>
 
-#include "kernels/backend.h"
+#include "kernels/device.h"
 
 namespace tessera {
 
-// Backend::upload_parts by `num_threads` reading threads. Parts that need no conversion are read
+// Device::upload_parts by `num_threads` reading threads. Parts that need no conversion are read
 // straight into place.
-void upload_parts(std::span<const UploadPart> parts, const Backend::ReadPart& read,
-                  const Backend::OnPartRead& on_read, int num_threads);
+void upload_parts(std::span<const UploadPart> parts, const Device::ReadPart& read,
+                  const Device::OnPartRead& on_read, int num_threads);
 
 }  // namespace tessera

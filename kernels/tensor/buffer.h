@@ -10,13 +10,13 @@
 
 namespace tessera {
 
-// Owns memory and frees it once, through the function its backend gave it. Move only.
+// Owns memory and frees it once, through the function its device gave it. Move only.
 class Buffer {
  public:
   using Release = std::function<void(void*)>;
 
   Buffer() = default;
-  Buffer(void* data, size_t size_bytes, DeviceType device, Release release)
+  Buffer(void* data, size_t size_bytes, DeviceId device, Release release)
       : data_(data), size_bytes_(size_bytes), device_(device), release_(std::move(release)) {}
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -32,7 +32,7 @@ class Buffer {
 
   void* data() const { return data_; }
   size_t size_bytes() const { return size_bytes_; }
-  DeviceType device() const { return device_; }
+  DeviceId device() const { return device_; }
 
  private:
   void swap(Buffer& other) noexcept {
@@ -44,7 +44,7 @@ class Buffer {
 
   void* data_ = nullptr;
   size_t size_bytes_ = 0;
-  DeviceType device_ = DeviceType::kCpu;
+  DeviceId device_;
   Release release_;
 };
 
@@ -82,7 +82,7 @@ class Arena {
   std::byte* base_ = nullptr;
   size_t capacity_ = 0;
   size_t used_ = 0;
-  DeviceType device_ = DeviceType::kCpu;
+  DeviceId device_;
 };
 
 }  // namespace tessera

@@ -51,23 +51,23 @@ TEST(NormalPoolTest, TheHostKnowsWhatATensorHolds) {
   const NormalPool pool(DType::kFloat32, /*seed=*/1);
   const int64_t offset = NormalPool::kPeriod - 10;  // wraps around
   const Shape shape{40, 5};
-  const Buffer buffer = backend->allocate(200 * sizeof(float), "test");
+  const Buffer buffer = backend->device().allocate(200 * sizeof(float), "test");
   const Tensor tensor{buffer.data(), DType::kFloat32, DeviceType::kCpu, shape};
-  pool.fill(*backend, tensor, offset);
+  pool.fill(backend->device(), tensor, offset);
   double squares = 0.0;
   for (int64_t i = 0; i < 200; ++i) {
     EXPECT_EQ(tensor.as<float>()[i], *pool.row(i, offset));
     squares += std::pow(tensor.as<float>()[i], 2);
   }
   EXPECT_NEAR(squares / 200, 1.0, 0.5);
-  fill_with_nan(*backend, tensor);
+  fill_with_nan(backend->device(), tensor);
   for (int64_t i = 0; i < 200; ++i) EXPECT_TRUE(std::isnan(tensor.as<float>()[i]));
 }
 
 TEST(AttentionInputsTest, AnExactRowOverOneKeyIsItsValue) {
   const auto backend = make_cpu_backend(1);
   const NormalPool pool(DType::kFloat32, /*seed=*/1);
-  const AttentionInputs inputs(*backend, pool, small_heads(),
+  const AttentionInputs inputs(backend->operations(), pool, small_heads(),
                                {.batch_size = 1, .query_length = 9, .context_length = 9},
                                {.page_size = 4});
   // Standard attention's layout is contiguous, so that its first row is the first of the values.
@@ -96,7 +96,7 @@ TEST(AttentionBenchmarkTest, RunsChecksAndTimes) {
 
 TEST(AttentionBenchmarkTest, TheCpuHasNoStandardAttention) {
   const auto backend = make_cpu_backend(1);
-  const Error error = error_of([&] { backend->make_standard_attention(); });
+  const Error error = error_of([&] { backend->make_measurement()->make_standard_attention(); });
   EXPECT_STREQ(error.what(), "standard attention is not available on cpu");
 }
 

@@ -1,6 +1,6 @@
 // Whole forward passes with kernels that begin early and with kernels that wait for each other: the
 // same bits. An operation that is put where its inputs break the rules of early reads
-// (kernels/backend.h) would give others, sooner or later.
+// (kernels/operations.h) would give others, sooner or later.
 #ifdef TESSERA_CUDA
 
 #include <gtest/gtest.h>

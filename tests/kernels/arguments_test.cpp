@@ -38,32 +38,32 @@ class ArgumentsTest : public testing::Test {
 TEST_F(ArgumentsTest, Shapes) {
   expect_error(
       [&] {
-        backend_->rms_norm(tensor({2, 8}), tensor({2, 8}), tensor({7}), 1e-5f);
+        backend_->operations().rms_norm(tensor({2, 8}), tensor({2, 8}), tensor({7}), 1e-5f);
       },
       "rms_norm: weight has shape [7], expected [8]");
   expect_error(
       [&] {
-        backend_->linear(tensor({2, 5}), tensor({2, 8}), tensor({5, 9}));
+        backend_->operations().linear(tensor({2, 5}), tensor({2, 8}), tensor({5, 9}));
       },
       "linear: weight has shape [5, 9], expected [5, 8]");
   expect_error(
       [&] {
-        backend_->linear_add(tensor({3, 5}), tensor({2, 8}), tensor({5, 8}));
+        backend_->operations().linear_add(tensor({3, 5}), tensor({2, 8}), tensor({5, 8}));
       },
       "linear_add: residual has shape [3, 5], expected [2, 5]");
   expect_error(
       [&] {
-        backend_->silu_mul(tensor({2, 8}), tensor({2, 8}));
+        backend_->operations().silu_mul(tensor({2, 8}), tensor({2, 8}));
       },
       "silu_mul: gate_up has shape [2, 8], expected [2, 16]");
   expect_error(
       [&] {
-        backend_->embed(tensor({2, 8}), tensor({4, 8}), integers({3}));
+        backend_->operations().embed(tensor({2, 8}), tensor({4, 8}), integers({3}));
       },
       "embed: out has shape [2, 8], expected [3, 8]");
   expect_error(
       [&] {
-        backend_->gather_rows(tensor({2, 8}), tensor({8}), integers({2}));
+        backend_->operations().gather_rows(tensor({2, 8}), tensor({8}), integers({2}));
       },
       "gather_rows: x has shape [8], expected 2 dimensions");
 }
@@ -71,12 +71,13 @@ TEST_F(ArgumentsTest, Shapes) {
 TEST_F(ArgumentsTest, Types) {
   expect_error(
       [&] {
-        backend_->rms_norm(tensor({2, 8}, DType::kBFloat16), tensor({2, 8}), tensor({8}), 1e-5f);
+        backend_->operations().rms_norm(tensor({2, 8}, DType::kBFloat16), tensor({2, 8}),
+                                        tensor({8}), 1e-5f);
       },
       "rms_norm: out is bfloat16, expected float32");
   expect_error(
       [&] {
-        backend_->embed(tensor({2, 8}), tensor({4, 8}), tensor({2}));
+        backend_->operations().embed(tensor({2, 8}), tensor({4, 8}), tensor({2}));
       },
       "embed: token_ids is float32, expected int32");
 }
@@ -86,7 +87,7 @@ TEST_F(ArgumentsTest, MissingData) {
   missing.data = nullptr;
   expect_error(
       [&] {
-        backend_->rms_norm(tensor({2, 8}), tensor({2, 8}), missing, 1e-5f);
+        backend_->operations().rms_norm(tensor({2, 8}), tensor({2, 8}), missing, 1e-5f);
       },
       "rms_norm: weight has no data");
 }
@@ -97,7 +98,7 @@ TEST_F(ArgumentsTest, WrongDevice) {
   elsewhere.device = DeviceType::kCuda;
   expect_error(
       [&] {
-        backend_->rms_norm(tensor({2, 8}), elsewhere, tensor({8}), 1e-5f);
+        backend_->operations().rms_norm(tensor({2, 8}), elsewhere, tensor({8}), 1e-5f);
       },
       "rms_norm: x is on cuda, expected cpu");
 }
@@ -110,9 +111,14 @@ TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
     const DeviceTensor squares = tensor({2, 1});
     expect_error(
         [&] {
-          backend_->normed_linear_rope_store_kv(
-              tensor(query), pages, {.values = values, .squares = squares, .epsilon = 1e-5f},
-              tensor(weight), integers({2}), integers(slots), tensor({frequencies}), tensor(qkv));
+          backend_->fused_operations().normed_linear_rope_store_kv(
+              {.query = tensor(query),
+               .pages = pages,
+               .qkv = tensor(qkv),
+               .positions = integers({2}),
+               .kv_slots = integers(slots),
+               .inverse_frequencies = tensor({frequencies})},
+              {.values = values, .squares = squares, .epsilon = 1e-5f}, tensor(weight));
         },
         "normed_linear_rope_store_kv: " + problem);
   };
@@ -129,7 +135,7 @@ TEST_F(ArgumentsTest, Attention) {
   const auto run = [&](auto change) {
     AttentionParams params = problem.params();
     change(params);
-    backend_->attention(out, params);
+    backend_->operations().attention(out, params);
   };
   expect_error([&] { run([](AttentionParams& p) { p.batch.num_decodes = 2; }); },
                "attention: 2 decodes among 1 sequences");
@@ -162,18 +168,19 @@ TEST_F(ArgumentsTest, Sample) {
   const DeviceTensor values = tensor({1});
   const DeviceTensor random = integers({1, 2});
   SamplingBatch batch{values, zeros, values, values, random, 9};
-  expect_error([&] { backend_->sample(tokens, logits, batch); },
+  expect_error([&] { backend_->operations().sample(tokens, logits, batch); },
                "sample: 9 candidates of 8 logits");
   batch.num_candidates = 0;
-  expect_error([&] { backend_->sample(tokens, logits, batch); },
+  expect_error([&] { backend_->operations().sample(tokens, logits, batch); },
                "sample: 0 candidates of 8 logits");
 }
 
 TEST_F(ArgumentsTest, UploadAndDownload) {
   std::vector<float> host(8);
   const Tensor source{host.data(), DType::kFloat32, DeviceType::kCpu, {8}};
-  expect_error([&] { backend_->upload(tensor({4}), source); }, "upload of shape [8] to [4]");
-  expect_error([&] { backend_->download(source, tensor({8}, DType::kFloat16)); },
+  expect_error([&] { backend_->device().upload(tensor({4}), source); },
+               "upload of shape [8] to [4]");
+  expect_error([&] { backend_->device().download(source, tensor({8}, DType::kFloat16)); },
                "download of float16[8] to float32[8]");
 }
 

@@ -77,9 +77,10 @@ DeviceTensor copy_to_device(Backend& backend, std::vector<T>& values, const Shap
         " values for shape ", shape);
   const DType dtype = DTypeOf<T>::value;
   // Empty tensors get memory as well: a test of an empty batch should reach the operation.
-  Buffer buffer = backend.allocate(std::max<size_t>(values.size() * sizeof(T), 1), "test tensor");
-  const Tensor view{buffer.data(), dtype, backend.device(), shape};
-  backend.upload(view, {values.data(), dtype, DeviceType::kCpu, shape});
+  Buffer buffer =
+      backend.device().allocate(std::max<size_t>(values.size() * sizeof(T), 1), "test tensor");
+  const Tensor view{buffer.data(), dtype, backend.device().id(), shape};
+  backend.device().upload(view, {values.data(), dtype, DeviceType::kCpu, shape});
   return {std::move(buffer), view};
 }
 
@@ -118,7 +119,7 @@ DeviceTensor poisoned(Backend& backend, DType dtype, const Shape& shape) {
 std::vector<uint8_t> bytes_of(Backend& backend, const Tensor& tensor) {
   std::vector<uint8_t> bytes(tensor.size_bytes());
   const Deadline deadline("a download");
-  backend.download({bytes.data(), tensor.dtype, DeviceType::kCpu, tensor.shape}, tensor);
+  backend.device().download({bytes.data(), tensor.dtype, DeviceType::kCpu, tensor.shape}, tensor);
   return bytes;
 }
 
@@ -167,7 +168,7 @@ void BackendTest::SetUp() {
 
 bool BackendTest::runs_hopper() const {
 #ifdef TESSERA_CUDA
-  if (backend().device() == DeviceType::kCuda) {
+  if (device().type() == DeviceType::kCuda) {
     return gpu_traits(0, kernel_choice(GetParam())).runs_hopper();
   }
 #endif
@@ -179,7 +180,7 @@ void BackendTest::TearDown() { set_vector_level(best_vector_level()); }
 std::vector<DType> BackendTest::weight_dtypes() const {
   std::vector<DType> kept;
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
-    if (backend().weight_dtype(dtype) == dtype) kept.push_back(dtype);
+    if (operations().weight_dtype(dtype) == dtype) kept.push_back(dtype);
   }
   return kept;
 }

@@ -30,6 +30,7 @@ struct DeviceTensor {
   Tensor view;
 
   operator const Tensor&() const { return view; }
+  operator WeightMatrix() const { return view; }
 };
 
 // The values nearest to these that `dtype` can represent. References are computed from them, so
@@ -57,7 +58,10 @@ class BackendTest : public testing::TestWithParam<std::string> {
   void TearDown() override;
 
   Backend& backend() const { return *backend_; }
-  DType activation() const { return backend_->activation_dtype(); }
+  Device& device() const { return backend_->device(); }
+  Operations& operations() const { return backend_->operations(); }
+  FusedOperations& fused() const { return backend_->fused_operations(); }
+  DType activation() const { return operations().activation_dtype(); }
 
   // The functions above on backend().
   DeviceTensor activations(const std::vector<double>& values, const Shape& shape) const {

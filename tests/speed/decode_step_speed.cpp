@@ -41,9 +41,9 @@ class DecodeStepSpeed : public BackendTest {
   Tensor allocate(DType dtype, const Shape& shape) {
     Tensor tensor;
     tensor.dtype = dtype;
-    tensor.device = backend().device();
+    tensor.device = device().type();
     tensor.shape = shape;
-    buffers_.push_back(backend().allocate(tensor.size_bytes(), "a speed test"));
+    buffers_.push_back(device().allocate(tensor.size_bytes(), "a speed test"));
     tensor.data = buffers_.back().data();
     return tensor;
   }
@@ -59,7 +59,7 @@ class DecodeStepSpeed : public BackendTest {
       Tensor source;
       source.data = scaled.data();
       source.shape = part.shape;
-      backend().upload(part, source);
+      device().upload(part, source);
     }
     weight_bytes_ += static_cast<double>(tensor.size_bytes());
     return tensor;
@@ -70,7 +70,7 @@ class DecodeStepSpeed : public BackendTest {
     Tensor source;
     source.data = values.data();
     source.shape = tensor.shape;
-    backend().upload(tensor, source);
+    device().upload(tensor, source);
     return tensor;
   }
   Tensor numbers(const std::vector<int32_t>& values, const Shape& shape) {
@@ -145,10 +145,10 @@ class DecodeStepSpeed : public BackendTest {
     std::vector<double> milliseconds;
     std::vector<std::vector<uint8_t>> results;
     for (int step = 0; step < kSteps + 3; ++step) {
-      backend().synchronize();
+      device().synchronize();
       const auto start = std::chrono::steady_clock::now();
       decoder.step(logits, batch);
-      backend().synchronize();
+      device().synchronize();
       const std::chrono::duration<double, std::milli> time =
           std::chrono::steady_clock::now() - start;
       const std::vector<uint8_t> result = bytes_of(backend(), logits);

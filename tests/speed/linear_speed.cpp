@@ -49,7 +49,7 @@ class LinearSpeed : public BackendTest {
   void SetUp() override {
     BackendTest::SetUp();
     if (IsSkipped()) return;
-    if (backend().device() != DeviceType::kCuda) GTEST_SKIP() << "CUDA only";
+    if (device().type() != DeviceType::kCuda) GTEST_SKIP() << "CUDA only";
     cudaStream_t stream = nullptr;
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     stream_.reset(stream);
@@ -134,9 +134,9 @@ class LinearSpeed : public BackendTest {
   // As many weights as no cache holds.
   Buffer pool_of(const Tensor& some) {
     Buffer memory =
-        backend().allocate(static_cast<size_t>(kPoolElements) * size_of(activation()), "weights");
+        device().allocate(static_cast<size_t>(kPoolElements) * size_of(activation()), "weights");
     const Tensor pool{memory.data(), activation(), DeviceType::kCuda, {kPoolElements}};
-    backend().synchronize();
+    device().synchronize();
     for (int64_t begin = 0; begin < kPoolElements; begin += kSomeElements) {
       CUDA_CHECK(cudaMemcpyAsync(pool.slice(begin, begin + kSomeElements).data, some.data,
                                  some.size_bytes(), cudaMemcpyDeviceToDevice, stream_.get()));
@@ -187,7 +187,7 @@ TEST_P(LinearSpeed, ProductsOfAnEightBillionModel) {
           product.out, {num_tokens, product.out_features});
       const Tensor x = some.view.slice(0, num_tokens * product.in_features)
                            .reshape({num_tokens, product.in_features});
-      backend().synchronize();
+      device().synchronize();
       for (const Kernel& kernel : kernels()) {
         if (num_tokens > kernel.max_tokens) continue;
         const double time = microseconds(kernel, product, pool, x, out);
@@ -210,7 +210,7 @@ TEST_P(LinearSpeed, LayersOfAnEightBillionModel) {
   for (const int64_t num_tokens : {16, 32, 64}) {
     const DeviceTensor residual =
         floats(RandomValues(2).normal(num_tokens * 4096), {num_tokens, 4096});
-    backend().synchronize();
+    device().synchronize();
     const auto time = [&](const char* name, size_t begin, size_t end) {
       double bytes = 0.0;
       std::vector<double> seconds = time_graph_replays(
@@ -253,7 +253,7 @@ TEST_P(LinearSpeed, TilesSideBySide) {
       const bool is_gated = product.out == activation();
       const int64_t out_features = is_gated ? product.out_features / 2 : product.out_features;
       const DeviceTensor out = poisoned(backend(), product.out, {num_tokens, out_features});
-      backend().synchronize();
+      device().synchronize();
       std::printf("%lld tokens, %s, microseconds:", static_cast<long long>(num_tokens),
                   product.name.c_str());
       for (const int tiles_at_once : {1, 2, 1, 2}) {

@@ -1,9 +1,9 @@
 #include <string>
 
-#include "kernels/backend.h"
 #include "kernels/cuda/device/check.h"
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/device/problems.h"
+#include "kernels/cuda_status.h"
 
 namespace tessera {
 namespace {

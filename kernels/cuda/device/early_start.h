@@ -1,6 +1,6 @@
 // Launches a kernel that begins while its predecessor in the stream ends (programmatic dependent
 // launch, sm_90). Until the kernel has called wait_for_previous_results() of
-// primitives/dependent_launch.cuh, it may read only what kernels/backend.h lists under "Early
+// primitives/dependent_launch.cuh, it may read only what kernels/operations.h lists under "Early
 // reads", and write nothing that the predecessor may read or write.
 #pragma once
 

@@ -53,8 +53,8 @@ std::byte* PartUploader::slot_memory(size_t slot) const {
   return static_cast<std::byte*>(slots_.data()) + slot * kMaxUploadPartBytes;
 }
 
-void PartUploader::run(std::span<const UploadPart> parts, const Backend::ReadPart& read,
-                       const Backend::OnPartRead& on_read) {
+void PartUploader::run(std::span<const UploadPart> parts, const Device::ReadPart& read,
+                       const Device::OnPartRead& on_read) {
   const StreamGuard guard(stream_);
   ReadAhead ahead(parts.size(), {kNumSlots, num_reading_threads()},
                   [&](size_t part, size_t slot) { read(part, slot_memory(slot)); });

@@ -11,7 +11,7 @@
 #include <array>
 #include <span>
 
-#include "kernels/backend.h"
+#include "kernels/device.h"
 #include "kernels/tensor/buffer.h"
 
 namespace tessera {
@@ -24,9 +24,9 @@ class PartUploader {
   PartUploader(const PartUploader&) = delete;
   PartUploader& operator=(const PartUploader&) = delete;
 
-  // Backend::upload_parts.
-  void run(std::span<const UploadPart> parts, const Backend::ReadPart& read,
-           const Backend::OnPartRead& on_read);
+  // Device::upload_parts.
+  void run(std::span<const UploadPart> parts, const Device::ReadPart& read,
+           const Device::OnPartRead& on_read);
 
  private:
   // 64 MiB: page-locking costs 0.33 ms a MiB, and twice as many slots gain nothing.

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "kernels/backend.h"
+
 namespace tessera {
 namespace {
 
@@ -19,7 +21,7 @@ ModelConfig small_config() {
 class KvCacheTest : public testing::Test {
  protected:
   std::unique_ptr<Backend> backend_ = make_cpu_backend(1);
-  KvCache cache_{small_config(), /*num_pages=*/5, /*page_size=*/16, *backend_};
+  KvCache cache_{small_config(), /*num_pages=*/5, /*page_size=*/16, backend_->operations()};
 };
 
 TEST_F(KvCacheTest, LayersAreDistinctAndShaped) {

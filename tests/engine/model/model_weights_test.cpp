@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/backend.h"
 #include "model_loaders/model_folder.h"
 #include "tests/engine/model_fixture.h"
 
@@ -19,8 +20,8 @@ class ModelWeightsTest : public testing::Test {
     stored_ = model_->read_weights();
     const ModelConfig config = read_model_folder(model_->path(), false).config;
     const Checkpoint checkpoint = Checkpoint::open(model_->path());
-    weights_.emplace(config, checkpoint, *backend_);
-    EXPECT_EQ(weights_->read(checkpoint, *backend_, true, {}), checkpoint.total_bytes());
+    weights_.emplace(config, checkpoint, backend_->operations());
+    EXPECT_EQ(weights_->read(checkpoint, backend_->device(), true, {}), checkpoint.total_bytes());
   }
 
   // The values of these tensors of the checkpoint, one after the other.
@@ -45,7 +46,8 @@ class ModelWeightsTest : public testing::Test {
 
 TEST_F(ModelWeightsTest, EveryWeightIsWhereItsRoleSays) {
   load("gqa_d64");
-  EXPECT_THAT(values(weights_->embed_tokens), ElementsAreArray(stored({"model.embed_tokens"})));
+  EXPECT_THAT(values(weights_->embed_tokens.data),
+              ElementsAreArray(stored({"model.embed_tokens"})));
   EXPECT_THAT(values(weights_->norm), ElementsAreArray(stored({"model.norm"})));
   EXPECT_THAT(values(weights_->lm_head.data), ElementsAreArray(stored({"lm_head"})));
   ASSERT_EQ(weights_->layers.size(), 2u);

@@ -33,14 +33,14 @@ class WeightReaderTest : public testing::Test {
   void open() {
     model_.write_weights(weights_);
     checkpoint_.emplace(Checkpoint::open(model_.path()));
-    buffer_ = backend_->allocate((kLargeElements + 128) * sizeof(float), "test");
+    buffer_ = backend_->device().allocate((kLargeElements + 128) * sizeof(float), "test");
     Arena arena(buffer_);
     large_ = arena.take("large", DType::kFloat32, {kLargeElements});
     small_ = arena.take("small", DType::kBFloat16, {2, 2});
     pieces_ = {{checkpoint_->find("large"), large_}, {checkpoint_->find("small"), small_}};
   }
   void read(bool check_values, const LoadProgress& progress = {}) {
-    read_weights(pieces_, *checkpoint_, *backend_, check_values, progress);
+    read_weights(pieces_, *checkpoint_, backend_->device(), check_values, progress);
   }
   std::string problem(bool check_values) {
     return error_of([&] { read(check_values); }).what();

@@ -24,14 +24,14 @@ class AttentionGraphTest : public BackendTest {
   void SetUp() override {
     BackendTest::SetUp();
     if (IsSkipped()) return;
-    if (backend().device() != DeviceType::kCuda) GTEST_SKIP() << "CUDA graphs only";
+    if (device().type() != DeviceType::kCuda) GTEST_SKIP() << "CUDA graphs only";
     cudaStream_t stream = nullptr;
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     stream_.reset(stream);
     gpu_ = gpu_traits(0, KernelChoice::kPortable);
     arrivals_ = integers(std::vector<int32_t>(static_cast<size_t>(gpu_.num_multiprocessors)),
                          {gpu_.num_multiprocessors});
-    backend().synchronize();
+    device().synchronize();
   }
 
   void launch(const Tensor& out, const AttentionParams& params) const {
@@ -73,7 +73,7 @@ class AttentionGraphTest : public BackendTest {
   std::vector<uint8_t> expected(const AttentionProblem& problem) const {
     problem.check();
     const DeviceTensor out = poisoned(backend(), activation(), problem.params().query.shape);
-    backend().synchronize();
+    device().synchronize();
     launch(out, problem.params());
     return bytes(out);
   }
@@ -86,7 +86,7 @@ class AttentionGraphTest : public BackendTest {
     const AttentionParams params = recorded.params();
     const DeviceTensor out = poisoned(backend(), activation(), params.query.shape);
     launch(out, params);  // loads the kernel, which a capture does not allow
-    backend().synchronize();
+    device().synchronize();
     const ExecutableGraph graph = record(out, params);
     for (size_t i = 0; i < lengths.size(); ++i) {
       const AttentionProblem problem(backend(), size, lengths[i], 1 + i);
@@ -99,7 +99,7 @@ class AttentionGraphTest : public BackendTest {
       copy(params.batch.context_lengths, changed.batch.context_lengths);
       copy(params.batch.block_tables, changed.batch.block_tables);
       const DeviceTensor poison = poisoned(backend(), activation(), params.query.shape);
-      backend().synchronize();
+      device().synchronize();
       copy(out, poison);
       CUDA_CHECK(cudaGraphLaunch(graph.get(), stream_.get()));
       EXPECT_EQ(bytes(out), result) << "lengths " << i;

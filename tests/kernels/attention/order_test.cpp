@@ -61,12 +61,12 @@ class AttentionOrderTest : public BackendTest {
     const DeviceTensor lengths = integers({static_cast<int32_t>(context_length)}, {1});
     const DeviceTensor tables = integers(table, {1, context_pages});
     const size_t workspace_bytes =
-        backend().attention_workspace_bytes({.max_tokens = query_length,
-                                             .max_sequences = 1,
-                                             .max_context_length = context_length,
-                                             .num_heads = kHeads,
-                                             .num_kv_heads = kKvHeads,
-                                             .head_dim = head_dim});
+        operations().attention_workspace_bytes({.max_tokens = query_length,
+                                                .max_sequences = 1,
+                                                .max_context_length = context_length,
+                                                .num_heads = kHeads,
+                                                .num_kv_heads = kKvHeads,
+                                                .head_dim = head_dim});
     const DeviceTensor workspace =
         poisoned(backend(), DType::kFloat32,
                  {static_cast<int64_t>(ceil_divide(workspace_bytes, sizeof(float)))});
@@ -88,15 +88,20 @@ class AttentionOrderTest : public BackendTest {
                                                 .max_context_length = context_length},
                                       .scale = 0.1f,
                                       .workspace = workspace};
+      const RopeStoreKvParams rope = {.query = query,
+                                      .pages = {keys, values},
+                                      .qkv = qkv,
+                                      .positions = positions,
+                                      .kv_slots = kv_slots,
+                                      .inverse_frequencies = frequencies};
       if (by_product) {
-        backend().normalize(rows.view(), residual, norm_weight);
-        backend().normed_linear_rope_store_kv(query, params.pages, rows.view(), weight, positions,
-                                              kv_slots, frequencies, qkv);
+        fused().begin_norm(rows.view(), residual, norm_weight);
+        fused().normed_linear_rope_store_kv(rope, rows.view(), weight);
       } else {
-        backend().rope_store_kv(query, params.pages, qkv, positions, kv_slots, frequencies);
+        operations().rope_store_kv(rope);
       }
-      if (waits) backend().synchronize();
-      backend().attention(out, params);
+      if (waits) device().synchronize();
+      operations().attention(out, params);
       return bytes_of(backend(), out);
     };
     const std::vector<uint8_t> expected = run(true);

@@ -55,7 +55,7 @@ class HostPages {
 AttentionProblem::AttentionProblem(Backend& backend, const AttentionSize& size,
                                    const std::vector<SequenceSize>& sequences, uint64_t seed)
     : backend_(backend), size_(size), sequence_sizes_(sequences) {
-  const DType dtype = backend.activation_dtype();
+  const DType dtype = backend.operations().activation_dtype();
   const auto num_sequences = static_cast<int64_t>(sequences.size());
   RandomValues random(seed);
   for (const SequenceSize& sequence : sequences) {
@@ -107,12 +107,12 @@ AttentionProblem::AttentionProblem(Backend& backend, const AttentionSize& size,
   block_tables_ = to_device(backend, block_tables, {num_sequences, table_width});
   // The smallest limits that this step keeps, hence the smallest workspace.
   const size_t workspace_bytes =
-      backend.attention_workspace_bytes({.max_tokens = num_tokens_,
-                                         .max_sequences = num_sequences,
-                                         .max_context_length = max_context_length_,
-                                         .num_heads = size.num_heads,
-                                         .num_kv_heads = size.num_kv_heads,
-                                         .head_dim = size.head_dim});
+      backend.operations().attention_workspace_bytes({.max_tokens = num_tokens_,
+                                                      .max_sequences = num_sequences,
+                                                      .max_context_length = max_context_length_,
+                                                      .num_heads = size.num_heads,
+                                                      .num_kv_heads = size.num_kv_heads,
+                                                      .head_dim = size.head_dim});
   workspace_ = poisoned(backend, DType::kFloat32,
                         {static_cast<int64_t>(ceil_divide(workspace_bytes, sizeof(float)))});
 }
@@ -157,12 +157,13 @@ std::string AttentionProblem::description() const {
 
 void AttentionProblem::run_into(const Tensor& out) const {
   const Deadline deadline("attention, " + description());
-  backend_.attention(out, params());
-  backend_.synchronize();
+  backend_.operations().attention(out, params());
+  backend_.device().synchronize();
 }
 
 DeviceTensor AttentionProblem::run() const {
-  DeviceTensor out = poisoned(backend_, backend_.activation_dtype(), query_.view.shape);
+  DeviceTensor out =
+      poisoned(backend_, backend_.operations().activation_dtype(), query_.view.shape);
   run_into(out);
   return out;
 }
@@ -181,7 +182,7 @@ void AttentionProblem::check() const {
 }
 
 void AttentionProblem::check_sequence(size_t index, const Tensor& out) const {
-  const DType dtype = backend_.activation_dtype();
+  const DType dtype = backend_.operations().activation_dtype();
   const ReferenceAttentionParams params = reference_params();
   const ReferenceAttention reference = reference_attention(sequences_[index], params);
   const std::vector<double> actual = to_host(backend_, out);
@@ -207,7 +208,7 @@ void AttentionProblem::check_sequence(size_t index, const Tensor& out) const {
 
 void AttentionProblem::check_repeats(int64_t repeats) const {
   SCOPED_TRACE(description());
-  const DType dtype = backend_.activation_dtype();
+  const DType dtype = backend_.operations().activation_dtype();
   const std::vector<uint8_t> first = bytes_of(backend_, run());
   const std::vector<uint8_t> poison =
       bytes_of(backend_, poisoned(backend_, dtype, query_.view.shape));
@@ -218,9 +219,9 @@ void AttentionProblem::check_repeats(int64_t repeats) const {
                           std::chrono::minutes(5));
   for (int64_t repeat = 1; repeat < repeats; ++repeat) {
     bytes = poison;
-    backend_.upload(out, host);
-    backend_.attention(out, params());
-    backend_.download(host, out);
+    backend_.device().upload(out, host);
+    backend_.operations().attention(out, params());
+    backend_.device().download(host, out);
     ASSERT_TRUE(bytes == first) << "run " << repeat << " differs from the first";
   }
 }

@@ -30,6 +30,7 @@ constexpr Sizes kSizes[] = {{384, 6, 2, 64, 1024}, {131, 3, 1, 34, 77}, {515, 5,
 
 // The results of a layer without attention, as the model calls the operations.
 Bytes run_layer(Backend& backend, const Sizes& sizes, int64_t num_tokens) {
+  FusedOperations& fused = backend.fused_operations();
   RandomValues random(static_cast<uint64_t>(num_tokens));
   const auto matrix = [&](int64_t rows, int64_t columns) {
     return to_device(backend, random.normal(rows * columns, 0.1), DType::kBFloat16,
@@ -41,7 +42,7 @@ Bytes run_layer(Backend& backend, const Sizes& sizes, int64_t num_tokens) {
   const DeviceTensor residual = floats({num_tokens, sizes.hidden});
   const DeviceTensor norm_weight = floats({sizes.hidden});
   const PoisonedRows rows(backend, num_tokens, sizes.hidden);
-  backend.normalize(rows.view(), residual, norm_weight);
+  fused.begin_norm(rows.view(), residual, norm_weight);
 
   const Shape page_shape{1, sizes.num_kv_heads, num_tokens, sizes.head_dim};
   const DeviceTensor keys = poisoned(backend, DType::kFloat32, page_shape);
@@ -50,17 +51,21 @@ Bytes run_layer(Backend& backend, const Sizes& sizes, int64_t num_tokens) {
       poisoned(backend, DType::kFloat32, {num_tokens, sizes.num_heads, sizes.head_dim});
   std::vector<int32_t> slots(static_cast<size_t>(num_tokens));
   std::iota(slots.begin(), slots.end(), 0);
-  backend.normed_linear_rope_store_kv(
-      query, {keys.view, values.view}, rows.view(), matrix(sizes.qkv_features(), sizes.hidden),
-      to_device(backend, random.integers(num_tokens, 0, 4096), {num_tokens}),
-      to_device(backend, slots, {num_tokens}),
-      to_device(backend, rope_frequencies(sizes.head_dim), DType::kFloat32, {sizes.head_dim / 2}),
-      poisoned(backend, DType::kFloat32, {num_tokens, sizes.qkv_features()}));
-  backend.linear_add_normalize(residual, rows.view(),
-                               query.view.reshape({num_tokens, sizes.query_features()}),
-                               matrix(sizes.hidden, sizes.query_features()), norm_weight);
+  const DeviceTensor qkv_proj = matrix(sizes.qkv_features(), sizes.hidden);
+  fused.normed_linear_rope_store_kv(
+      {.query = query,
+       .pages = {keys.view, values.view},
+       .qkv = poisoned(backend, DType::kFloat32, {num_tokens, sizes.qkv_features()}),
+       .positions = to_device(backend, random.integers(num_tokens, 0, 4096), {num_tokens}),
+       .kv_slots = to_device(backend, slots, {num_tokens}),
+       .inverse_frequencies = to_device(backend, rope_frequencies(sizes.head_dim), DType::kFloat32,
+                                        {sizes.head_dim / 2})},
+      rows.view(), qkv_proj);
+  fused.linear_add_begin_norm(residual, rows.view(),
+                              query.view.reshape({num_tokens, sizes.query_features()}),
+                              matrix(sizes.hidden, sizes.query_features()), norm_weight);
   const DeviceTensor hidden = poisoned(backend, DType::kFloat32, {num_tokens, sizes.intermediate});
-  backend.normed_linear_silu_mul(
+  fused.normed_linear_silu_mul(
       hidden, rows.view(), matrix(2 * sizes.intermediate, sizes.hidden),
       poisoned(backend, DType::kFloat32, {num_tokens, 2 * sizes.intermediate}));
   return {bytes_of(backend, query), bytes_of(backend, keys), bytes_of(backend, values),
@@ -91,12 +96,14 @@ TEST(CpuOperationsTest, RotationsAreThoseOfTheStep) {
     const DeviceTensor query = poisoned(backend, DType::kFloat32, {kTokens, 1, kHeadDim});
     const DeviceTensor keys = poisoned(backend, DType::kFloat32, {1, 1, kTokens, kHeadDim});
     const DeviceTensor values = poisoned(backend, DType::kFloat32, {1, 1, kTokens, kHeadDim});
-    backend.rope_store_kv(query, {keys.view, values.view},
-                          to_device(backend, RandomValues(1).normal(kTokens * 3 * kHeadDim),
-                                    DType::kFloat32, {kTokens, 3 * kHeadDim}),
-                          to_device(backend, positions, {kTokens}),
-                          to_device(backend, std::vector<int32_t>{0, 1, 2}, {kTokens}),
-                          to_device(backend, frequencies, DType::kFloat32, {kHeadDim / 2}));
+    backend.operations().rope_store_kv(
+        {.query = query,
+         .pages = {keys.view, values.view},
+         .qkv = to_device(backend, RandomValues(1).normal(kTokens * 3 * kHeadDim), DType::kFloat32,
+                          {kTokens, 3 * kHeadDim}),
+         .positions = to_device(backend, positions, {kTokens}),
+         .kv_slots = to_device(backend, std::vector<int32_t>{0, 1, 2}, {kTokens}),
+         .inverse_frequencies = to_device(backend, frequencies, DType::kFloat32, {kHeadDim / 2})});
     return bytes_of(backend, keys);
   };
   const auto used = make_cpu_backend(2);

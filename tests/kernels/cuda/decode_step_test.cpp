@@ -106,6 +106,7 @@ class TestModel {
 
   // The same, one operation after the other.
   Values unfused() {
+    Operations& operations = backend_.operations();
     const FusedDecodeBatch batch = inputs(num_sequences());
     const int64_t tokens = num_sequences();
     const auto scratch = [&](DType dtype, const Shape& shape) {
@@ -119,7 +120,7 @@ class TestModel {
     const Tensor gate_up = scratch(activation(), {tokens, 2 * size_.intermediate_size});
     const Tensor hidden = scratch(activation(), {tokens, size_.intermediate_size});
     const Tensor logits = scratch(DType::kFloat32, {tokens, size_.vocab_size});
-    const int64_t workspace_bytes = static_cast<int64_t>(backend_.attention_workspace_bytes(
+    const int64_t workspace_bytes = static_cast<int64_t>(operations.attention_workspace_bytes(
         {.max_tokens = tokens,
          .max_sequences = tokens,
          .max_context_length = *std::ranges::max_element(contexts_),
@@ -127,26 +128,27 @@ class TestModel {
          .num_kv_heads = size_.num_kv_heads,
          .head_dim = size_.head_dim}));
     const Tensor workspace = scratch(DType::kFloat32, {workspace_bytes / 4 + 1});
-    backend_.embed(residual, model_.embed_tokens, batch.token_ids);
+    operations.embed(residual, model_.embed_tokens, batch.token_ids);
     for (const FusedDecoderLayer& layer : model_.layers) {
-      backend_.rms_norm(normed, residual, layer.input_layernorm, kEpsilon);
-      backend_.linear(qkv, normed, layer.qkv_proj);
-      backend_.rope_store_kv(query, layer.pages, qkv, batch.positions, batch.kv_slots,
-                             model_.inverse_frequencies);
-      backend_.attention(attention, {.query = query,
-                                     .pages = layer.pages,
-                                     .batch = batch.attention,
-                                     .scale = size_.scale(),
-                                     .sliding_window = size_.sliding_window,
-                                     .workspace = workspace});
-      backend_.linear_add(residual, attention.reshape({tokens, size_.query_size()}), layer.o_proj);
-      backend_.rms_norm(normed, residual, layer.post_attention_layernorm, kEpsilon);
-      backend_.linear(gate_up, normed, layer.gate_up_proj);
-      backend_.silu_mul(hidden, gate_up);
-      backend_.linear_add(residual, hidden, layer.down_proj);
+      operations.rms_norm(normed, residual, layer.input_layernorm, kEpsilon);
+      operations.linear(qkv, normed, layer.qkv_proj);
+      operations.rope_store_kv(
+          {query, layer.pages, qkv, batch.positions, batch.kv_slots, model_.inverse_frequencies});
+      operations.attention(attention, {.query = query,
+                                       .pages = layer.pages,
+                                       .batch = batch.attention,
+                                       .scale = size_.scale(),
+                                       .sliding_window = size_.sliding_window,
+                                       .workspace = workspace});
+      operations.linear_add(residual, attention.reshape({tokens, size_.query_size()}),
+                            layer.o_proj);
+      operations.rms_norm(normed, residual, layer.post_attention_layernorm, kEpsilon);
+      operations.linear(gate_up, normed, layer.gate_up_proj);
+      operations.silu_mul(hidden, gate_up);
+      operations.linear_add(residual, hidden, layer.down_proj);
     }
-    backend_.rms_norm(normed, residual, model_.norm, kEpsilon);
-    backend_.linear(logits, normed, model_.lm_head);
+    operations.rms_norm(normed, residual, model_.norm, kEpsilon);
+    operations.linear(logits, normed, model_.lm_head);
     return to_host(backend_, logits);
   }
 
@@ -194,7 +196,7 @@ class TestModel {
   }
 
  private:
-  DType activation() const { return backend_.activation_dtype(); }
+  DType activation() const { return backend_.operations().activation_dtype(); }
   Tensor own(DeviceTensor tensor) {
     owned_.push_back(std::move(tensor));
     return owned_.back().view;
@@ -218,7 +220,7 @@ class TestModel {
     Tensor source;
     source.data = host.data();
     source.shape = to.shape;
-    backend_.upload(to, source);
+    backend_.device().upload(to, source);
     ASSERT_EQ(rows * size_.head_dim, from.num_elements());
   }
 

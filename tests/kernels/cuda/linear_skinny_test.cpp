@@ -48,7 +48,7 @@ class LinearSkinnyTest : public BackendTest {
     const DeviceTensor device_weight = activations(weight, {out_features, in_features});
     const DeviceTensor out = poisoned(backend(), activation(), shape);
     const DeviceTensor sum = floats(residual, shape);
-    backend().synchronize();
+    device().synchronize();
     for (const Tensor& target : {out.view, sum.view}) {
       launch_linear_skinny_sm90({.out = target,
                                  .x = device_x,
@@ -75,7 +75,7 @@ class LinearSkinnyTest : public BackendTest {
     const DeviceTensor out = poisoned(backend(), activation(), shape);
     const DeviceTensor device_x = activations(x, {num_tokens, in_features});
     const DeviceTensor device_weight = activations(weight, {2 * out_features, in_features});
-    backend().synchronize();
+    device().synchronize();
     launch_linear_skinny_sm90(
         {.out = out, .x = device_x, .weight = device_weight, .is_gated = true}, plan,
         gpu_.num_multiprocessors, stream_.get());
@@ -106,7 +106,7 @@ class LinearSkinnyTest : public BackendTest {
     const int64_t size = x.dim(0) * out_features;
     const int64_t rounded_size = (size + 63) / 64 * 64;
     const int64_t num_floats = is_gated ? rounded_size : 4 * rounded_size;
-    const Buffer memory = backend().allocate(static_cast<size_t>(num_floats) * 4, "results");
+    const Buffer memory = device().allocate(static_cast<size_t>(num_floats) * 4, "results");
     const Tensor all{memory.data(), DType::kFloat32, DeviceType::kCuda, {num_floats}};
     const auto place = [&](int64_t index, DType dtype, int64_t row_elements) {
       Tensor tensor = all.slice(index * rounded_size, num_floats);
@@ -143,10 +143,10 @@ class LinearSkinnyTest : public BackendTest {
   Buffer many_weights(int64_t num_elements) const {
     constexpr int64_t kPeriod = 100'003;  // prime
     Buffer memory =
-        backend().allocate(static_cast<size_t>(num_elements) * size_of(activation()), "weights");
+        device().allocate(static_cast<size_t>(num_elements) * size_of(activation()), "weights");
     const Tensor all{memory.data(), activation(), DeviceType::kCuda, {num_elements}};
     const DeviceTensor some = activations(RandomValues(5).normal(kPeriod, 0.05), {kPeriod});
-    backend().synchronize();
+    device().synchronize();
     for (int64_t begin = 0; begin < num_elements; begin += kPeriod) {
       const Tensor place = all.slice(begin, std::min(begin + kPeriod, num_elements));
       CUDA_CHECK(cudaMemcpyAsync(place.data, some.view.data, place.size_bytes(),
@@ -171,7 +171,7 @@ class LinearSkinnyTest : public BackendTest {
     for (double& part : parts) part = 32.0 * part * part;
     const DeviceTensor x_squares = floats(parts, {64, 8});
     const DeviceTensor norm_weight = floats(random.normal(out_features), {out_features});
-    backend().synchronize();
+    device().synchronize();
     SkinnyPlan alone = plan;
     alone.tiles_at_once = 1;
     const std::vector<int64_t> token_counts = in_features == 520

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "kernels/device_measurement.h"
 #include "tests/kernels/for_each_backend.h"
 
 namespace tessera {
@@ -11,16 +12,16 @@ namespace {
 class MemoryTest : public BackendTest {};
 
 TEST_P(MemoryTest, ReportsFreeWithinTotal) {
-  const DeviceMemory memory = backend().memory();
+  const DeviceMemory memory = device().memory();
   EXPECT_GT(memory.free_bytes, 0u);
   EXPECT_LE(memory.free_bytes, memory.total_bytes);
 }
 
 TEST_P(MemoryTest, AllocatesAlignedMemoryOfTheDevice) {
   for (const size_t bytes : {size_t{1}, size_t{1000}, size_t{5} << 20}) {
-    const Buffer buffer = backend().allocate(bytes, "test");
+    const Buffer buffer = device().allocate(bytes, "test");
     EXPECT_EQ(buffer.size_bytes(), bytes);
-    EXPECT_EQ(buffer.device(), backend().device());
+    EXPECT_EQ(buffer.device(), device().id());
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % Arena::kAlignment, 0u);
   }
 }
@@ -28,7 +29,7 @@ TEST_P(MemoryTest, AllocatesAlignedMemoryOfTheDevice) {
 TEST_P(MemoryTest, FailureNamesPurposeAndSizes) {
   for (const size_t bytes : {size_t{1} << 50, ~size_t{0} - 1000}) {
     try {
-      backend().allocate(bytes, "the KV cache");
+      device().allocate(bytes, "the KV cache");
       FAIL() << "allocated " << bytes << " bytes";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("the KV cache"));
@@ -37,18 +38,17 @@ TEST_P(MemoryTest, FailureNamesPurposeAndSizes) {
     }
   }
   // And the backend works on.
-  EXPECT_NO_THROW(backend().allocate(1024, "test"));
+  EXPECT_NO_THROW(device().allocate(1024, "test"));
 }
 
 TEST_P(MemoryTest, DescribesTheDevice) {
-  EXPECT_THAT(
-      backend().description(),
-      testing::HasSubstr(backend().device() == DeviceType::kCpu ? "CPU, 2 threads" : "sm_"));
+  EXPECT_THAT(device().description(),
+              testing::HasSubstr(device().type() == DeviceType::kCpu ? "CPU, 2 threads" : "sm_"));
 }
 
 // No memory is slower than 100 MB/s, none reads 100 TB/s.
 TEST_P(MemoryTest, MeasuresAPlausibleBandwidth) {
-  const double bytes_per_second = backend().measure_read_bandwidth();
+  const double bytes_per_second = backend().make_measurement()->read_bandwidth();
   EXPECT_GT(bytes_per_second, 1e8);
   EXPECT_LT(bytes_per_second, 1e14);
 }
@@ -56,8 +56,8 @@ TEST_P(MemoryTest, MeasuresAPlausibleBandwidth) {
 FOR_EACH_BACKEND(MemoryTest);
 
 TEST(CpuMemoryTest, DefaultsToTheMachinesCores) {
-  EXPECT_THAT(make_cpu_backend(0)->description(), testing::StartsWith("CPU, "));
-  EXPECT_THAT(make_cpu_backend(1)->description(), testing::StartsWith("CPU, 1 thread,"));
+  EXPECT_THAT(make_cpu_backend(0)->device().description(), testing::StartsWith("CPU, "));
+  EXPECT_THAT(make_cpu_backend(1)->device().description(), testing::StartsWith("CPU, 1 thread,"));
 }
 
 }  // namespace

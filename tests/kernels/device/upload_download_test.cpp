@@ -27,7 +27,7 @@ class UploadDownloadTest : public BackendTest {
     const Shape shape{static_cast<int64_t>(source.size())};
     const DeviceTensor destination = poisoned(backend(), dtype, shape);
     std::vector<T> copy = source;
-    backend().upload(destination, {copy.data(), DTypeOf<T>::value, DeviceType::kCpu, shape});
+    device().upload(destination, {copy.data(), DTypeOf<T>::value, DeviceType::kCpu, shape});
     std::vector<double> values;
     for (const T value : source) values.push_back(to_float(value));
     const std::vector<double> expected = rounded(values, dtype);
@@ -76,7 +76,7 @@ TEST_P(UploadDownloadTest, SourceMayBeReusedAtOnce) {
   for (const DType dtype : kFloatTypes) {
     std::vector<float> source(kSize, 1.0f);
     const DeviceTensor destination = poisoned(backend(), dtype, {kSize});
-    backend().upload(destination, {source.data(), DType::kFloat32, DeviceType::kCpu, {kSize}});
+    device().upload(destination, {source.data(), DType::kFloat32, DeviceType::kCpu, {kSize}});
     source.assign(kSize, 2.0f);
     EXPECT_EQ(host(destination), std::vector<double>(kSize, 1.0)) << to_string(dtype);
   }
@@ -85,8 +85,8 @@ TEST_P(UploadDownloadTest, SourceMayBeReusedAtOnce) {
 TEST_P(UploadDownloadTest, CopiesPartsOfATensor) {
   const DeviceTensor whole = floats({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {5, 2});
   std::vector<float> replacement = {20, 21, 30, 31};
-  backend().upload(whole.view.slice(1, 3),
-                   {replacement.data(), DType::kFloat32, DeviceType::kCpu, {2, 2}});
+  device().upload(whole.view.slice(1, 3),
+                  {replacement.data(), DType::kFloat32, DeviceType::kCpu, {2, 2}});
   EXPECT_EQ(host(whole), (std::vector<double>{0, 1, 20, 21, 30, 31, 6, 7, 8, 9}));
   EXPECT_EQ(host(whole.view.slice(2, 4)), (std::vector<double>{30, 31, 6, 7}));
 }
@@ -98,8 +98,8 @@ TEST_P(UploadDownloadTest, InputsOfEveryLength) {
     std::vector<int32_t> values(static_cast<size_t>(size));
     for (int32_t round = 0; round < 3; ++round) {
       for (int32_t i = 0; i < size; ++i) values[static_cast<size_t>(i)] = i * 3 + round;
-      backend().upload_inputs(whole.view.slice(0, size),
-                              {values.data(), DType::kInt32, DeviceType::kCpu, {size}});
+      device().upload_inputs(whole.view.slice(0, size),
+                             {values.data(), DType::kInt32, DeviceType::kCpu, {size}});
       const std::vector<double> expected(values.begin(), values.end());
       values.assign(values.size(), -1);  // may be reused at once
       EXPECT_EQ(host(whole.view.slice(0, size)), expected);
@@ -113,25 +113,25 @@ TEST_P(UploadDownloadTest, InputsAreNotConverted) {
   std::vector<float> source = {1.0f, 2.0f};
   const Tensor view{source.data(), DType::kFloat32, DeviceType::kCpu, {2}};
   const DeviceTensor halves = poisoned(backend(), DType::kFloat16, {2});
-  EXPECT_THROW(backend().upload_inputs(halves, view), Error);
+  EXPECT_THROW(device().upload_inputs(halves, view), Error);
   const DeviceTensor three = poisoned(backend(), DType::kFloat32, {3});
-  EXPECT_THROW(backend().upload_inputs(three, view), Error);
+  EXPECT_THROW(device().upload_inputs(three, view), Error);
 }
 
 TEST_P(UploadDownloadTest, AStartedDownloadIsWhatTheTensorWas) {
   const DeviceTensor tensor = integers({0, 0, 0}, {3});
   const auto upload = [&](std::vector<int32_t> values) {
-    backend().upload_inputs(tensor, {values.data(), DType::kInt32, DeviceType::kCpu, {3}});
+    device().upload_inputs(tensor, {values.data(), DType::kInt32, DeviceType::kCpu, {3}});
   };
   const auto finish = [&](DownloadTicket ticket) {
     std::vector<int32_t> values(3);
-    backend().finish_download({values.data(), DType::kInt32, DeviceType::kCpu, {3}}, ticket);
+    device().finish_download({values.data(), DType::kInt32, DeviceType::kCpu, {3}}, ticket);
     return values;
   };
   std::vector<DownloadTicket> tickets;
   for (int32_t i = 0; i < 5; ++i) {
     upload({i, i + 10, i + 20});
-    tickets.push_back(backend().start_download(tensor));
+    tickets.push_back(device().start_download(tensor));
     upload({-1, -1, -1});
     if (i == 0) continue;
     const int32_t last = i - 1;
@@ -142,13 +142,13 @@ TEST_P(UploadDownloadTest, AStartedDownloadIsWhatTheTensorWas) {
   EXPECT_THROW(finish(tickets[2]), Error) << "two have been started since";
   EXPECT_THROW(finish(tickets[4] + 1), Error);
   const DeviceTensor large = poisoned(backend(), DType::kInt32, {4097});
-  EXPECT_THROW(backend().start_download(large), Error);
+  EXPECT_THROW(device().start_download(large), Error);
 }
 
 TEST_P(UploadDownloadTest, RefusesToConvertIntegers) {
   const DeviceTensor destination = floats({0, 0}, {2});
   std::vector<int32_t> source = {1, 2};
-  EXPECT_THROW(backend().upload(destination, {source.data(), DType::kInt32, DeviceType::kCpu, {2}}),
+  EXPECT_THROW(device().upload(destination, {source.data(), DType::kInt32, DeviceType::kCpu, {2}}),
                Error);
 }
 

@@ -38,7 +38,7 @@ class UploadPartsTest : public BackendTest {
     const DeviceTensor destination = poisoned(backend(), dtype, {num_elements});
     const Parts parts = cut(destination.view, DTypeOf<T>::value, part_elements);
     std::vector<size_t> order;
-    backend().upload_parts(
+    device().upload_parts(
         parts.uploads,
         [&](size_t index, std::byte* target) {
           const int64_t count = parts.uploads[index].destination.dim(0);
@@ -82,7 +82,7 @@ TEST_P(UploadPartsTest, ThrowsTheFailureOfTheFirstPart) {
   for (int round = 0; round < 10; ++round) {
     size_t num_read = 0;
     try {
-      backend().upload_parts(
+      device().upload_parts(
           parts.uploads,
           [&](size_t index, std::byte*) {
             if (index == 30) std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -102,13 +102,13 @@ TEST_P(UploadPartsTest, TheCallerMayStopIt) {
   const Parts parts = small_parts(destination);
   struct Stop {};
   const auto fill = [](size_t, std::byte* target) { std::memset(target, 0, sizeof(float)); };
-  EXPECT_THROW(backend().upload_parts(parts.uploads, fill,
-                                      [](size_t index) {
-                                        if (index == 5) throw Stop{};
-                                      }),
+  EXPECT_THROW(device().upload_parts(parts.uploads, fill,
+                                     [](size_t index) {
+                                       if (index == 5) throw Stop{};
+                                     }),
                Stop);
   // And the backend works on.
-  EXPECT_NO_THROW(backend().upload_parts(parts.uploads, fill, [](size_t) {}));
+  EXPECT_NO_THROW(device().upload_parts(parts.uploads, fill, [](size_t) {}));
 }
 
 TEST_P(UploadPartsTest, RefusesPartsThatAreTooLarge) {
@@ -116,7 +116,7 @@ TEST_P(UploadPartsTest, RefusesPartsThatAreTooLarge) {
   const DeviceTensor destination = poisoned(backend(), DType::kFloat32, {too_many});
   const UploadPart part{destination.view, DType::kFloat32};
   try {
-    backend().upload_parts(
+    device().upload_parts(
         {&part, 1}, [](size_t, std::byte*) {}, [](size_t) {});
     FAIL() << "was uploaded";
   } catch (const Error& error) {
@@ -125,7 +125,7 @@ TEST_P(UploadPartsTest, RefusesPartsThatAreTooLarge) {
 }
 
 TEST_P(UploadPartsTest, NothingToUploadIsFine) {
-  EXPECT_NO_THROW(backend().upload_parts({}, {}, {}));
+  EXPECT_NO_THROW(device().upload_parts({}, {}, {}));
 }
 
 FOR_EACH_BACKEND(UploadPartsTest);

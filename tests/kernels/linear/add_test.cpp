@@ -16,14 +16,14 @@ TEST_P(LinearAddTest, AddsToTheResidual) {
       SCOPED_TRACE(testing::Message()
                    << num_tokens << " tokens, " << in_features << " -> " << out_features);
       RandomValues random(static_cast<uint64_t>(num_tokens));
-      const DType dtype = backend().weight_dtype(DType::kBFloat16);
+      const DType dtype = operations().weight_dtype(DType::kBFloat16);
       const auto x = rounded(random.normal(num_tokens * in_features), activation());
       const auto weight = rounded(random.normal(out_features * in_features, 0.05), dtype);
       const auto residual = rounded(random.normal(num_tokens * out_features, 4.0), DType::kFloat32);
       const Shape shape{num_tokens, out_features};
       const DeviceTensor sum = floats(residual, shape);
-      backend().linear_add(sum, activations(x, {num_tokens, in_features}),
-                           to_device(backend(), weight, dtype, {out_features, in_features}));
+      operations().linear_add(sum, activations(x, {num_tokens, in_features}),
+                              to_device(backend(), weight, dtype, {out_features, in_features}));
       expect_close(host(sum), reference_linear(x, weight, in_features, residual), shape,
                    {.out = DType::kFloat32, .length = in_features + 1});
     }
@@ -34,12 +34,12 @@ TEST_P(LinearAddTest, AddsToTheResidual) {
 // rounding to 16 bits on the way would show.
 TEST_P(LinearAddTest, DoesNotRoundThroughTheActivationType) {
   const std::vector<double> ones(512, 1.0);
-  const DType dtype = backend().weight_dtype(DType::kBFloat16);
+  const DType dtype = operations().weight_dtype(DType::kBFloat16);
   const DeviceTensor sum = floats({0.25}, {1, 1});
   auto weight = ones;
   weight[0] = 0.5;  // 511.5 + 0.25 has more bits than bfloat16
-  backend().linear_add(sum, activations(ones, {1, 512}),
-                       to_device(backend(), weight, dtype, {1, 512}));
+  operations().linear_add(sum, activations(ones, {1, 512}),
+                          to_device(backend(), weight, dtype, {1, 512}));
   EXPECT_EQ(host(sum), std::vector<double>{511.75});
 }
 

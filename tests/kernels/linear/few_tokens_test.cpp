@@ -32,7 +32,7 @@ constexpr int64_t kTokenCounts[] = {1, 8, 9, 15, 16, 17, 33, 63, 64};
 
 class LinearFewTokensTest : public BackendTest {
  protected:
-  DType weight_type() const { return backend().weight_dtype(DType::kBFloat16); }
+  DType weight_type() const { return operations().weight_dtype(DType::kBFloat16); }
 };
 
 // One run with 64 tokens is compared with the reference, and all others with its first tokens: a
@@ -57,7 +57,7 @@ TEST_P(LinearFewTokensTest, MatchesReferenceAndIgnoresOtherTokens) {
         SCOPED_TRACE(testing::Message() << num_tokens << " tokens, " << size.in_features << " -> "
                                         << size.out_features << ", out " << to_string(out_dtype));
         const DeviceTensor out = poisoned(backend(), out_dtype, {num_tokens, size.out_features});
-        backend().linear(out, device_x.view.slice(0, num_tokens), device_weight);
+        operations().linear(out, device_x.view.slice(0, num_tokens), device_weight);
         const auto bytes = bytes_of(backend(), out);
         if (num_tokens == 64) {
           of_all = bytes;
@@ -89,7 +89,7 @@ TEST_P(LinearFewTokensTest, AddsToTheResidual) {
       const auto residual =
           rounded(random.normal(num_tokens * size.out_features, 4.0), DType::kFloat32);
       const DeviceTensor sum = floats(residual, shape);
-      backend().linear_add(
+      operations().linear_add(
           sum, activations(x, {num_tokens, size.in_features}),
           to_device(backend(), weight, weight_type(), {size.out_features, size.in_features}));
       expect_close(host(sum), reference_linear(x, weight, size.in_features, residual), shape,
@@ -111,14 +111,14 @@ TEST_P(LinearFewTokensTest, ReadsNothingBeyondTheTensors) {
       const auto weight = rounded(random.normal(kOut * in_features, 0.05), weight_type());
       const auto host_copy = [&](const Tensor& target, const std::vector<double>& values) {
         std::vector<float> singles(values.begin(), values.end());
-        backend().upload(target, {singles.data(), DType::kFloat32, DeviceType::kCpu, target.shape});
+        device().upload(target, {singles.data(), DType::kFloat32, DeviceType::kCpu, target.shape});
       };
       const Tensor part_x = all_x.view.slice(0, num_tokens);
       const Tensor part_weight = all_weight.view.slice(0, kOut);
       host_copy(part_x, x);
       host_copy(part_weight, weight);
       const DeviceTensor all_out = poisoned(backend(), DType::kFloat32, {80, kOut});
-      backend().linear(all_out.view.slice(0, num_tokens), part_x, part_weight);
+      operations().linear(all_out.view.slice(0, num_tokens), part_x, part_weight);
       const auto values = host(all_out);
       const auto end = values.begin() + num_tokens * kOut;
       expect_close({values.begin(), end}, reference_linear(x, weight, in_features),
@@ -130,7 +130,7 @@ TEST_P(LinearFewTokensTest, ReadsNothingBeyondTheTensors) {
 
 // Results queue up on the device without a wait between them, so that launches overlap.
 TEST_P(LinearFewTokensTest, IsBitwiseRepeatable) {
-  const int64_t repeats = backend().device() == DeviceType::kCuda ? num_repeats() : 2;
+  const int64_t repeats = device().type() == DeviceType::kCuda ? num_repeats() : 2;
   for (const MatrixSize& size : {MatrixSize{264, 4096}, MatrixSize{1000, 520},
                                  MatrixSize{520, 4104}, MatrixSize{600, 16384}}) {
     for (const int64_t num_tokens : {1, 9, 64}) {
@@ -148,7 +148,7 @@ TEST_P(LinearFewTokensTest, IsBitwiseRepeatable) {
         const DeviceTensor out =
             poisoned(backend(), activation(), {kQueued * num_tokens, size.out_features});
         for (int64_t i = 0; i < kQueued; ++i) {
-          backend().linear(out.view.slice(i * num_tokens, (i + 1) * num_tokens), x, weight);
+          operations().linear(out.view.slice(i * num_tokens, (i + 1) * num_tokens), x, weight);
         }
         const auto bytes = bytes_of(backend(), out);
         const size_t one = bytes.size() / kQueued;

@@ -43,7 +43,7 @@ class LinearTest : public BackendTest {
         rounded(random.normal(size.out_features * size.in_features, 0.05), weight_dtype);
     const Shape shape{size.num_tokens, size.out_features};
     const DeviceTensor out = poisoned(backend(), out_dtype, shape);
-    backend().linear(
+    operations().linear(
         out, activations(x, {size.num_tokens, size.in_features}),
         to_device(backend(), weight, weight_dtype, {size.out_features, size.in_features}));
     expect_close(host(out), reference_linear(x, weight, size.in_features), shape,
@@ -53,14 +53,14 @@ class LinearTest : public BackendTest {
 
 TEST_P(LinearTest, MatchesReference) {
   for (const LinearShape& size : linear_shapes()) {
-    check(size, backend().weight_dtype(DType::kBFloat16), activation());
+    check(size, operations().weight_dtype(DType::kBFloat16), activation());
   }
 }
 
 TEST_P(LinearTest, WritesFloat32Logits) {
   for (const LinearShape& size :
        {LinearShape{1, 64, 1003}, LinearShape{3, 136, 131}, LinearShape{17, 256, 1003}}) {
-    check(size, backend().weight_dtype(DType::kBFloat16), DType::kFloat32);
+    check(size, operations().weight_dtype(DType::kBFloat16), DType::kFloat32);
   }
 }
 
@@ -74,7 +74,7 @@ TEST_P(LinearTest, TakesEveryWeightType) {
 }
 
 TEST_P(LinearTest, IsBitwiseRepeatable) {
-  const DType dtype = backend().weight_dtype(DType::kBFloat16);
+  const DType dtype = operations().weight_dtype(DType::kBFloat16);
   for (const int64_t num_tokens : {1, 7, 40, 300}) {
     RandomValues random(7);
     const DeviceTensor x = activations(random.normal(num_tokens * 1024), {num_tokens, 1024});
@@ -82,7 +82,7 @@ TEST_P(LinearTest, IsBitwiseRepeatable) {
     std::vector<uint8_t> first;
     for (int run = 0; run < 20; ++run) {
       const DeviceTensor out = poisoned(backend(), activation(), {num_tokens, 264});
-      backend().linear(out, x, weight);
+      operations().linear(out, x, weight);
       const auto bytes = bytes_of(backend(), out);
       if (run == 0) first = bytes;
       ASSERT_EQ(bytes, first) << "run " << run << ", " << num_tokens << " tokens";
@@ -91,11 +91,11 @@ TEST_P(LinearTest, IsBitwiseRepeatable) {
 }
 
 TEST_P(LinearTest, NoTokensIsNoWork) {
-  const DType dtype = backend().weight_dtype(DType::kBFloat16);
+  const DType dtype = operations().weight_dtype(DType::kBFloat16);
   const DeviceTensor weight = poisoned(backend(), dtype, {16, 8});
   const DeviceTensor x = poisoned(backend(), activation(), {0, 8});
   const DeviceTensor out = poisoned(backend(), activation(), {0, 16});
-  EXPECT_NO_THROW(backend().linear(out, x, weight));
+  EXPECT_NO_THROW(operations().linear(out, x, weight));
 }
 
 FOR_EACH_BACKEND(LinearTest);
@@ -113,8 +113,9 @@ TEST(CpuLinearTest, TakesAnyNumberOfInFeatures) {
         const auto weight = rounded(random.normal(37 * in_features), dtype);
         const Shape shape{num_tokens, 37};
         const DeviceTensor out = poisoned(*backend, DType::kFloat32, shape);
-        backend->linear(out, to_device(*backend, x, DType::kFloat32, {num_tokens, in_features}),
-                        to_device(*backend, weight, dtype, {37, in_features}));
+        backend->operations().linear(
+            out, to_device(*backend, x, DType::kFloat32, {num_tokens, in_features}),
+            to_device(*backend, weight, dtype, {37, in_features}));
         expect_close(to_host(*backend, out), reference_linear(x, weight, in_features), shape,
                      {.length = in_features});
       }
@@ -134,8 +135,8 @@ TEST(CpuLinearTest, ResultDoesNotDependOnThreads) {
     const auto weight = random.normal(kOut * kIn);
     const auto run = [&](Backend& backend) {
       const DeviceTensor out = poisoned(backend, DType::kFloat32, {num_tokens, kOut});
-      backend.linear(out, to_device(backend, x, DType::kFloat32, {num_tokens, kIn}),
-                     to_device(backend, weight, DType::kBFloat16, {kOut, kIn}));
+      backend.operations().linear(out, to_device(backend, x, DType::kFloat32, {num_tokens, kIn}),
+                                  to_device(backend, weight, DType::kBFloat16, {kOut, kIn}));
       return bytes_of(backend, out);
     };
     EXPECT_EQ(run(*one), run(*three)) << num_tokens << " tokens";

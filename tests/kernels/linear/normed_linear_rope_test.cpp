@@ -34,7 +34,7 @@ constexpr Sizes kOtherSizes[] = {
 
 class NormedLinearRopeTest : public BackendTest {
  protected:
-  DType weight_type() const { return backend().weight_dtype(DType::kBFloat16); }
+  DType weight_type() const { return operations().weight_dtype(DType::kBFloat16); }
   DeviceTensor matrix(const std::vector<double>& values, int64_t rows, int64_t columns) const {
     return to_device(backend(), values, weight_type(), {rows, columns});
   }
@@ -52,7 +52,7 @@ struct Problem {
     }
     residual = rounded(residual, DType::kFloat32);
     norm_weight = rounded(random.normal(sizes.hidden), DType::kFloat32);
-    const DType weight_type = backend.weight_dtype(DType::kBFloat16);
+    const DType weight_type = backend.operations().weight_dtype(DType::kBFloat16);
     weight = rounded(random.normal(sizes.qkv_rows() * sizes.hidden, 0.05), weight_type);
     positions = random.integers(num_tokens, 0, 4096);
     frequencies = rope_frequencies(sizes.head_dim);
@@ -81,19 +81,24 @@ struct Results {
 
   // Of the problem's first tokens.
   Results(Backend& backend, const Problem& problem, int64_t num_tokens)
-      : query(poisoned(backend, backend.activation_dtype(),
+      : query(poisoned(backend, backend.operations().activation_dtype(),
                        {num_tokens, problem.sizes.num_heads, problem.sizes.head_dim})),
-        keys(poisoned(backend, backend.activation_dtype(), problem.page_shape)),
-        values(poisoned(backend, backend.activation_dtype(), problem.page_shape)) {
+        keys(poisoned(backend, backend.operations().activation_dtype(), problem.page_shape)),
+        values(poisoned(backend, backend.operations().activation_dtype(), problem.page_shape)) {
+    FusedOperations& fused = backend.fused_operations();
     const PoisonedRows rows(backend, num_tokens, problem.sizes.hidden);
-    const DeviceTensor qkv =
-        poisoned(backend, backend.activation_dtype(), {num_tokens, problem.sizes.qkv_rows()});
+    const DeviceTensor qkv = poisoned(backend, backend.operations().activation_dtype(),
+                                      {num_tokens, problem.sizes.qkv_rows()});
     const auto cut = [&](const DeviceTensor& tensor) { return tensor.view.slice(0, num_tokens); };
-    backend.normalize(rows.view(), cut(problem.device_residual), problem.device_norm_weight);
-    backend.normed_linear_rope_store_kv(query, {keys.view, values.view}, rows.view(),
-                                        problem.device_weight, cut(problem.device_positions),
-                                        cut(problem.device_slots), problem.device_frequencies, qkv);
-    backend.synchronize();
+    fused.begin_norm(rows.view(), cut(problem.device_residual), problem.device_norm_weight);
+    fused.normed_linear_rope_store_kv({.query = query,
+                                       .pages = {keys.view, values.view},
+                                       .qkv = qkv,
+                                       .positions = cut(problem.device_positions),
+                                       .kv_slots = cut(problem.device_slots),
+                                       .inverse_frequencies = problem.device_frequencies},
+                                      rows.view(), problem.device_weight);
+    backend.device().synchronize();
   }
 };
 
@@ -195,15 +200,19 @@ TEST_P(NormedLinearRopeTest, IsBitwiseRepeatable) {
     const DeviceTensor keys = poisoned(backend(), activation(), problem.page_shape);
     const DeviceTensor values = poisoned(backend(), activation(), problem.page_shape);
     std::vector<std::vector<uint8_t>> first;
-    const int num_runs = backend().device() == DeviceType::kCuda ? 10 : 2;
+    const int num_runs = device().type() == DeviceType::kCuda ? 10 : 2;
     for (int run = 0; run < num_runs; ++run) {
       const DeviceTensor residual = floats(problem.residual, {num_tokens, kSizes.hidden});
-      backend().normalize(rows.view(), residual, problem.device_norm_weight);
+      fused().begin_norm(rows.view(), residual, problem.device_norm_weight);
       for (int layer = 0; layer < 4; ++layer) {
-        backend().normed_linear_rope_store_kv(
-            query, {keys.view, values.view}, rows.view(), problem.device_weight,
-            problem.device_positions, problem.device_slots, problem.device_frequencies, qkv);
-        backend().linear_add_normalize(
+        fused().normed_linear_rope_store_kv({.query = query,
+                                             .pages = {keys.view, values.view},
+                                             .qkv = qkv,
+                                             .positions = problem.device_positions,
+                                             .kv_slots = problem.device_slots,
+                                             .inverse_frequencies = problem.device_frequencies},
+                                            rows.view(), problem.device_weight);
+        fused().linear_add_begin_norm(
             residual, rows.view(),
             query.view.reshape({num_tokens, kSizes.num_heads * kSizes.head_dim}), output,
             problem.device_norm_weight);

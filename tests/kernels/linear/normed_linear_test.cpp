@@ -40,7 +40,7 @@ constexpr Sizes kSizes[] = {{256, 8, 40, 24},       {512, 520, 129, 57}, {1152, 
 
 class NormedLinearTest : public BackendTest {
  protected:
-  DType weight_type() const { return backend().weight_dtype(DType::kBFloat16); }
+  DType weight_type() const { return operations().weight_dtype(DType::kBFloat16); }
 
   DeviceTensor matrix(const std::vector<double>& values, int64_t rows, int64_t columns) const {
     return to_device(backend(), values, weight_type(), {rows, columns});
@@ -76,7 +76,7 @@ TEST_P(NormedLinearTest, MatchesReference) {
       const auto check = [&](const std::vector<double>& stream) {
         const Shape shape{num_tokens, sizes.out_features};
         const DeviceTensor out = poisoned(backend(), activation(), shape);
-        backend().normed_linear(out, rows.view(), device_weight);
+        fused().normed_linear(out, rows.view(), device_weight);
         const auto normed = reference_rms_norm(stream, norm_weight, kNormEpsilon).values;
         const double relative = norm_error(activation(), sizes.hidden);
         expect_close(host(out), reference_linear(normed, weight, sizes.hidden), shape,
@@ -86,7 +86,7 @@ TEST_P(NormedLinearTest, MatchesReference) {
         const DeviceTensor hidden = poisoned(backend(), activation(), hidden_shape);
         const DeviceTensor scratch =
             poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
-        backend().normed_linear_silu_mul(hidden, rows.view(), device_gate_up, scratch);
+        fused().normed_linear_silu_mul(hidden, rows.view(), device_gate_up, scratch);
         const Reference both = reference_linear(normed, gate_up, sizes.hidden);
         Reference expected = reference_silu_mul(both.values, sizes.intermediate);
         // |silu'| <= 1.1: errors of the gate count with `up`, errors of `up` with the activation.
@@ -109,13 +109,13 @@ TEST_P(NormedLinearTest, MatchesReference) {
       };
       {
         SCOPED_TRACE("normalize");
-        backend().normalize(rows.view(), sum, device_norm_weight);
+        fused().begin_norm(rows.view(), sum, device_norm_weight);
         check(residual);
       }
       {
         SCOPED_TRACE("linear_add_normalize");
         const PoisonedRows poison(backend(), num_tokens, sizes.hidden);
-        backend().linear_add_normalize(
+        fused().linear_add_begin_norm(
             sum, rows.view(), activations(x, {num_tokens, sizes.in_features}),
             matrix(added, sizes.hidden, sizes.in_features), device_norm_weight);
         const Reference stream = reference_linear(x, added, sizes.in_features, residual);
@@ -155,10 +155,10 @@ TEST_P(NormedLinearTest, IgnoresOtherTokens) {
           poisoned(backend(), activation(), {num_tokens, sizes.intermediate});
       const DeviceTensor scratch =
           poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
-      backend().linear_add_normalize(sum, rows.view(), x.view.slice(0, num_tokens), added,
-                                     norm_weight);
-      backend().normed_linear(out, rows.view(), weight);
-      backend().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
+      fused().linear_add_begin_norm(sum, rows.view(), x.view.slice(0, num_tokens), added,
+                                    norm_weight);
+      fused().normed_linear(out, rows.view(), weight);
+      fused().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
       const std::vector<std::vector<uint8_t>> results = {
           bytes_of(backend(), sum), bytes_of(backend(), out), bytes_of(backend(), hidden)};
       if (of_all.empty()) of_all = results;
@@ -173,7 +173,7 @@ TEST_P(NormedLinearTest, IgnoresOtherTokens) {
 TEST_P(NormedLinearTest, IsBitwiseRepeatable) {
   constexpr int64_t kHidden = 4096;
   constexpr int64_t kIntermediate = 1000;
-  const int64_t repeats = backend().device() == DeviceType::kCuda ? num_repeats() : 2;
+  const int64_t repeats = device().type() == DeviceType::kCuda ? num_repeats() : 2;
   for (const int64_t num_tokens : {9, 40, 64}) {
     SCOPED_TRACE(num_tokens);
     RandomValues random(5);
@@ -189,10 +189,10 @@ TEST_P(NormedLinearTest, IsBitwiseRepeatable) {
     std::vector<uint8_t> first;
     for (int64_t run = 0; run < repeats; ++run) {
       const DeviceTensor residual = floats(start, {num_tokens, kHidden});
-      backend().normalize(rows.view(), residual, norm_weight);
+      fused().begin_norm(rows.view(), residual, norm_weight);
       for (int layer = 0; layer < 6; ++layer) {
-        backend().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
-        backend().linear_add_normalize(residual, rows.view(), hidden, down, norm_weight);
+        fused().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
+        fused().linear_add_begin_norm(residual, rows.view(), hidden, down, norm_weight);
       }
       const auto bytes = bytes_of(backend(), residual);
       if (run == 0) first = bytes;

@@ -1,4 +1,4 @@
-// NormedRows in tests.
+// PendingNorm in tests.
 #pragma once
 
 #include <cmath>
@@ -11,17 +11,17 @@ namespace tessera {
 
 inline constexpr float kNormEpsilon = 1e-5f;
 
-// The device tensors behind NormedRows, poisoned.
+// The device tensors behind PendingNorm, poisoned.
 struct PoisonedRows {
   DeviceTensor values;
   DeviceTensor squares;
 
   PoisonedRows(Backend& backend, int64_t num_tokens, int64_t hidden)
-      : values(poisoned(backend, backend.activation_dtype(), {num_tokens, hidden})),
+      : values(poisoned(backend, backend.operations().activation_dtype(), {num_tokens, hidden})),
         squares(
             poisoned(backend, DType::kFloat32,
-                     {num_tokens, ceil_divide(hidden, int64_t{NormedRows::kSquaresFeatures})})) {}
-  NormedRows view() const {
+                     {num_tokens, ceil_divide(hidden, int64_t{PendingNorm::kSquaresFeatures})})) {}
+  PendingNorm view() const {
     return {.values = values, .squares = squares, .epsilon = kNormEpsilon};
   }
 };

@@ -22,7 +22,7 @@ TEST_P(EmbedTest, CopiesRowsExactly) {
         ids.front() = 0;
         const Shape shape{num_tokens, hidden_size};
         const DeviceTensor out = poisoned(backend(), DType::kFloat32, shape);
-        backend().embed(out, table, integers(ids, {num_tokens}));
+        operations().embed(out, table, integers(ids, {num_tokens}));
         SCOPED_TRACE(testing::Message() << "table " << to_string(dtype) << " " << hidden_size);
         expect_equal(host(out), reference_rows(values, hidden_size, ids), shape);
       }
@@ -34,14 +34,14 @@ TEST_P(EmbedTest, CopiesRowsExactly) {
 TEST_P(EmbedTest, TheMarkOfNonFiniteLogitsIsTheFirstToken) {
   const DeviceTensor table = floats({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4});
   const DeviceTensor out = poisoned(backend(), DType::kFloat32, {3, 4});
-  backend().embed(out, table, integers({1, kNonFiniteLogits, 1}, {3}));
+  operations().embed(out, table, integers({1, kNonFiniteLogits, 1}, {3}));
   EXPECT_EQ(host(out), (std::vector<double>{5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
 TEST_P(EmbedTest, NoTokensIsNoWork) {
   const DeviceTensor table = floats(std::vector<double>(8, 1.0), {2, 4});
   const DeviceTensor out = poisoned(backend(), DType::kFloat32, {0, 4});
-  EXPECT_NO_THROW(backend().embed(out, table, integers({}, {0})));
+  EXPECT_NO_THROW(operations().embed(out, table, integers({}, {0})));
 }
 
 FOR_EACH_BACKEND(EmbedTest);

@@ -19,7 +19,7 @@ TEST_P(GatherRowsTest, CopiesRowsExactly) {
       const auto rows = random.integers(num_rows, 0, kNumTokens - 1);  // repeats happen
       const Shape shape{num_rows, hidden_size};
       const DeviceTensor out = poisoned(backend(), DType::kFloat32, shape);
-      backend().gather_rows(out, x, integers(rows, {num_rows}));
+      operations().gather_rows(out, x, integers(rows, {num_rows}));
       SCOPED_TRACE(testing::Message() << "hidden_size " << hidden_size);
       expect_equal(host(out), reference_rows(values, hidden_size, rows), shape);
     }

@@ -15,7 +15,7 @@ class RmsNormTest : public BackendTest {
     const auto hidden_size = static_cast<int64_t>(weight.size());
     const Shape shape{static_cast<int64_t>(x.size()) / hidden_size, hidden_size};
     const DeviceTensor out = poisoned(backend(), activation(), shape);
-    backend().rms_norm(out, floats(x, shape), floats(weight, {hidden_size}), kEpsilon);
+    operations().rms_norm(out, floats(x, shape), floats(weight, {hidden_size}), kEpsilon);
     expect_close(host(out), reference_rms_norm(x, weight, kEpsilon), shape,
                  {.out = activation(), .length = hidden_size + kOtherRoundings});
   }
@@ -54,7 +54,7 @@ TEST_P(RmsNormTest, IsBitwiseRepeatable) {
   std::vector<uint8_t> first;
   for (int run = 0; run < 20; ++run) {
     const DeviceTensor out = poisoned(backend(), activation(), shape);
-    backend().rms_norm(out, x, weight, kEpsilon);
+    operations().rms_norm(out, x, weight, kEpsilon);
     const auto bytes = bytes_of(backend(), out);
     if (run == 0) first = bytes;
     ASSERT_EQ(bytes, first) << "run " << run;

@@ -39,11 +39,13 @@ class RopeStoreKvTest : public BackendTest {
     const DeviceTensor query = poisoned(backend(), activation(), query_shape);
     const DeviceTensor keys = poisoned(backend(), activation(), page_shape);
     const DeviceTensor values = poisoned(backend(), activation(), page_shape);
-    backend().rope_store_kv(query, {keys.view, values.view},
-                            activations(qkv, {size.num_tokens, token_heads * size.head_dim}),
-                            integers(positions, {size.num_tokens}),
-                            integers(slots, {size.num_tokens}),
-                            floats(frequencies, {size.head_dim / 2}));
+    operations().rope_store_kv(
+        {.query = query,
+         .pages = {keys.view, values.view},
+         .qkv = activations(qkv, {size.num_tokens, token_heads * size.head_dim}),
+         .positions = integers(positions, {size.num_tokens}),
+         .kv_slots = integers(slots, {size.num_tokens}),
+         .inverse_frequencies = floats(frequencies, {size.head_dim / 2})});
 
     const auto head = [&](int64_t token, int64_t index) {
       const auto begin = qkv.begin() + (token * token_heads + index) * size.head_dim;

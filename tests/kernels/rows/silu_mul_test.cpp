@@ -16,7 +16,7 @@ class SiluMulTest : public BackendTest {
     const Shape shape{static_cast<int64_t>(gate_up.size()) / (2 * intermediate_size),
                       intermediate_size};
     const DeviceTensor out = poisoned(backend(), activation(), shape);
-    backend().silu_mul(out, activations(gate_up, {shape[0], 2 * intermediate_size}));
+    operations().silu_mul(out, activations(gate_up, {shape[0], 2 * intermediate_size}));
     // exp(-gate) is wrong by |gate| roundings, since its argument was rounded once.
     double largest = 1.0;
     for (const double value : gate_up) largest = std::max(largest, std::abs(value));

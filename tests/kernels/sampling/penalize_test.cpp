@@ -34,12 +34,12 @@ class PenalizeTest : public BackendTest {
     }
     const auto num_listed = static_cast<int64_t>(tokens.size());
     const DeviceTensor logits = floats(values, shape);
-    backend().penalize(logits, {.offsets = integers(offsets, {num_sequences + 1}),
-                                .tokens = integers(tokens, {num_listed}),
-                                .counts = integers(counts, {num_listed}),
-                                .repetition = floats(repetition, {num_sequences}),
-                                .frequency = floats(frequency, {num_sequences}),
-                                .presence = floats(presence, {num_sequences})});
+    operations().penalize(logits, {.offsets = integers(offsets, {num_sequences + 1}),
+                                   .tokens = integers(tokens, {num_listed}),
+                                   .counts = integers(counts, {num_listed}),
+                                   .repetition = floats(repetition, {num_sequences}),
+                                   .frequency = floats(frequency, {num_sequences}),
+                                   .presence = floats(presence, {num_sequences})});
     expect_close(host(logits), expected, shape, {.length = 4});
   }
 

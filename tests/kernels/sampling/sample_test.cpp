@@ -62,13 +62,13 @@ class SampleTest : public BackendTest {
       random.push_back(static_cast<int32_t>(draw.random >> 32));
     }
     const DeviceTensor tokens = poisoned(backend(), DType::kInt32, {num_sequences});
-    backend().sample(tokens, floats(logits, {num_sequences, vocab_size}),
-                     {.temperature = floats(temperature, {num_sequences}),
-                      .top_k = integers(top_k, {num_sequences}),
-                      .top_p = floats(top_p, {num_sequences}),
-                      .min_p = floats(min_p, {num_sequences}),
-                      .random = integers(random, {num_sequences, 2}),
-                      .num_candidates = num_candidates == 0 ? vocab_size : num_candidates});
+    operations().sample(tokens, floats(logits, {num_sequences, vocab_size}),
+                        {.temperature = floats(temperature, {num_sequences}),
+                         .top_k = integers(top_k, {num_sequences}),
+                         .top_p = floats(top_p, {num_sequences}),
+                         .min_p = floats(min_p, {num_sequences}),
+                         .random = integers(random, {num_sequences, 2}),
+                         .num_candidates = num_candidates == 0 ? vocab_size : num_candidates});
     std::vector<int32_t> result;
     for (const double token : host(tokens)) result.push_back(static_cast<int32_t>(token));
     return result;

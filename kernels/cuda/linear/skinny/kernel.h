@@ -18,8 +18,8 @@ struct SkinnyNormTarget {
   Tensor weight;   // float32 [size]
 };
 
-// The product is queries, keys and values, which go where Backend::rope_store_kv puts them. Each is
-// rounded once, after its rotation.
+// The product is queries, keys and values, which go where Operations::rope_store_kv puts them. Each
+// is rounded once, after its rotation.
 struct SkinnyRopeTarget {
   KvPages pages;               // head_dim 64 or 128
   Tensor positions;            // int32 [num_tokens]

@@ -1,0 +1,62 @@
+#include "kernels/cpu/cpu_operations.h"
+
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/embedding.h"
+#include "kernels/cpu/linear.h"
+#include "kernels/cpu/rms_norm.h"
+#include "kernels/cpu/rope_store_kv.h"
+#include "kernels/cpu/sampling.h"
+#include "kernels/cpu/silu_mul.h"
+
+namespace tessera {
+
+std::string CpuOperations::attention_description(const BackendLimits& /*limits*/) const {
+  return "blocks of 96 query rows over tiles of 96 keys, one thread each; decodes in parts of 1024 "
+         "keys";
+}
+
+size_t CpuOperations::attention_workspace_bytes(const BackendLimits& limits) const {
+  return tessera::attention_workspace_bytes(limits);
+}
+
+void CpuOperations::embed_impl(const Tensor& out, const WeightMatrix& table,
+                               const Tensor& token_ids) {
+  tessera::gather_rows(out, table.data, token_ids, pool_);
+}
+
+void CpuOperations::rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                                  float epsilon) {
+  tessera::rms_norm(out, x, weight, epsilon, pool_);
+}
+
+void CpuOperations::linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
+                                bool accumulate) {
+  tessera::linear(out, x, weight.data, accumulate, scratch_, pool_);
+}
+
+void CpuOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
+  tessera::rope_store_kv(params, rotation_table_, pool_);
+}
+
+void CpuOperations::attention_impl(const Tensor& out, const AttentionParams& params) {
+  tessera::attention(out, params, scratch_, pool_);
+}
+
+void CpuOperations::silu_mul_impl(const Tensor& out, const Tensor& gate_up) {
+  tessera::silu_mul(out, gate_up, pool_);
+}
+
+void CpuOperations::gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) {
+  tessera::gather_rows(out, x, rows, pool_);
+}
+
+void CpuOperations::penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) {
+  tessera::penalize(logits, penalties, pool_);
+}
+
+void CpuOperations::sample_impl(const Tensor& tokens, const Tensor& logits,
+                                const SamplingBatch& sampling) {
+  tessera::sample(tokens, logits, sampling, scratch_, pool_);
+}
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+// The operations on the CPU: each has finished when its call returns.
+#pragma once
+
+#include "kernels/cpu/cpu_device.h"
+#include "kernels/cpu/rotation_table.h"
+#include "kernels/cpu/thread_scratch.h"
+#include "kernels/operations.h"
+
+namespace tessera {
+
+class CpuOperations final : public Operations {
+ public:
+  explicit CpuOperations(CpuDevice& device)
+      : Operations(device), pool_(device.pool()), scratch_(pool_.num_threads()) {}
+
+  DType activation_dtype() const override { return DType::kFloat32; }
+  // Decoding is bound by reading weights: widening them in memory would only make them larger.
+  DType weight_dtype(DType stored) const override { return stored; }
+  std::string attention_description(const BackendLimits& limits) const override;
+  size_t attention_workspace_bytes(const BackendLimits& limits) const override;
+
+ private:
+  void embed_impl(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids) override;
+  void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                     float epsilon) override;
+  void linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
+                   bool accumulate) override;
+  void rope_store_kv_impl(const RopeStoreKvParams& params) override;
+  void attention_impl(const Tensor& out, const AttentionParams& params) override;
+  void silu_mul_impl(const Tensor& out, const Tensor& gate_up) override;
+  void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) override;
+  void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) override;
+  void sample_impl(const Tensor& tokens, const Tensor& logits,
+                   const SamplingBatch& sampling) override;
+
+  ThreadPool& pool_;
+  ThreadScratch scratch_;
+  RotationTable rotation_table_;
+};
+
+}  // namespace tessera

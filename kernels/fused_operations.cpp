@@ -1,0 +1,106 @@
+#include "kernels/fused_operations.h"
+
+#include "kernels/argument_check.h"
+#include "kernels/tensor/checked_math.h"
+
+namespace tessera {
+namespace {
+
+ArgumentCheck check_of(std::string_view operation, const FusedOperations& fused) {
+  const Operations& operations = fused.operations();
+  return {operation, operations.device().id(), operations.activation_dtype()};
+}
+
+void check_norm(const ArgumentCheck& check, const PendingNorm& norm, DType activation) {
+  check.rank("norm", norm.values, 2);
+  check("norm", norm.values, activation, norm.values.shape);
+  check("squares", norm.squares, DType::kFloat32,
+        {norm.values.dim(0), ceil_divide(norm.values.dim(1), PendingNorm::kSquaresFeatures)});
+}
+
+}  // namespace
+
+void FusedOperations::begin_norm(const PendingNorm& out, const Tensor& x, const Tensor& weight) {
+  const ArgumentCheck check = check_of("begin_norm", *this);
+  check_norm(check, out, operations_.activation_dtype());
+  check("x", x, DType::kFloat32, out.values.shape);
+  check("weight", weight, DType::kFloat32, {x.dim(1)});
+  if (x.dim(0) > 0) begin_norm_impl(out, x, weight);
+}
+
+void FusedOperations::linear_add_begin_norm(const Tensor& residual, const PendingNorm& next,
+                                            const Tensor& x, const WeightMatrix& weight,
+                                            const Tensor& norm_weight) {
+  const ArgumentCheck check = check_of("linear_add_begin_norm", *this);
+  check.product("residual", residual, x, weight);
+  check("residual", residual, DType::kFloat32, residual.shape);
+  check_norm(check, next, operations_.activation_dtype());
+  check.shape("norm", next.values, residual.shape);
+  check("norm_weight", norm_weight, DType::kFloat32, {residual.dim(1)});
+  if (x.dim(0) > 0) linear_add_begin_norm_impl(residual, next, x, weight, norm_weight);
+}
+
+void FusedOperations::normed_linear(const Tensor& out, const PendingNorm& x,
+                                    const WeightMatrix& weight) {
+  const ArgumentCheck check = check_of("normed_linear", *this);
+  const DType activation = operations_.activation_dtype();
+  check_norm(check, x, activation);
+  check.product("out", out, x.values, weight);
+  check("out", out, activation, out.shape);
+  if (out.dim(0) > 0) normed_linear_impl(out, x, weight);
+}
+
+void FusedOperations::normed_linear_silu_mul(const Tensor& out, const PendingNorm& x,
+                                             const WeightMatrix& weight, const Tensor& gate_up) {
+  const ArgumentCheck check = check_of("normed_linear_silu_mul", *this);
+  const DType activation = operations_.activation_dtype();
+  check_norm(check, x, activation);
+  check.product("gate_up", gate_up, x.values, weight);
+  check("gate_up", gate_up, activation, gate_up.shape);
+  CHECK(weight.out_features % 2 == 0, "normed_linear_silu_mul: weight has ", weight.out_features,
+        " rows, expected an even number");
+  check("out", out, activation, {gate_up.dim(0), weight.out_features / 2});
+  if (out.dim(0) > 0) normed_linear_silu_mul_impl(out, x, weight, gate_up);
+}
+
+void FusedOperations::normed_linear_rope_store_kv(const RopeStoreKvParams& to, const PendingNorm& x,
+                                                  const WeightMatrix& weight) {
+  const ArgumentCheck check = check_of("normed_linear_rope_store_kv", *this);
+  check_norm(check, x, operations_.activation_dtype());
+  check.product("qkv", to.qkv, x.values, weight);
+  check.rope(to);
+  if (to.query.dim(0) > 0) normed_linear_rope_store_kv_impl(to, x, weight);
+}
+
+void FusedOperations::begin_norm_impl(const PendingNorm& out, const Tensor& x,
+                                      const Tensor& weight) {
+  operations_.rms_norm(out.values, x, weight, out.epsilon);
+}
+
+void FusedOperations::linear_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next,
+                                                 const Tensor& x, const WeightMatrix& weight,
+                                                 const Tensor& norm_weight) {
+  operations_.linear_add(residual, x, weight);
+  operations_.rms_norm(next.values, residual, norm_weight, next.epsilon);
+}
+
+void FusedOperations::normed_linear_impl(const Tensor& out, const PendingNorm& x,
+                                         const WeightMatrix& weight) {
+  operations_.linear(out, x.values, weight);
+}
+
+void FusedOperations::normed_linear_silu_mul_impl(const Tensor& out, const PendingNorm& x,
+                                                  const WeightMatrix& weight,
+                                                  const Tensor& gate_up) {
+  normed_linear_impl(gate_up, x, weight);
+  operations_.silu_mul(out, gate_up);
+}
+
+void FusedOperations::normed_linear_rope_store_kv_impl(const RopeStoreKvParams& to,
+                                                       const PendingNorm& x,
+                                                       const WeightMatrix& weight) {
+  normed_linear_impl(to.qkv, x, weight);
+  operations_.rope_store_kv(to);
+}
+
+}  // namespace tessera

@@ -1,0 +1,79 @@
+// Neighbouring operations of a decoder block that a device may compute at once: a matrix product
+// with what stands beside it.
+//
+// Each is defined by the operations (kernels/operations.h) that it stands for, which are also what
+// runs where a device has nothing faster. Results may differ by rounding alone. The rules of early
+// reads are those of Operations.
+#pragma once
+
+#include <string>
+
+#include "kernels/block_spec.h"
+#include "kernels/operations.h"
+#include "kernels/tensor/buffer.h"
+
+namespace tessera {
+
+// RMSNorm's result on its way from the operation that makes it to the products that read it: it may
+// not be normalised yet. Which form it has is the device's choice, the same for all operations on
+// as many tokens: `values` alone, or `values` without the norm's scale, which `squares` then gives.
+struct PendingNorm {
+  static constexpr int64_t kSquaresFeatures = 32;
+
+  Tensor values;   // activation [num_tokens, hidden_size]
+  Tensor squares;  // float32 [num_tokens, ceil(hidden_size / kSquaresFeatures)]
+  float epsilon = 0.0f;
+
+  PendingNorm slice(int64_t begin, int64_t end) const {
+    return {values.slice(begin, end), squares.slice(begin, end), epsilon};
+  }
+};
+
+class FusedOperations {
+ public:
+  explicit FusedOperations(Operations& operations) : operations_(operations) {}
+  virtual ~FusedOperations() = default;
+  FusedOperations(const FusedOperations&) = delete;
+  FusedOperations& operator=(const FusedOperations&) = delete;
+
+  Operations& operations() const { return operations_; }
+
+  // out = rms_norm(x, weight, out.epsilon), for the functions below only
+  void begin_norm(const PendingNorm& out, const Tensor& x, const Tensor& weight);
+
+  // linear_add(residual, x, weight), then begin_norm(next, residual, norm_weight)
+  void linear_add_begin_norm(const Tensor& residual, const PendingNorm& next, const Tensor& x,
+                             const WeightMatrix& weight, const Tensor& norm_weight);
+
+  // out = x . weight^T, out activation; the rest as in linear()
+  void normed_linear(const Tensor& out, const PendingNorm& x, const WeightMatrix& weight);
+
+  // out = silu_mul(x . weight^T)
+  //   out activation [num_tokens, intermediate_size], weight [2 * intermediate_size, hidden_size]
+  //   gate_up activation [num_tokens, 2 * intermediate_size], scratch
+  void normed_linear_silu_mul(const Tensor& out, const PendingNorm& x, const WeightMatrix& weight,
+                              const Tensor& gate_up);
+
+  // rope_store_kv(to) of to.qkv = x . weight^T; what to.qkv holds afterwards is unspecified.
+  //   weight [(num_heads + 2 * num_kv_heads) * head_dim, hidden_size]
+  void normed_linear_rope_store_kv(const RopeStoreKvParams& to, const PendingNorm& x,
+                                   const WeightMatrix& weight);
+
+ protected:
+  // By default the single operations, one after the other, with x.values complete.
+  virtual void begin_norm_impl(const PendingNorm& out, const Tensor& x, const Tensor& weight);
+  virtual void linear_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next,
+                                          const Tensor& x, const WeightMatrix& weight,
+                                          const Tensor& norm_weight);
+  virtual void normed_linear_impl(const Tensor& out, const PendingNorm& x,
+                                  const WeightMatrix& weight);
+  virtual void normed_linear_silu_mul_impl(const Tensor& out, const PendingNorm& x,
+                                           const WeightMatrix& weight, const Tensor& gate_up);
+  virtual void normed_linear_rope_store_kv_impl(const RopeStoreKvParams& to, const PendingNorm& x,
+                                                const WeightMatrix& weight);
+
+ private:
+  Operations& operations_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,113 @@
+// The operations of a decoder, one by one: what they compute here is the definition, with which
+// everything faster is compared (kernels/fused_operations.h, kernels/fused_decoder.h).
+//
+// Public functions check shapes, dtypes and devices once and then call the device's private
+// implementation. Operations take effect in the order of calls and may return before that. Every
+// tensor is on the operations' device and contiguous.
+//
+// Types: "activation" is activation_dtype(): float32 on the CPU, bfloat16 or float16 on CUDA. The
+// residual stream and logits are float32 everywhere. Sums are accumulated in float32 or wider.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/attention_params.h"
+#include "kernels/backend_limits.h"
+#include "kernels/device.h"
+#include "kernels/rope_params.h"
+#include "kernels/sampling_params.h"
+#include "kernels/tensor/tensor.h"
+#include "kernels/weight_matrix.h"
+
+namespace tessera {
+
+// Early reads. A device may begin an operation while the one before it in the order of calls ends,
+// and read these of its inputs at once:
+//   - weights, also of norms, and inverse frequencies;
+//   - positions, slots, query starts, context lengths and block tables;
+//   - rows of KV pages of tokens before this step.
+// They must be complete before the operation just before begins, and that one may itself begin
+// early. embed() never does: it begins when all before it is complete. So the engine copies a
+// step's inputs (upload_inputs) before embed(), and a step writes KV rows of its own tokens only.
+class Operations {
+ public:
+  virtual ~Operations() = default;
+  Operations(const Operations&) = delete;
+  Operations& operator=(const Operations&) = delete;
+
+  // The device on which they run, which outlives them.
+  Device& device() const { return device_; }
+  virtual DType activation_dtype() const = 0;
+  // The dtype in which a weight matrix stored as `stored` is kept on this device.
+  virtual DType weight_dtype(DType stored) const = 0;
+  // For people: which attention kernels run for these sizes, and why.
+  virtual std::string attention_description(const BackendLimits& limits) const = 0;
+  // Scratch that attention needs within `limits`; AttentionParams::workspace is at least this.
+  virtual size_t attention_workspace_bytes(const BackendLimits& limits) const = 0;
+
+  // out[t] = table[token_ids[t]]; table[0] for kNonFiniteLogits, which sample() may have left there
+  //   out float32 [num_tokens, hidden_size], table [vocab_size, hidden_size],
+  //   token_ids int32 [num_tokens]
+  void embed(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids);
+
+  // out = x / sqrt(mean(x^2) + epsilon) * weight        (Zhang & Sennrich 2019)
+  //   out activation [num_tokens, hidden_size], x float32 same shape, weight float32 [hidden_size]
+  void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon);
+
+  // out = x . weight^T
+  //   out activation or float32 [num_tokens, out_features], x activation [num_tokens, in_features]
+  void linear(const Tensor& out, const Tensor& x, const WeightMatrix& weight);
+
+  // residual += x . weight^T
+  //   residual float32 [num_tokens, out_features]; the rest as in linear()
+  void linear_add(const Tensor& residual, const Tensor& x, const WeightMatrix& weight);
+
+  // Splits qkv into heads, rotates queries and keys (Su et al. 2021, pairs j and j + head_dim / 2
+  // as Hugging Face checkpoints store them) and writes keys and values to their KV pages.
+  void rope_store_kv(const RopeStoreKvParams& params);
+
+  // Attention of every query token over its sequence's pages; never an N x N matrix.
+  //   out activation [num_tokens, num_heads, head_dim]
+  void attention(const Tensor& out, const AttentionParams& params);
+
+  // out = silu(gate) * up, gate_up = [gate | up]
+  //   out activation [num_tokens, intermediate_size],
+  //   gate_up activation [num_tokens, 2 * intermediate_size]
+  void silu_mul(const Tensor& out, const Tensor& gate_up);
+
+  // out[i] = x[rows[i]]
+  //   out float32 [num_rows, hidden_size], x float32 [num_tokens, hidden_size],
+  //   rows int32 [num_rows]
+  void gather_rows(const Tensor& out, const Tensor& x, const Tensor& rows);
+
+  // Applies PenaltyBatch to logits float32 [num_sequences, vocab_size] in place.
+  void penalize(const Tensor& logits, const PenaltyBatch& penalties);
+
+  // tokens[s] = a draw from logits[s] by SamplingBatch, or kNonFiniteLogits.
+  //   tokens int32 [num_sequences], logits float32 [num_sequences, vocab_size]
+  void sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling);
+
+ protected:
+  explicit Operations(Device& device) : device_(device) {}
+
+ private:
+  virtual void embed_impl(const Tensor& out, const WeightMatrix& table,
+                          const Tensor& token_ids) = 0;
+  virtual void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                             float epsilon) = 0;
+  // accumulate: out += instead of out =
+  virtual void linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
+                           bool accumulate) = 0;
+  virtual void rope_store_kv_impl(const RopeStoreKvParams& params) = 0;
+  virtual void attention_impl(const Tensor& out, const AttentionParams& params) = 0;
+  virtual void silu_mul_impl(const Tensor& out, const Tensor& gate_up) = 0;
+  virtual void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) = 0;
+  virtual void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) = 0;
+  virtual void sample_impl(const Tensor& tokens, const Tensor& logits,
+                           const SamplingBatch& sampling) = 0;
+
+  Device& device_;
+};
+
+}  // namespace tessera
