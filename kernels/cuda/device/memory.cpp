@@ -35,7 +35,9 @@ Buffer allocate_device_memory(size_t bytes, std::string_view purpose) {
                        ", free are ", describe_bytes(free_bytes)));
   }
   CUDA_CHECK(code);
-  return Buffer(data, bytes, DeviceType::kCuda, [](void* memory) { cudaFree(memory); });
+  int index = 0;
+  CUDA_CHECK(cudaGetDevice(&index));
+  return Buffer(data, bytes, {DeviceType::kCuda, index}, [](void* memory) { cudaFree(memory); });
 }
 
 Buffer allocate_pinned_memory(size_t bytes, std::string_view purpose) {

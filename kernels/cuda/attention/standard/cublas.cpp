@@ -69,7 +69,7 @@ class CublasStandardAttention final : public StandardAttention {
     workspace_ = params.scratch.data;
     const Tensor scores{static_cast<std::byte*>(workspace_) + kWorkspaceBytes,
                         params.query.dtype,
-                        DeviceType::kCuda,
+                        params.query.device,
                         {query[0], query[1], query[2], context_length}};
 
     const int64_t batch_size = query[0] * num_kv_heads;

@@ -1,0 +1,89 @@
+#include "kernels/cuda/cuda_fused_operations.h"
+
+#include "kernels/cuda/rows/rms_norm.h"
+
+namespace tessera {
+
+static_assert(PendingNorm::kSquaresFeatures == kSquaresFeatures);
+
+void CudaFusedOperations::launch_skinny(const SkinnyProduct& product, const SkinnyPlan& plan) {
+  launch_linear_skinny_sm90(product, plan, device_.gpu().num_multiprocessors, device_.stream());
+}
+
+// Without the scale, a row may lie outside of float16's range.
+bool CudaFusedOperations::defers_scale(const PendingNorm& norm) const {
+  return operations_.activation_dtype() == DType::kBFloat16 &&
+         defers_norm_scale(norm.values.dim(0), norm.values.dim(1), device_.gpu());
+}
+
+Tensor CudaFusedOperations::deferred_squares(const PendingNorm& x) const {
+  return defers_scale(x) ? x.squares : Tensor{};
+}
+
+void CudaFusedOperations::begin_norm_impl(const PendingNorm& out, const Tensor& x,
+                                          const Tensor& weight) {
+  if (!defers_scale(out)) return FusedOperations::begin_norm_impl(out, x, weight);
+  launch_rms_norm_unscaled(out.values, out.squares, x, weight, device_.stream());
+}
+
+void CudaFusedOperations::linear_add_begin_norm_impl(const Tensor& residual,
+                                                     const PendingNorm& next, const Tensor& x,
+                                                     const WeightMatrix& weight,
+                                                     const Tensor& norm_weight) {
+  if (!defers_scale(next)) {
+    return FusedOperations::linear_add_begin_norm_impl(residual, next, x, weight, norm_weight);
+  }
+  launch_skinny({.out = residual,
+                 .x = x,
+                 .weight = weight.data,
+                 .accumulate = true,
+                 .norm = {.values = next.values, .squares = next.squares, .weight = norm_weight}},
+                operations_.linear_plan(x, weight).skinny);
+}
+
+void CudaFusedOperations::normed_linear_impl(const Tensor& out, const PendingNorm& x,
+                                             const WeightMatrix& weight) {
+  if (!defers_scale(x)) return FusedOperations::normed_linear_impl(out, x, weight);
+  launch_skinny({.out = out,
+                 .x = x.values,
+                 .weight = weight.data,
+                 .x_squares = x.squares,
+                 .epsilon = x.epsilon},
+                operations_.linear_plan(x.values, weight).skinny);
+}
+
+void CudaFusedOperations::normed_linear_silu_mul_impl(const Tensor& out, const PendingNorm& x,
+                                                      const WeightMatrix& weight,
+                                                      const Tensor& gate_up) {
+  if (operations_.linear_plan(x.values, weight).kernel != LinearKernel::kSkinny) {
+    return FusedOperations::normed_linear_silu_mul_impl(out, x, weight, gate_up);
+  }
+  launch_skinny({.out = out,
+                 .x = x.values,
+                 .weight = weight.data,
+                 .is_gated = true,
+                 .x_squares = deferred_squares(x),
+                 .epsilon = x.epsilon},
+                plan_gated_skinny(out.dim(0), out.dim(1), device_.gpu().num_multiprocessors));
+}
+
+void CudaFusedOperations::normed_linear_rope_store_kv_impl(const RopeStoreKvParams& to,
+                                                           const PendingNorm& x,
+                                                           const WeightMatrix& weight) {
+  const LinearPlan plan = operations_.linear_plan(x.values, weight);
+  if (!fuses_rope(plan, to.pages.head_dim())) {
+    return FusedOperations::normed_linear_rope_store_kv_impl(to, x, weight);
+  }
+  launch_skinny({.out = to.query,
+                 .x = x.values,
+                 .weight = weight.data,
+                 .x_squares = deferred_squares(x),
+                 .epsilon = x.epsilon,
+                 .rope = {.pages = to.pages,
+                          .positions = to.positions,
+                          .kv_slots = to.kv_slots,
+                          .inverse_frequencies = to.inverse_frequencies}},
+                plan.skinny);
+}
+
+}  // namespace tessera

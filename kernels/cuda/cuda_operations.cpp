@@ -1,0 +1,142 @@
+#include "kernels/cuda/cuda_operations.h"
+
+#include "kernels/cuda/attention/decode/kernel.h"
+#include "kernels/cuda/attention/prefill/plan.h"
+#include "kernels/cuda/attention/prefill/sm80.h"
+#include "kernels/cuda/attention/prefill/sm90.h"
+#include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/linear/gemv.h"
+#include "kernels/cuda/linear/skinny/kernel.h"
+#include "kernels/cuda/rows/gather_rows.h"
+#include "kernels/cuda/rows/rms_norm.h"
+#include "kernels/cuda/rows/rope_store_kv.h"
+#include "kernels/cuda/rows/silu_mul.h"
+#include "kernels/cuda/sampling/penalize.h"
+#include "kernels/cuda/sampling/sampling.h"
+
+namespace tessera {
+
+CudaOperations::CudaOperations(CudaDevice& device, DType compute_dtype)
+    : Operations(device),
+      device_(device),
+      compute_dtype_(compute_dtype),
+      decode_arrivals_(allocate_device_memory(
+          static_cast<size_t>(gpu().num_multiprocessors) * sizeof(uint32_t), "merging attention")) {
+  for (const Buffer* counters : {&prefill_schedule_, &decode_arrivals_}) {
+    CUDA_CHECK(cudaMemsetAsync(counters->data(), 0, counters->size_bytes(), stream()));
+  }
+}
+
+std::string CudaOperations::attention_description(const BackendLimits& limits) const {
+  return concat("prefill by ", describe(plan_prefill_attention(gpu(), limits.head_dim, false)),
+                ", decode by ",
+                describe(plan_decode_attention(decode_shape(limits, kDecodeTileTokens, 1))));
+}
+
+size_t CudaOperations::attention_workspace_bytes(const BackendLimits& limits) const {
+  return sizeof(float) * static_cast<size_t>(decode_partial_elements(
+                             decode_shape(limits, kDecodeTileTokens, kMaxDecodeQueryLength)));
+}
+
+DecodeAttentionShape CudaOperations::decode_shape(const BackendLimits& limits, int64_t page_size,
+                                                  int64_t max_query_length) const {
+  return {.num_heads = limits.num_heads,
+          .num_kv_heads = limits.num_kv_heads,
+          .head_dim = limits.head_dim,
+          .page_size = page_size,
+          .max_query_length = max_query_length,
+          .gpu = gpu()};
+}
+
+void CudaOperations::embed_impl(const Tensor& out, const WeightMatrix& table,
+                                const Tensor& token_ids) {
+  launch_gather_rows(out, table.data, token_ids, stream());
+}
+
+void CudaOperations::rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                                   float epsilon) {
+  launch_rms_norm(out, x, weight, epsilon, stream());
+}
+
+LinearPlan CudaOperations::linear_plan(const Tensor& x, const WeightMatrix& weight) const {
+  CHECK(weight.data.dtype == compute_dtype_, "linear: weight is ", to_string(weight.data.dtype),
+        ", expected ", to_string(compute_dtype_));
+  CHECK(weight.in_features % 8 == 0, "linear: in_features is ", weight.in_features,
+        ", CUDA needs a multiple of 8");
+  return plan_linear({.num_tokens = x.dim(0),
+                      .out_features = weight.out_features,
+                      .in_features = weight.in_features},
+                     gpu());
+}
+
+void CudaOperations::linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
+                                 bool accumulate) {
+  const LinearPlan plan = linear_plan(x, weight);
+  switch (plan.kernel) {
+    case LinearKernel::kGemv:
+      return launch_linear_gemv(out, x, weight.data, accumulate, stream());
+    case LinearKernel::kSkinny:
+      return launch_linear_skinny_sm90(
+          {.out = out, .x = x, .weight = weight.data, .accumulate = accumulate}, plan.skinny,
+          gpu().num_multiprocessors, stream());
+    case LinearKernel::kCublas:
+      return cublas_.run(out, x, weight.data, accumulate, stream());
+  }
+}
+
+void CudaOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
+  launch_rope_store_kv(params.query, params.pages, params.qkv, params.positions, params.kv_slots,
+                       params.inverse_frequencies, stream());
+}
+
+void CudaOperations::attention_impl(const Tensor& out, const AttentionParams& params) {
+  if (params.batch.num_decodes > 0) decode_attention(out, params);
+  if (params.batch.num_decodes < params.batch.num_sequences) prefill_attention(out, params);
+}
+
+void CudaOperations::prefill_attention(const Tensor& out, const AttentionParams& params) {
+  const PrefillPlan plan =
+      plan_prefill_attention(gpu(), params.pages.head_dim(), params.softcap > 0.0f);
+  switch (plan.kernel) {
+    case PrefillKernel::kPortable:
+      return launch_attention_prefill_sm80(out, params, stream());
+    case PrefillKernel::kHopper:
+      return launch_attention_prefill_sm90(out, params,
+                                           static_cast<int32_t*>(prefill_schedule_.data()),
+                                           gpu().num_multiprocessors, stream());
+  }
+}
+
+void CudaOperations::decode_attention(const Tensor& out, const AttentionParams& params) {
+  const KvPages& pages = params.pages;
+  const DecodeAttentionShape shape =
+      decode_shape({.num_heads = params.query.dim(1),
+                    .num_kv_heads = pages.num_kv_heads(),
+                    .head_dim = pages.head_dim()},
+                   pages.page_size(), params.batch.max_decode_query_length);
+  const int64_t needed = decode_partial_elements(shape);
+  CHECK(!params.workspace.empty() && params.workspace.num_elements() >= needed,
+        "attention: workspace ", params.workspace.shape, " is too small, expected ", needed,
+        " float32 elements");
+  launch_attention_decode(out, params, plan_decode_attention(shape),
+                          static_cast<uint32_t*>(decode_arrivals_.data()), stream());
+}
+
+void CudaOperations::silu_mul_impl(const Tensor& out, const Tensor& gate_up) {
+  launch_silu_mul(out, gate_up, stream());
+}
+
+void CudaOperations::gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) {
+  launch_gather_rows(out, x, rows, stream());
+}
+
+void CudaOperations::penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) {
+  launch_penalize(logits, penalties, stream());
+}
+
+void CudaOperations::sample_impl(const Tensor& tokens, const Tensor& logits,
+                                 const SamplingBatch& sampling) {
+  launch_sample(tokens, logits, sampling, gpu().runs_hopper(), stream());
+}
+
+}  // namespace tessera

@@ -1,0 +1,54 @@
+// The operations on a GPU: each chooses its kernels and launches them.
+#pragma once
+
+#include "kernels/cuda/attention/decode/plan.h"
+#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/linear/cublas.h"
+#include "kernels/cuda/linear/plan.h"
+#include "kernels/operations.h"
+
+namespace tessera {
+
+class CudaOperations final : public Operations {
+ public:
+  // compute_dtype: kBFloat16 or kFloat16, of activations, weights and KV pages.
+  CudaOperations(CudaDevice& device, DType compute_dtype);
+
+  DType activation_dtype() const override { return compute_dtype_; }
+  DType weight_dtype(DType /*stored*/) const override { return compute_dtype_; }
+  std::string attention_description(const BackendLimits& limits) const override;
+  size_t attention_workspace_bytes(const BackendLimits& limits) const override;
+
+  // Which kernel multiplies x [num_tokens, in_features] with `weight`. Throws Error where none can.
+  LinearPlan linear_plan(const Tensor& x, const WeightMatrix& weight) const;
+
+ private:
+  void embed_impl(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids) override;
+  void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                     float epsilon) override;
+  void linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
+                   bool accumulate) override;
+  void rope_store_kv_impl(const RopeStoreKvParams& params) override;
+  void attention_impl(const Tensor& out, const AttentionParams& params) override;
+  void silu_mul_impl(const Tensor& out, const Tensor& gate_up) override;
+  void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) override;
+  void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) override;
+  void sample_impl(const Tensor& tokens, const Tensor& logits,
+                   const SamplingBatch& sampling) override;
+
+  void decode_attention(const Tensor& out, const AttentionParams& params);
+  void prefill_attention(const Tensor& out, const AttentionParams& params);
+  // Uses what `limits` says about heads.
+  DecodeAttentionShape decode_shape(const BackendLimits& limits, int64_t page_size,
+                                    int64_t max_query_length) const;
+  const GpuTraits& gpu() const { return device_.gpu(); }
+  cudaStream_t stream() const { return device_.stream(); }
+
+  CudaDevice& device_;
+  DType compute_dtype_;
+  Buffer prefill_schedule_ = allocate_device_memory(2 * sizeof(int32_t), "scheduling attention");
+  Buffer decode_arrivals_;
+  CublasLinear cublas_;
+};
+
+}  // namespace tessera
