@@ -5,6 +5,7 @@
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
 #include "apps/process/exit_codes.h"
+#include "engine/model_description.h"
 
 namespace tessera {
 namespace {

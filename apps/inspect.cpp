@@ -11,6 +11,7 @@
 #include "apps/terminal/output.h"
 #include "engine/engine.h"
 #include "engine/expected_tensors.h"
+#include "engine/model_description.h"
 
 namespace tessera {
 namespace {
@@ -83,7 +84,7 @@ OrderedJson memory_json(const ModelDescription& model) {
           {"activation_bytes", plan.activation_bytes},
           {"total_bytes", plan.total_bytes()},
           {"free_bytes", plan.free_bytes},
-          {"context_size", plan.context_size},
+          {"context_size", plan.limits.context_size},
           {"page_size", plan.page_size},
           {"num_pages", plan.num_pages}};
 }
@@ -165,7 +166,7 @@ std::string memory_text(const ModelDescription& model) {
   std::string text = "device         " + model.device + "\n";
   if (!model.memory_plan) return text + "memory         " + model.memory_problem + "\n";
   const MemoryPlan& plan = *model.memory_plan;
-  text += concat("memory         context ", counted(plan.context_size, "token"), ", ",
+  text += concat("memory         context ", counted(plan.limits.context_size, "token"), ", ",
                  human_bytes(plan.kv_bytes_per_token), " of KV cache a token\n", plan.table());
   return text.ends_with('\n') ? text : text + "\n";
 }

@@ -5,6 +5,7 @@
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
 #include "apps/process/exit_codes.h"
+#include "engine/model_description.h"
 
 namespace tessera {
 namespace {
@@ -50,7 +51,7 @@ int run_summarize(const SummarizeOptions& options, const Console& console) {
   ProgressBar bar(console, "tokenising");
   const std::vector<TokenId> prompt = engine->encode_chat(messages, interruptible(bar));
   bar.clear();
-  require_fit(*engine, context_demand(*engine, prompt, params));
+  require_fit(*engine, engine->context_demand(prompt, params));
   answer_once(*engine, options.engine, prompt, params, stats, console);
   return kExitOk;
 }

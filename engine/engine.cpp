@@ -1,38 +1,10 @@
 #include "engine/engine.h"
 
-#include <algorithm>
-
 #include "engine/engine_impl.h"
-#include "engine/serving/sequence.h"
+#include "engine/model/stop_scope.h"
 #include "kernels/device_measurement.h"
 
 namespace tessera {
-
-std::string_view finish_reason(StopReason reason) {
-  switch (reason) {
-    case StopReason::kEndOfSequence:
-    case StopReason::kStopString:
-      return "stop";
-    case StopReason::kMaxTokens:
-    case StopReason::kContextFull:
-      return "length";
-    case StopReason::kCancelled:
-      return "cancelled";
-    case StopReason::kNonFiniteLogits:
-      return "error";
-  }
-  return "unknown";
-}
-
-double GenerationResult::prefill_tokens_per_second() const {
-  const auto computed = static_cast<double>(computed_prompt_tokens);
-  return prefill_seconds > 0.0 ? computed / prefill_seconds : 0.0;
-}
-
-double GenerationResult::decode_tokens_per_second() const {
-  const auto count = static_cast<double>(tokens.size());
-  return tokens.size() > 1 && decode_seconds > 0.0 ? (count - 1.0) / decode_seconds : 0.0;
-}
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
@@ -45,9 +17,11 @@ const ModelFolder& Engine::folder() const { return impl_->folder; }
 const Tokenizer& Engine::tokenizer() const { return *impl_->tokenizer; }
 const MemoryPlan& Engine::memory_plan() const { return impl_->plan; }
 const LoadTimings& Engine::load_timings() const { return impl_->timings; }
-std::string Engine::device_description() const { return impl_->backend->device().description(); }
-DeviceType Engine::device() const { return impl_->backend->device().type(); }
-int64_t Engine::context_size() const { return impl_->plan.context_size; }
+std::string Engine::device_description() const {
+  return impl_->runner->backend().device().description();
+}
+DeviceType Engine::device() const { return impl_->runner->backend().device().type(); }
+int64_t Engine::context_size() const { return impl_->plan.limits.context_size; }
 const std::vector<TokenId>& Engine::stop_tokens() const { return impl_->stop_tokens; }
 
 const ChatTemplate& Engine::chat_template() const {
@@ -80,16 +54,18 @@ std::vector<TokenId> Engine::encode_chat(std::span<const Message> messages,
   return chat_template().encode(*impl_->tokenizer, messages, progress);
 }
 
-SequencePtr Engine::create_sequence() {
-  auto* const sequence =
-      new Sequence(*impl_->cache, *impl_->tokenizer, [impl = impl_.get()](Sequence& destroyed) {
-        impl->forget(destroyed);
-        std::erase(impl->sequences, &destroyed);
-      });
-  SequencePtr owner(sequence);
-  impl_->sequences.push_back(sequence);
-  return owner;
+ContextDemand Engine::context_demand(std::span<const TokenId> prompt,
+                                     const SamplingParams& params) const {
+  return {.prompt_tokens = static_cast<int64_t>(prompt.size()),
+          .answer_tokens = reserved_tokens(params),
+          .context_size = context_size()};
 }
+
+SequencePtr Engine::create_sequence() {
+  return {&impl_->loop->create_sequence(), SequenceDeleter{&*impl_->loop}};
+}
+
+void SequenceDeleter::operator()(Sequence* sequence) const { loop->destroy(*sequence); }
 
 GenerationResult Engine::generate(Sequence& sequence, std::span<const TokenId> prompt,
                                   const SamplingParams& params,
@@ -104,30 +80,32 @@ void Engine::submit(Sequence& sequence, std::span<const TokenId> prompt,
   impl_->submit(sequence, prompt, params, callbacks);
 }
 
-bool Engine::step() { return impl_->step(); }
+bool Engine::step() { return impl_->loop->step(); }
 
 bool Engine::is_finished(const Sequence& sequence) const {
-  return sequence.state() == SequenceState::kFinished;
+  const Generation* const generation = impl_->loop->generation(sequence);
+  return generation != nullptr && generation->is_finished();
 }
 
-const GenerationResult& Engine::result(const Sequence& sequence) const { return sequence.result(); }
+const GenerationResult& Engine::result(const Sequence& sequence) const {
+  static const GenerationResult kNone;
+  const Generation* const generation = impl_->loop->generation(sequence);
+  return generation != nullptr ? generation->result() : kNone;
+}
 
 std::vector<float> Engine::prompt_logits(std::span<const TokenId> prompt,
                                          const StopQuestion& should_stop) {
-  const StopScope scope(impl_->backend->device(), should_stop);
-  return impl_->prompt_logits(prompt);
+  return impl_->prompt_logits(prompt, should_stop);
 }
 
-uint64_t Engine::weight_bytes_per_token() const { return impl_->weights->bytes_per_token(); }
+uint64_t Engine::weight_bytes_per_token() const { return impl_->runner->weight_bytes_per_token(); }
 
-uint64_t Engine::allocated_bytes() const {
-  return impl_->weights->size_in_memory() + impl_->cache->size_bytes() +
-         impl_->activation_buffer.size_bytes();
-}
+uint64_t Engine::allocated_bytes() const { return impl_->runner->allocated_bytes(); }
 
 double Engine::measure_read_bandwidth(const StopQuestion& should_stop) {
-  const StopScope scope(impl_->backend->device(), should_stop);
-  return impl_->backend->make_measurement()->read_bandwidth();
+  Backend& backend = impl_->runner->backend();
+  const StopScope scope(backend.device(), should_stop);
+  return backend.make_measurement()->read_bandwidth();
 }
 
 }  // namespace tessera

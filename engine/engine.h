@@ -11,94 +11,39 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/load_timings.h"
+#include "engine/model/load_progress.h"
 #include "engine/model/memory_plan.h"
-#include "engine/model/weight_reader.h"
+#include "engine/model/sampling_params.h"
+#include "engine/model_description.h"
 #include "engine/options.h"
+#include "engine/serving/end_rule.h"
+#include "engine/serving/generation_callbacks.h"
+#include "engine/serving/generation_result.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/text_limit.h"
 #include "engine/text/tokenizer.h"
-#include "model_loaders/checkpoint.h"
+#include "kernels/tensor/device_id.h"
 #include "model_loaders/model_folder.h"
 #include "model_loaders/printable.h"
 
 namespace tessera {
-
-enum class StopReason : uint8_t {
-  kEndOfSequence,    // the model ended its answer
-  kStopString,       // one of SamplingParams::stop
-  kMaxTokens,        // SamplingParams::max_tokens
-  kContextFull,      // no room for another token
-  kCancelled,        // is_cancelled said so
-  kNonFiniteLogits,  // the model produced NaN or infinity
-};
-
-// "stop", "stop", "length", "length", "cancelled", "error": OpenAI's words where they exist.
-std::string_view finish_reason(StopReason reason);
-
-struct GenerationCallbacks {
-  std::function<void(std::string_view text)> on_text;           // complete UTF-8 characters
-  std::function<void(int64_t done, int64_t total)> on_prefill;  // prompt tokens, after each step
-  // Asked before each step and, on a CPU, every few milliseconds of one, until it says yes. A step
-  // of which all sequences are cancelled is given up: it changes none of them. No more than a
-  // question: it neither calls the engine nor destroys a sequence.
-  StopQuestion is_cancelled;
-};
-
-struct GenerationResult {
-  StopReason stop_reason = StopReason::kEndOfSequence;
-  std::string text;
-  std::vector<TokenId> tokens;  // generated, without the one that ended the answer
-  std::string error;            // for kNonFiniteLogits: what and where
-  int64_t prompt_tokens = 0;
-  int64_t cached_prompt_tokens = 0;    // of these, found in the sequence's KV cache
-  int64_t computed_prompt_tokens = 0;  // and computed now
-  double prefill_seconds = 0.0;        // from start to the first token, or without one to the last
-                                       // step of the prompt
-  double decode_seconds = 0.0;         // from the first token to the last
-
-  // False when cancelling came first.
-  bool is_prompt_computed() const {
-    return cached_prompt_tokens + computed_prompt_tokens == prompt_tokens;
-  }
-  double prefill_tokens_per_second() const;  // of the prompt tokens that were computed
-  double decode_tokens_per_second() const;   // (n - 1) / decode_seconds; 0 below two tokens
-};
-
-// What inspect shows. No weights are loaded for it.
-struct ModelDescription {
-  ModelFolder folder;
-  std::vector<TensorEntry> tensors;
-  uint64_t weights_bytes_on_disk = 0;
-  int64_t num_parameters = 0;
-  std::string device;  // description of the device that would be used
-  std::optional<MemoryPlan> memory_plan;
-  std::string memory_problem;  // why there is no plan
-  std::string chat_template;   // renderer's name, "" when unknown
-  std::string chat_template_problem;
-  int64_t tokenizer_size = 0;
-  std::optional<TokenId> bos_token;
-  std::vector<TokenId> eos_tokens;
-  std::vector<std::string> warnings;
-};
-
-ModelDescription describe_model(const EngineOptions& options);
 
 // Where Engine::load would run with these options.
 DeviceType chosen_device(const EngineOptions& options);
 
 // One conversation or document with its KV cache. Destroying it gives its pages back; it must not
 // outlive its engine.
+class GenerationLoop;
 class Sequence;
 struct SequenceDeleter {
+  GenerationLoop* loop = nullptr;
   void operator()(Sequence* sequence) const;
 };
 using SequencePtr = std::unique_ptr<Sequence, SequenceDeleter>;
@@ -136,6 +81,9 @@ class Engine {
                                    const EncodeProgress& progress = {}) const;
   std::vector<TokenId> encode_chat(std::span<const Message> messages,
                                    const EncodeProgress& progress = {}) const;
+
+  // What a prompt and its answer ask of the context: whether generate() will accept them.
+  ContextDemand context_demand(std::span<const TokenId> prompt, const SamplingParams& params) const;
 
   SequencePtr create_sequence();
 

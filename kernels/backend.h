@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/backend_limits.h"
 #include "kernels/cuda_status.h"
 #include "kernels/device.h"
 #include "kernels/fused_operations.h"

@@ -1,6 +1,7 @@
 #include "kernels/fused_operations.h"
 
 #include "kernels/argument_check.h"
+#include "kernels/device.h"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {

@@ -8,9 +8,7 @@
 
 #include <string>
 
-#include "kernels/block_spec.h"
 #include "kernels/operations.h"
-#include "kernels/tensor/buffer.h"
 
 namespace tessera {
 

@@ -1,6 +1,7 @@
 #include "kernels/operations.h"
 
 #include "kernels/argument_check.h"
+#include "kernels/device.h"
 
 namespace tessera {
 namespace {

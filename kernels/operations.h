@@ -13,14 +13,15 @@
 #include <string>
 
 #include "kernels/attention_params.h"
-#include "kernels/backend_limits.h"
-#include "kernels/device.h"
 #include "kernels/rope_params.h"
 #include "kernels/sampling_params.h"
 #include "kernels/tensor/tensor.h"
 #include "kernels/weight_matrix.h"
 
 namespace tessera {
+
+class Device;
+struct BackendLimits;
 
 // Early reads. A device may begin an operation while the one before it in the order of calls ends,
 // and read these of its inputs at once:

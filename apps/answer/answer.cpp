@@ -2,8 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-
 #include "apps/answer/load_report.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/output.h"
@@ -20,13 +18,6 @@ std::function<void(uint64_t, uint64_t)> interruptible(ProgressBar& bar) {
 std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console) {
   ProgressBar bar(console, "loading");
   return Engine::load(options, interruptible(bar));
-}
-
-ContextDemand context_demand(const Engine& engine, std::span<const TokenId> prompt,
-                             const SamplingParams& params) {
-  return {.prompt_tokens = static_cast<int64_t>(prompt.size()),
-          .answer_tokens = std::max<int64_t>(params.max_tokens, 1),
-          .context_size = engine.context_size()};
 }
 
 GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,

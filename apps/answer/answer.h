@@ -22,17 +22,6 @@ std::function<void(uint64_t done_bytes, uint64_t total_bytes)> interruptible(Pro
 // Loads the model with a progress bar. Throws Error, or Interrupted on Ctrl-C.
 std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console);
 
-// Tokens of a prompt and the room its answer needs, against the context.
-struct ContextDemand {
-  int64_t prompt_tokens = 0;
-  int64_t answer_tokens = 0;  // reserved: max_tokens, at least 1
-  int64_t context_size = 0;
-
-  bool fits() const { return prompt_tokens + answer_tokens <= context_size; }
-};
-ContextDemand context_demand(const Engine& engine, std::span<const TokenId> prompt,
-                             const SamplingParams& params);
-
 // Generates with a progress bar while the prompt is long in coming, the text on standard output
 // and a final newline. Stops at a signal, which stays pending. Says so when the context is full.
 // Throws Error when the model yields NaN or infinity.

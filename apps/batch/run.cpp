@@ -58,11 +58,9 @@ std::optional<nlohmann::ordered_json> BatchRun::answer(Engine& engine, const Bat
   }
   const SamplingParams params =
       resolve_sampling(merged(defaults_.sampling, request.sampling), engine.default_sampling());
-  const ContextDemand demand = context_demand(engine, prompt, params);
+  const ContextDemand demand = engine.context_demand(prompt, params);
   if (!demand.fits()) {
-    return failed(item, "context_length_exceeded",
-                  concat("prompt ", demand.prompt_tokens, " + reserved ", demand.answer_tokens,
-                         " > limit ", demand.context_size, " tokens"));
+    return failed(item, "context_length_exceeded", demand.problem());
   }
   return generate(engine, item, prompt, params);
 }

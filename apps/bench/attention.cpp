@@ -30,7 +30,7 @@ const std::vector<std::string> kDefaultCpuDecodeCases = {"1x1k", "1x4k", "8x1k"}
 constexpr NumberLimits<int64_t> kAttendedLimits = {1, int64_t{1} << 24};  // tokens
 constexpr NumberLimits<int64_t> kWindowLimits = {0, kAttendedLimits.high};
 constexpr NumberLimits<int64_t> kHeadsLimits = {1, 1024};
-constexpr NumberLimits<int64_t> kHeadDimLimits = {1, NormalPool::kMaxRowSize};
+constexpr NumberLimits<int64_t> kHeadDimLimits = {1, kMaxBenchmarkHeadDim};
 constexpr NumberLimits<int64_t> kTimedRunLimits = {0, 1000};
 constexpr NumberLimits<double> kSoftcapLimits = {0.0, 1e6};
 
@@ -151,7 +151,7 @@ void add_measurement_options(CLI::App& command, Options& options) {
   EngineOptions& device = options.benchmark.device;
   command
       .add_flag_callback(
-          "--portable", [&device] { device.attention = KernelChoice::kPortable; },
+          "--portable", [&device] { device.portable_kernels = true; },
           "the kernels of every GPU, also where faster ones exist")
       ->group(kGroup);
   add_number(command, "--repetitions", options.benchmark.repetitions, kTimedRunLimits,

@@ -84,7 +84,7 @@ std::string ChatSession::hint_of_room() const {
 
 void ChatSession::check_room(std::span<const TokenId> prompt,
                              const Conversation& conversation) const {
-  const ContextDemand demand = context_demand(engine_, prompt, params_);
+  const ContextDemand demand = engine_.context_demand(prompt, params_);
   if (demand.fits()) return;
   const bool is_first = !conversation_.has_question();
   const bool is_new = conversation.messages().size() > conversation_.messages().size();

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/options.h"
+#include "engine/model/sampling_params.h"
 
 namespace tessera {
 

@@ -5,7 +5,11 @@
 #include <cmath>
 #include <thread>
 
-#include "engine/engine_impl.h"
+#include "engine/benchmark/attention_inputs.h"
+#include "engine/benchmark/matmul_rate.h"
+#include "engine/benchmark/normal_pool.h"
+#include "engine/make_backend.h"
+#include "kernels/device_measurement.h"
 
 namespace tessera {
 namespace {
@@ -48,19 +52,61 @@ double relative_error(const std::vector<double>& computed, const std::vector<dou
 
 }  // namespace
 
+struct AttentionBenchmark::Impl {
+  explicit Impl(const AttentionBenchmarkOptions& given)
+      : options(given),
+        backend(make_backend(given.device)),
+        device(backend->device()),
+        operations(backend->operations()),
+        measurement(backend->make_measurement()),
+        pool(operations.activation_dtype(), /*seed=*/1) {}
+
+  double tolerance() const;
+  AttentionResult run(const AttentionCase& attention_case);
+  AttentionTiming time_paged(const AttentionInputs& inputs);
+  AttentionTiming time_standard(const AttentionInputs& inputs);
+  // The largest error over sampled rows of inputs.out().
+  double check(const AttentionInputs& inputs, bool standard) const;
+  // Seconds of one launch(set), sets in turn.
+  std::vector<double> time_launches(const AttentionInputs& inputs,
+                                    const std::function<void(int64_t set)>& launch);
+
+  AttentionBenchmarkOptions options;
+  std::unique_ptr<Backend> backend;
+  Device& device;
+  Operations& operations;
+  std::unique_ptr<DeviceMeasurement> measurement;
+  NormalPool pool;
+  AttentionCase timed;  // the case that run() is at
+};
+
 AttentionBenchmark::AttentionBenchmark(const AttentionBenchmarkOptions& options)
-    : options_(options),
-      backend_(make_backend(options.device)),
-      device_(backend_->device()),
-      operations_(backend_->operations()),
-      measurement_(backend_->make_measurement()),
-      pool_(operations_.activation_dtype(), /*seed=*/1) {}
+    : impl_(std::make_unique<Impl>(options)) {}
 
 AttentionBenchmark::~AttentionBenchmark() = default;
 
-double AttentionBenchmark::tolerance() const {
+std::string AttentionBenchmark::device_description() const { return impl_->device.description(); }
+DeviceType AttentionBenchmark::device() const { return impl_->device.type(); }
+DType AttentionBenchmark::dtype() const { return impl_->operations.activation_dtype(); }
+double AttentionBenchmark::tolerance() const { return impl_->tolerance(); }
+
+void AttentionBenchmark::set_stop_question(StopQuestion should_stop) {
+  impl_->device.set_stop_question(std::move(should_stop));
+}
+
+double AttentionBenchmark::matmul_rate() {
+  return measure_matmul_rate(impl_->operations, *impl_->measurement);
+}
+
+double AttentionBenchmark::read_bandwidth() { return impl_->measurement->read_bandwidth(); }
+
+AttentionResult AttentionBenchmark::run(const AttentionCase& attention_case) {
+  return impl_->run(attention_case);
+}
+
+double AttentionBenchmark::Impl::tolerance() const {
   constexpr double kFloat32Error = 2e-5;  // of scores, exponentials and sums
-  switch (dtype()) {
+  switch (operations.activation_dtype()) {
     case DType::kBFloat16:
       return 2 * 0x1p-8 + kFloat32Error;
     case DType::kFloat16:
@@ -70,51 +116,51 @@ double AttentionBenchmark::tolerance() const {
   }
 }
 
-AttentionResult AttentionBenchmark::run(const AttentionCase& attention_case) {
-  case_ = attention_case;
-  const AttentionInputs inputs(operations_, pool_, options_.heads, attention_case, options_.layout);
+AttentionResult AttentionBenchmark::Impl::run(const AttentionCase& attention_case) {
+  timed = attention_case;
+  const AttentionInputs inputs(operations, pool, options.heads, attention_case, options.layout);
   AttentionResult result;
   result.attention_case = attention_case;
-  result.flops = count_flops(options_.heads, attention_case);
-  result.kv_bytes = count_kv_bytes(options_.heads, attention_case, dtype());
+  result.flops = count_flops(options.heads, attention_case);
+  result.kv_bytes = count_kv_bytes(options.heads, attention_case, operations.activation_dtype());
   result.paged = time_paged(inputs);
   result.standard = time_standard(inputs);
-  device_.synchronize();  // before the tensors are freed
+  device.synchronize();  // before the tensors are freed
   return result;
 }
 
-AttentionTiming AttentionBenchmark::time_paged(const AttentionInputs& inputs) {
+AttentionTiming AttentionBenchmark::Impl::time_paged(const AttentionInputs& inputs) {
   AttentionTiming timing;
   timing.scratch_bytes = inputs.workspace_bytes();
-  const auto launch = [&](int64_t set) { operations_.attention(inputs.out(), inputs.params(set)); };
-  fill_with_nan(device_, inputs.out());
+  const auto launch = [&](int64_t set) { operations.attention(inputs.out(), inputs.params(set)); };
+  fill_with_nan(device, inputs.out());
   launch(0);
   timing.largest_error = check(inputs, /*standard=*/false);
   timing.seconds = time_launches(inputs, launch);
   return timing;
 }
 
-AttentionTiming AttentionBenchmark::time_standard(const AttentionInputs& inputs) {
+AttentionTiming AttentionBenchmark::Impl::time_standard(const AttentionInputs& inputs) {
   AttentionTiming timing;
-  if (!options_.time_standard) {
+  if (!options.time_standard) {
     timing.problem = "not asked for";
     return timing;
   }
-  if (device() == DeviceType::kCpu) {
+  if (device.type() == DeviceType::kCpu) {
     timing.problem = "not on the CPU";
     return timing;
   }
-  const std::unique_ptr<StandardAttention> standard = measurement_->make_standard_attention();
+  const std::unique_ptr<StandardAttention> standard = measurement->make_standard_attention();
   const size_t scratch_bytes = standard->scratch_bytes(inputs.standard_params(0));
-  if (scratch_bytes > device_.memory().free_bytes) {
+  if (scratch_bytes > device.memory().free_bytes) {
     timing.scratch_bytes = scratch_bytes;
     timing.problem = "out of memory";
     return timing;
   }
-  const Buffer buffer = device_.allocate(scratch_bytes, "the scores of standard attention");
+  const Buffer buffer = device.allocate(scratch_bytes, "the scores of standard attention");
   const Tensor scratch{buffer.data(),
                        DType::kFloat32,
-                       device_.id(),
+                       device.id(),
                        {static_cast<int64_t>(scratch_bytes / sizeof(float))}};
   timing.scratch_bytes = scratch_bytes;
   const auto launch = [&](int64_t set) {
@@ -122,44 +168,44 @@ AttentionTiming AttentionBenchmark::time_standard(const AttentionInputs& inputs)
     params.scratch = scratch;
     standard->run(inputs.standard_out(), params);
   };
-  fill_with_nan(device_, inputs.out());
+  fill_with_nan(device, inputs.out());
   launch(0);
   timing.largest_error = check(inputs, /*standard=*/true);
   timing.seconds = time_launches(inputs, launch);
-  device_.synchronize();
+  device.synchronize();
   return timing;
 }
 
-double AttentionBenchmark::check(const AttentionInputs& inputs, bool standard) const {
+double AttentionBenchmark::Impl::check(const AttentionInputs& inputs, bool standard) const {
   // Standard attention also rounds its scores, in whose exponentials an error grows.
   const double allowed = standard ? 2 * tolerance() : tolerance();
   double largest = 0.0;
-  for (const AttentionRow& row : sample_rows(options_.heads, case_)) {
+  for (const AttentionRow& row : sample_rows(options.heads, timed)) {
     const double error =
         relative_error(inputs.computed_row(row, standard), inputs.exact_row(row, standard));
     CHECK(error <= allowed, "refusing to time a wrong result: ", standard ? "standard " : "",
-          "attention of batch ", case_.batch_size, ", queries ", case_.query_length, ", context ",
-          case_.context_length, " has a relative error of ", error, " in sequence ", row.sequence,
+          "attention of batch ", timed.batch_size, ", queries ", timed.query_length, ", context ",
+          timed.context_length, " has a relative error of ", error, " in sequence ", row.sequence,
           ", query ", row.query, ", head ", row.head, "; at most ", allowed, " is rounding");
     largest = std::max(largest, error);
   }
   return largest;
 }
 
-std::vector<double> AttentionBenchmark::time_launches(
+std::vector<double> AttentionBenchmark::Impl::time_launches(
     const AttentionInputs& inputs, const std::function<void(int64_t set)>& launch) {
-  if (options_.repetitions == 0) return {};
-  const double once = measurement_->seconds([&] { launch(0); }, 1).front();
+  if (options.repetitions == 0) return {};
+  const double once = measurement->seconds([&] { launch(0); }, 1).front();
   const auto wanted = static_cast<int64_t>(std::ceil(kMinSecondsOfRun / once));
   const int64_t num_sets = inputs.num_sets();
   const int64_t num_launches =
       ceil_divide(std::clamp<int64_t>(wanted, 1, kMaxLaunches), num_sets) * num_sets;
-  if (device() == DeviceType::kCuda) std::this_thread::sleep_for(kRest);
-  std::vector<double> seconds = measurement_->seconds(
+  if (device.type() == DeviceType::kCuda) std::this_thread::sleep_for(kRest);
+  std::vector<double> seconds = measurement->seconds(
       [&] {
         for (int64_t i = 0; i < num_launches; ++i) launch(i % num_sets);
       },
-      options_.repetitions);
+      options.repetitions);
   for (double& value : seconds) value /= static_cast<double>(num_launches);
   return seconds;
 }

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/benchmark/attention_inputs.h"
-#include "engine/benchmark/matmul_rate.h"
+#include "engine/benchmark/attention_case.h"
 #include "engine/options.h"
-#include "kernels/backend.h"
+#include "kernels/tensor/device_id.h"
+#include "kernels/tensor/stopped.h"
 
 namespace tessera {
 
@@ -42,17 +42,15 @@ class AttentionBenchmark {
   explicit AttentionBenchmark(const AttentionBenchmarkOptions& options);
   ~AttentionBenchmark();
 
-  std::string device_description() const { return device_.description(); }
-  DeviceType device() const { return device_.type(); }
-  DType dtype() const { return operations_.activation_dtype(); }
+  std::string device_description() const;
+  DeviceType device() const;
+  DType dtype() const;  // of queries, keys, values and outputs
   // From now on the device asks; see Device::set_stop_question.
-  void set_stop_question(StopQuestion should_stop) {
-    device_.set_stop_question(std::move(should_stop));
-  }
+  void set_stop_question(StopQuestion should_stop);
 
   // The device's limits: floating-point operations and bytes read per second.
-  double matmul_rate() { return measure_matmul_rate(operations_, *measurement_); }
-  double read_bandwidth() { return measurement_->read_bandwidth(); }
+  double matmul_rate();
+  double read_bandwidth();
 
   // Runs one case and compares sampled rows with an exact computation, then times it. Throws Error
   // naming the row and the numbers when a result is wrong: a wrong result is not timed.
@@ -63,21 +61,8 @@ class AttentionBenchmark {
   double tolerance() const;
 
  private:
-  AttentionTiming time_paged(const AttentionInputs& inputs);
-  AttentionTiming time_standard(const AttentionInputs& inputs);
-  // The largest error over sampled rows of inputs.out().
-  double check(const AttentionInputs& inputs, bool standard) const;
-  // Seconds of one launch(set), sets in turn.
-  std::vector<double> time_launches(const AttentionInputs& inputs,
-                                    const std::function<void(int64_t set)>& launch);
-
-  AttentionBenchmarkOptions options_;
-  std::unique_ptr<Backend> backend_;
-  Device& device_;
-  Operations& operations_;
-  std::unique_ptr<DeviceMeasurement> measurement_;
-  NormalPool pool_;
-  AttentionCase case_;  // the one that run() is at
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace tessera

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 
-#include "kernels/attention_params.h"
+#include "kernels/tensor/dtype.h"
 
 namespace tessera {
+
+// The most that head_dim may be.
+inline constexpr int64_t kMaxBenchmarkHeadDim = 1024;
 
 // The dimensions that all cases of a run share.
 struct AttentionHeads {
@@ -17,6 +20,12 @@ struct AttentionHeads {
   int64_t sliding_window = 0;  // tokens; 0: none
 
   float scale() const;  // 1 / sqrt(head_dim)
+};
+
+// Where the keys and values lie.
+struct PageLayout {
+  int64_t page_size = 64;   // tokens
+  bool contiguous = false;  // one page per sequence instead, in order
 };
 
 // One batch of sequences of equal lengths.

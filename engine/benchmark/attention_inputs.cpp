@@ -4,6 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/backend_limits.h"
+#include "kernels/device.h"
+
 namespace tessera {
 namespace {
 
@@ -17,6 +20,8 @@ constexpr int64_t kLargestPage = 256;
 // Where in the pool the tensors begin.
 constexpr int64_t kKeysOffset = NormalPool::kPeriod / 3;
 constexpr int64_t kValuesOffset = NormalPool::kPeriod / 3 * 2;
+
+static_assert(kMaxBenchmarkHeadDim <= NormalPool::kMaxRowSize);
 
 int64_t sets_for(const AttentionCase& attention_case, double kv_bytes) {
   if (!attention_case.is_decode()) return 1;  // bound by arithmetic
@@ -39,8 +44,8 @@ AttentionInputs::AttentionInputs(Operations& operations, const NormalPool& pool,
       pages_per_sequence_(ceil_divide(attention_case.context_length, page_size_)),
       num_sets_(sets_for(attention_case,
                          count_kv_bytes(heads, attention_case, operations.activation_dtype()))) {
-  CHECK(heads.head_dim <= NormalPool::kMaxRowSize, "heads of ", heads.head_dim,
-        " dimensions, at most ", NormalPool::kMaxRowSize);
+  CHECK(heads.head_dim <= kMaxBenchmarkHeadDim, "heads of ", heads.head_dim,
+        " dimensions, at most ", kMaxBenchmarkHeadDim);
   const DType dtype = operations.activation_dtype();
   const int64_t batch_size = case_.batch_size;
   const int64_t num_tokens =

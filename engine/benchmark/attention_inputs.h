@@ -10,12 +10,6 @@
 
 namespace tessera {
 
-// Where the keys and values lie.
-struct PageLayout {
-  int64_t page_size = 64;   // tokens
-  bool contiguous = false;  // one page per sequence instead, in order
-};
-
 // One query of one head of one sequence.
 struct AttentionRow {
   int64_t sequence = 0;

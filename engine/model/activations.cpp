@@ -1,13 +1,13 @@
 #include "engine/model/activations.h"
 
-#include <algorithm>
+#include "kernels/backend_limits.h"
+#include "kernels/fused_operations.h"
+#include "kernels/tensor/buffer.h"
 
 namespace tessera {
 
 Activations::Activations(Arena& arena, const ModelConfig& config, const BackendLimits& limits,
-                         int64_t page_size, const Operations& operations)
-    : inputs(arena, limits, page_size),
-      sampler(arena, limits.max_sequences, std::min(limits.max_context_length, config.vocab_size)) {
+                         const Operations& operations) {
   const DType activation = operations.activation_dtype();
   const int64_t tokens = limits.max_tokens;
   const int64_t rows = limits.max_sequences;
@@ -29,13 +29,6 @@ Activations::Activations(Arena& arena, const ModelConfig& config, const BackendL
   sampled_residual = arena.take("sampled residual", DType::kFloat32, {rows, config.hidden_size});
   sampled_normed = arena.take("sampled normed", activation, {rows, config.hidden_size});
   logits = arena.take("logits", DType::kFloat32, {rows, config.vocab_size});
-}
-
-size_t Activations::size_bytes(const ModelConfig& config, const BackendLimits& limits,
-                               int64_t page_size, const Operations& operations) {
-  Arena measure;
-  Activations(measure, config, limits, page_size, operations);
-  return measure.used_bytes();
 }
 
 }  // namespace tessera

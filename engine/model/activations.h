@@ -1,25 +1,18 @@
-// The scratch tensors of a step, from its inputs to the sampled tokens, allocated once at their
-// largest.
+// The scratch tensors of a forward pass, allocated once at their largest.
 #pragma once
 
-#include "engine/model/forward_batch.h"
-#include "engine/model/sampler.h"
 #include "kernels/operations.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
 
+class Arena;
+
 struct Activations {
   // Takes every tensor from `arena` (which may be measuring only).
   Activations(Arena& arena, const ModelConfig& config, const BackendLimits& limits,
-              int64_t page_size, const Operations& operations);
+              const Operations& operations);
 
-  // Bytes that an arena needs for the above.
-  static size_t size_bytes(const ModelConfig& config, const BackendLimits& limits,
-                           int64_t page_size, const Operations& operations);
-
-  StepInputs inputs;
-  Sampler sampler;
   // First dimension max_tokens; cut to the step's tokens with slice().
   Tensor residual;             // float32    [max_tokens, hidden_size]
   Tensor normed;               // activation [max_tokens, hidden_size]

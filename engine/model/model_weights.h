@@ -1,10 +1,10 @@
-// The weights of a model on the device, fused as the forward pass wants them.
+// The weights of a model on the device: their memory, and how they get there from a checkpoint.
 #pragma once
 
 #include <vector>
 
+#include "engine/model/decoder_weights.h"
 #include "engine/model/weight_reader.h"
-#include "kernels/layer_weights.h"
 #include "kernels/operations.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_config.h"
@@ -13,8 +13,7 @@ namespace tessera {
 
 struct WeightSpec;
 
-// Matrices are in Operations::weight_dtype of their stored dtype; norm weights are float32.
-class ModelWeights {
+class ModelWeights : public DecoderWeights {
  public:
   // Lays out every tensor the model needs in one buffer of the device. Throws Error when the
   // checkpoint lacks one or has it in another shape. Contents are unspecified until read().
@@ -27,12 +26,6 @@ class ModelWeights {
   // Bytes of the buffer that the constructor will allocate. Same checks of names and shapes.
   static size_t size_bytes(const ModelConfig& config, const Checkpoint& checkpoint,
                            const Operations& operations);
-
-  WeightMatrix embed_tokens;  // [vocab_size, hidden_size]
-  std::vector<LayerWeights> layers;
-  Tensor norm;                              // [hidden_size]
-  WeightMatrix lm_head;                     // [vocab_size, hidden_size]; embed_tokens when tied
-  std::vector<Tensor> inverse_frequencies;  // of each RopeTable: float32 [head_dim / 2]
 
   // Bytes of weights that computing one token reads: all but embed_tokens, of which it reads a row.
   uint64_t bytes_per_token() const { return bytes_per_token_; }

@@ -1,17 +1,18 @@
-// Picks the next token of every sequence from its logits.
+// Draws the next token of every sequence from its logits, on the device.
 #pragma once
 
 #include <span>
 
 #include "engine/model/packed_upload.h"
-#include "engine/serving/scheduler.h"
+#include "engine/model/token_chunk.h"
 #include "kernels/operations.h"
+#include "kernels/tensor/buffer.h"
 
 namespace tessera {
 
-// How the sequences that complete are sampled, in order; num_candidates is left open. The tensors
-// are there after inputs.upload().
-SamplingBatch add_sampling(std::span<const ScheduledSequence> scheduled, PackedUpload& inputs);
+// How the tokens of a step are drawn; num_candidates is left open. The tensors are there after
+// inputs.upload().
+SamplingBatch add_sampling(std::span<const TokenChunk> step, PackedUpload& inputs);
 // Elements that add_sampling() takes, at most.
 int64_t sampling_elements(int64_t max_sequences);
 
@@ -20,18 +21,17 @@ class Sampler {
   // max_listed: distinct tokens that the penalties of one sequence may list.
   Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed);
 
-  // One token per row of logits float32 [num_completing, vocab_size], which penalties change in
-  // place; kNonFiniteLogits where the row is not finite. The rows are those of the sequences that
-  // complete, in order; `sampling` is what add_sampling() made of them. Ids at or above
-  // num_candidates are never sampled (a vocabulary padded past its tokenizer). The result lies on
-  // the device, and the next call overwrites it.
-  //   returns int32 [num_completing]
-  Tensor sample(const Tensor& logits, std::span<const ScheduledSequence> scheduled,
-                SamplingBatch sampling, int64_t num_candidates, Operations& operations);
+  // One token per row of logits float32 [num_sampled, vocab_size], which penalties change in place;
+  // kNonFiniteLogits where the row is not finite. The rows are those of the chunks that ask for a
+  // token, in order; `sampling` is what add_sampling() made of them. Ids at or above num_candidates
+  // are never sampled (a vocabulary padded past its tokenizer). The result lies on the device, and
+  // the next call overwrites it.
+  //   returns int32 [num_sampled]
+  Tensor sample(const Tensor& logits, std::span<const TokenChunk> step, SamplingBatch sampling,
+                int64_t num_candidates, Operations& operations);
 
  private:
-  void penalize(const Tensor& logits, std::span<const Sequence* const> sequences,
-                Operations& operations);
+  void penalize(const Tensor& logits, std::span<const TokenChunk> step, Operations& operations);
 
   Tensor tokens_;                             // int32 [max_sequences]
   Tensor penalty_offsets_;                    // int32 [max_sequences + 1]

@@ -4,12 +4,6 @@
 
 namespace tessera {
 
-std::string Transformer::use_fused_decoder() {
-  std::string problem;
-  fused_decoder_ = backend_.make_fused_decoder(fused_model(), problem);
-  return problem;
-}
-
 FusedDecoderModel Transformer::fused_model() const {
   FusedDecoderModel model{.embed_tokens = weights_.embed_tokens.data,
                           .layers = {},
@@ -28,7 +22,7 @@ FusedDecoderModel Transformer::fused_model() const {
                             .post_attention_layernorm = layer.post_attention_layernorm,
                             .gate_up_proj = layer.gate_up_proj.data,
                             .down_proj = layer.down_proj.data,
-                            .pages = cache_.layer(i)});
+                            .pages = pages_[static_cast<size_t>(i)]});
   }
   return model;
 }
@@ -45,7 +39,7 @@ void Transformer::forward(const ForwardBatch& batch) {
                     weights_.layers.front().input_layernorm);
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     const LayerWeights& layer = weights_.layers[static_cast<size_t>(i)];
-    attention_block(layer, cache_.layer(i), batch);
+    attention_block(layer, pages_[static_cast<size_t>(i)], batch);
     const bool is_last = i + 1 == config_.num_layers;
     feed_forward_block(layer, is_last ? nullptr : &layer + 1, num_tokens);
   }

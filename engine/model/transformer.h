@@ -3,34 +3,36 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <span>
 
 #include "engine/model/activations.h"
+#include "engine/model/decoder_weights.h"
 #include "engine/model/forward_batch.h"
-#include "engine/model/kv_cache.h"
-#include "engine/model/model_weights.h"
-#include "kernels/backend.h"
 #include "kernels/fused_decoder.h"
+#include "kernels/fused_operations.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
 
 class Transformer {
  public:
-  // Keeps references: everything must outlive the transformer.
-  Transformer(const ModelConfig& config, const ModelWeights& weights, const KvCache& cache,
-              const Activations& activations, Backend& backend)
+  // Keeps references: everything must outlive the transformer. `pages`: of each layer.
+  Transformer(const ModelConfig& config, const DecoderWeights& weights,
+              std::span<const KvPages> pages, const Activations& activations,
+              FusedOperations& operations)
       : config_(config),
         weights_(weights),
-        cache_(cache),
+        pages_(pages),
         activations_(activations),
-        backend_(backend),
-        operations_(backend.operations()),
-        fused_(backend.fused_operations()) {}
+        operations_(operations.operations()),
+        fused_(operations) {}
 
-  // From now on, small decode steps take the backend's fused decoder. Returns why they do not, for
-  // people; empty when they do.
-  std::string use_fused_decoder();
+  // What a fused decoder is made of that computes the same.
+  FusedDecoderModel fused_model() const;
+  // From now on, small decode steps take the decoder, unless it is null.
+  void use_fused_decoder(std::unique_ptr<FusedDecoder> decoder) {
+    fused_decoder_ = std::move(decoder);
+  }
 
   // Runs all layers over the step's tokens, leaving the residual stream in activations.residual and
   // the keys and values in the cache.
@@ -41,11 +43,10 @@ class Transformer {
   Tensor logits(const Tensor& rows);
 
   // Logits of the sampled tokens of a step, as forward() and logits() compute them. Small steps of
-  // one token per sequence take the backend's fused decoder, if there is one.
+  // one token per sequence take the fused decoder, if there is one.
   Tensor sampled_logits(const ForwardBatch& batch);
 
  private:
-  FusedDecoderModel fused_model() const;
   void attention_block(const LayerWeights& layer, const KvPages& pages, const ForwardBatch& batch);
   // Leaves the next layer's normed input too, if there is a next.
   void feed_forward_block(const LayerWeights& layer, const LayerWeights* next, int64_t num_tokens);
@@ -56,10 +57,9 @@ class Transformer {
   int64_t sliding_window() const { return config_.block.layers.front().sliding_window; }
 
   const ModelConfig& config_;
-  const ModelWeights& weights_;
-  const KvCache& cache_;
+  const DecoderWeights& weights_;
+  std::span<const KvPages> pages_;
   const Activations& activations_;
-  Backend& backend_;
   Operations& operations_;
   FusedOperations& fused_;
   std::unique_ptr<FusedDecoder> fused_decoder_;  // may be null

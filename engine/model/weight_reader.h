@@ -2,17 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 
+#include "engine/model/load_progress.h"
 #include "kernels/device.h"
 #include "model_loaders/checkpoint.h"
 
 namespace tessera {
-
-// Where a load stands, for a progress bar: called between its phases and for every few megabytes of
-// weights. What it throws ends the load.
-using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
 
 // One tensor of the checkpoint and the part of a device tensor, of as many elements, it fills.
 struct WeightPiece {

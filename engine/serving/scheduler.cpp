@@ -3,39 +3,64 @@
 #include <algorithm>
 
 namespace tessera {
+namespace {
 
-ScheduledSequence next_tokens(Sequence& sequence, int64_t num_tokens) {
-  return {.sequence = &sequence,
+// The first `num_tokens` of the sequence's uncached tokens.
+ScheduledSequence next_tokens(const Request& request, int64_t num_tokens) {
+  const Sequence& sequence = *request.sequence;
+  return {.request = request,
           .begin = sequence.num_cached(),
           .num_tokens = num_tokens,
           .completes = num_tokens == sequence.num_uncached()};
 }
 
-void Scheduler::remove(Sequence& sequence) {
-  std::erase(waiting_, &sequence);
-  std::erase(running_, &sequence);
+// The token that a step draws, if it is not the last that the sequence may have.
+ScheduledSequence token_after(const ScheduledSequence& scheduled) {
+  return {
+      .request = scheduled.request, .begin = scheduled.end(), .num_tokens = 1, .completes = true};
+}
+
+// Whether more than the tokens that the host knows decides what follows the step.
+bool needs_its_token(const ScheduledSequence& scheduled) {
+  const Request& request = *scheduled.request;
+  return request.has_penalty || request.sequence->num_tokens() + 1 >= request.max_length;
+}
+
+}  // namespace
+
+void Scheduler::remove(const Sequence& sequence) {
+  const auto is_it = [&](const Request& request) { return request.sequence == &sequence; };
+  std::erase_if(waiting_, is_it);
+  std::erase_if(running_, is_it);
+}
+
+bool Scheduler::is_running(const Sequence& sequence) const {
+  return std::ranges::find(running_, &sequence, &Request::sequence) != running_.end();
+}
+
+bool Scheduler::may_admit() const {
+  return !waiting_.empty() && static_cast<int64_t>(running_.size()) < limits_.max_sequences;
 }
 
 std::vector<ScheduledSequence> Scheduler::next_batch() {
-  while (!waiting_.empty() && static_cast<int64_t>(running_.size()) < limits_.max_sequences) {
+  while (may_admit()) {
     running_.push_back(waiting_.front());
-    running_.back()->set_running();
     waiting_.pop_front();
   }
 
   std::vector<ScheduledSequence> batch;
   int64_t budget = limits_.max_tokens;
-  const auto schedule = [&](Sequence* sequence) {
-    const int64_t num_tokens = std::min(sequence->num_uncached(), budget);
-    if (num_tokens == 0 || !take_pages(*sequence, num_tokens)) return;
-    batch.push_back(next_tokens(*sequence, num_tokens));
+  const auto schedule = [&](const Request& request) {
+    const int64_t num_tokens = std::min(request.sequence->num_uncached(), budget);
+    if (num_tokens == 0 || !take_pages(*request.sequence, num_tokens)) return;
+    batch.push_back(next_tokens(request, num_tokens));
     budget -= num_tokens;
   };
-  for (Sequence* sequence : running_) {
-    if (sequence->num_uncached() == 1) schedule(sequence);
+  for (const Request& request : running_) {
+    if (request.sequence->num_uncached() == 1) schedule(request);
   }
-  for (Sequence* sequence : running_) {
-    if (sequence->num_uncached() > 1) schedule(sequence);
+  for (const Request& request : running_) {
+    if (request.sequence->num_uncached() > 1) schedule(request);
   }
   // A last chunk of one token is a decode to the kernels, and decodes come first.
   std::ranges::stable_partition(
@@ -43,30 +68,27 @@ std::vector<ScheduledSequence> Scheduler::next_batch() {
   return batch;
 }
 
+bool Scheduler::are_running(std::span<const ScheduledSequence> batch) const {
+  return std::ranges::equal(
+      batch, running_, [](const ScheduledSequence& scheduled, const Request& request) {
+        return scheduled.request && scheduled.request->sequence == request.sequence;
+      });
+}
+
 std::vector<ScheduledSequence> Scheduler::batch_after(std::span<const ScheduledSequence> batch) {
-  const bool may_admit =
-      !waiting_.empty() && static_cast<int64_t>(running_.size()) < limits_.max_sequences;
-  if (may_admit || !std::ranges::equal(batch, running_, {}, &ScheduledSequence::sequence)) {
-    return {};
-  }
+  if (may_admit() || !are_running(batch)) return {};
   int64_t missing_pages = 0;
   for (const ScheduledSequence& scheduled : batch) {
-    const Sequence& sequence = *scheduled.sequence;
-    if (!scheduled.completes || sequence.next_token_is_last(limits_.context_size) ||
-        has_penalty(sequence.params())) {
-      return {};
-    }
-    missing_pages += cache_.pages_missing(sequence.block_table(), scheduled.end() + 1);
+    if (!scheduled.completes || needs_its_token(scheduled)) return {};
+    missing_pages +=
+        pool_.pages_missing(scheduled.request->sequence->block_table(), scheduled.end() + 1);
   }
   // Caches of others are not given up for tokens that may not come.
-  if (missing_pages > cache_.num_free_pages()) return {};
+  if (missing_pages > pool_.num_free_pages()) return {};
   std::vector<ScheduledSequence> next;
   for (const ScheduledSequence& scheduled : batch) {
-    cache_.grow(scheduled.sequence->block_table(), scheduled.end() + 1);
-    next.push_back({.sequence = scheduled.sequence,
-                    .begin = scheduled.end(),
-                    .num_tokens = 1,
-                    .completes = true});
+    next.push_back(token_after(scheduled));
+    pool_.grow(scheduled.request->sequence->block_table(), next.back().end());
   }
   return next;
 }
@@ -74,10 +96,10 @@ std::vector<ScheduledSequence> Scheduler::batch_after(std::span<const ScheduledS
 bool Scheduler::take_pages(Sequence& sequence, int64_t num_tokens) {
   const int64_t context_length = sequence.num_cached() + num_tokens;
   BlockTable& table = sequence.block_table();
-  while (cache_.pages_missing(table, context_length) > cache_.num_free_pages()) {
+  while (pool_.pages_missing(table, context_length) > pool_.num_free_pages()) {
     if (!reclaim_pages_()) return false;
   }
-  cache_.grow(table, context_length);
+  pool_.grow(table, context_length);
   return true;
 }
 

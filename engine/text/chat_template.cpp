@@ -143,6 +143,10 @@ ChatTemplate ChatTemplate::for_folder(const ModelFolder& folder) {
               hint_for_choosing());
 }
 
+ChatTemplate ChatTemplate::choose(std::string_view name, const ModelFolder& folder) {
+  return name.empty() ? for_folder(folder) : by_name(name);
+}
+
 std::vector<std::string> ChatTemplate::names() {
   std::vector<std::string> names;
   for (const ChatFormat& format : chat_formats()) names.push_back(format.name);

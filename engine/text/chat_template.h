@@ -55,6 +55,9 @@ class ChatTemplate {
   // absent.
   static ChatTemplate for_folder(const ModelFolder& folder);
 
+  // by_name(name), or without a name for_folder(folder).
+  static ChatTemplate choose(std::string_view name, const ModelFolder& folder);
+
   static std::vector<std::string> names();
   const std::string& name() const;
 

@@ -9,8 +9,6 @@
 
 namespace tessera {
 
-struct EngineOptions;
-
 // A prompt has more tokens than the context holds.
 class PromptTooLong : public Error {
  public:
@@ -25,9 +23,5 @@ struct TextLimit {
   // context, whatever it says. `name` begins the message.
   void check(std::string_view name, uint64_t bytes) const;
 };
-
-// From the files of the folder and without its weights. The context is the largest possible one:
-// memory may only allow less. Throws Error as Engine::load does.
-TextLimit read_text_limit(const EngineOptions& options);
 
 }  // namespace tessera

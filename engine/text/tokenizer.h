@@ -9,11 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/text/token_id.h"
 #include "model_loaders/model_folder.h"
 
 namespace tessera {
-
-using TokenId = int32_t;
 
 // How much of a text has been tokenised; called every few kilobytes. What it throws ends the work.
 using EncodeProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;

@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_operations.h"
 
+#include "kernels/backend_limits.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/embedding.h"
 #include "kernels/cpu/linear.h"

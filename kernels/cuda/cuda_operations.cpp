@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda_operations.h"
 
+#include "kernels/backend_limits.h"
 #include "kernels/cuda/attention/decode/kernel.h"
 #include "kernels/cuda/attention/prefill/plan.h"
 #include "kernels/cuda/attention/prefill/sm80.h"

@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "engine/benchmark/attention_inputs.h"
+#include "kernels/backend.h"
+#include "kernels/device_measurement.h"
 #include "tests/engine/error_of.h"
 
 namespace tessera {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda/device/early_start.h"
+#include "kernels/cuda_status.h"
 #include "tests/engine/model_fixture.h"
 
 namespace tessera {

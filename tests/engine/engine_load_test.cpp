@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engine/engine.h"
+#include "engine/model_description.h"
 #include "tests/engine/model_fixture.h"
 
 namespace tessera {
@@ -228,7 +229,7 @@ TEST(DescribeModel, DescribesAFolder) {
   EXPECT_THAT(description.warnings, IsEmpty());
   EXPECT_THAT(description.device, HasSubstr("CPU"));
   ASSERT_TRUE(description.memory_plan.has_value()) << description.memory_problem;
-  EXPECT_EQ(description.memory_plan->context_size, 256);
+  EXPECT_EQ(description.memory_plan->limits.context_size, 256);
   EXPECT_EQ(description.memory_plan->total_bytes(),
             Engine::load(model.options())->allocated_bytes());
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/engine.h"
+#include "engine/model_description.h"
 #include "tests/engine/model_fixture.h"
 
 namespace tessera {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engine/engine.h"
+#include "kernels/cuda_status.h"
 #include "tests/engine/model_fixture.h"
 #include "tests/engine/reciting_model.h"
 

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "engine/engine.h"
+#include "kernels/cuda_status.h"
 #include "tests/golden/golden_data.h"
 
 namespace tessera {

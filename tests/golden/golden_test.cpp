@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "engine/engine.h"
-#include "kernels/backend.h"
+#include "kernels/cuda_status.h"
 #include "tests/golden/golden_data.h"
 
 namespace tessera {

@@ -1,6 +1,5 @@
 #include "engine/model/kv_cache.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -26,59 +25,14 @@ class KvCacheTest : public testing::Test {
 
 TEST_F(KvCacheTest, LayersAreDistinctAndShaped) {
   std::set<void*> starts;
-  for (int64_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(cache_.layer(i).keys.shape, Shape({5, 2, 16, 8}));
-    EXPECT_EQ(cache_.layer(i).values.shape, Shape({5, 2, 16, 8}));
-    starts.insert(cache_.layer(i).keys.data);
-    starts.insert(cache_.layer(i).values.data);
+  ASSERT_EQ(cache_.layers().size(), 3u);
+  for (const KvPages& layer : cache_.layers()) {
+    EXPECT_EQ(layer.keys.shape, Shape({5, 2, 16, 8}));
+    EXPECT_EQ(layer.values.shape, Shape({5, 2, 16, 8}));
+    starts.insert(layer.keys.data);
+    starts.insert(layer.values.data);
   }
   EXPECT_EQ(starts.size(), 6u);
-}
-
-TEST_F(KvCacheTest, GrowsByPagesAndGivesThemBack) {
-  BlockTable table;
-  cache_.grow(table, 1);
-  EXPECT_EQ(table.size(), 1u);
-  cache_.grow(table, 16);
-  EXPECT_EQ(table.size(), 1u);
-  cache_.grow(table, 17);
-  EXPECT_EQ(table.size(), 2u);
-  EXPECT_EQ(cache_.num_free_pages(), 3);
-  cache_.shrink(table, 16);
-  EXPECT_EQ(table.size(), 1u);
-  cache_.shrink(table, 0);
-  EXPECT_TRUE(table.empty());
-  EXPECT_EQ(cache_.num_free_pages(), 5);
-}
-
-TEST_F(KvCacheTest, NeverHandsAPageToTwoSequences) {
-  BlockTable first, second;
-  cache_.grow(first, 33);
-  cache_.grow(second, 32);
-  std::set<int32_t> pages(first.begin(), first.end());
-  pages.insert(second.begin(), second.end());
-  EXPECT_EQ(pages.size(), 5u);
-  EXPECT_EQ(cache_.num_free_pages(), 0);
-}
-
-TEST_F(KvCacheTest, SlotIsPageTimesSizePlusRow) {
-  BlockTable table;
-  cache_.grow(table, 40);
-  EXPECT_EQ(cache_.slot(table, 0), table[0] * 16);
-  EXPECT_EQ(cache_.slot(table, 15), table[0] * 16 + 15);
-  EXPECT_EQ(cache_.slot(table, 16), table[1] * 16);
-  EXPECT_EQ(cache_.slot(table, 39), table[2] * 16 + 7);
-}
-
-TEST_F(KvCacheTest, RefusesMoreThanItHas) {
-  BlockTable table;
-  try {
-    cache_.grow(table, 6 * 16);
-    FAIL() << "grew beyond its pages";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("5 free pages, 6 are needed"));
-  }
-  EXPECT_EQ(cache_.num_free_pages(), 5);
 }
 
 TEST_F(KvCacheTest, BytesPerToken) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "kernels/backend.h"
 #include "tests/engine/error_of.h"
 #include "tests/engine/model_fixture.h"
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/model_description.h"
 #include "tests/engine/reciting_model.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "engine/model/memory_plan.h"
+#include "engine/model/plan_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@ namespace {
 
 int64_t step_tokens(int64_t prefill_chunk, DeviceType device, int64_t max_sequences = 1,
                     int64_t context_size = 131072) {
-  const EngineOptions options{.max_sequences = max_sequences, .prefill_chunk = prefill_chunk};
-  return step_limits(ModelConfig{}, options, device, context_size).max_tokens;
+  const WantedSizes wanted{.max_sequences = max_sequences, .prefill_chunk = prefill_chunk};
+  return step_limits(wanted, device, context_size).max_tokens;
 }
 
 TEST(StepLimits, ChunkIsTheDevicesUnlessGiven) {

@@ -1,0 +1,28 @@
+#include "engine/make_backend.h"
+
+#include <spdlog/spdlog.h>
+
+#include "engine/engine.h"
+
+namespace tessera {
+
+DeviceType chosen_device(const EngineOptions& options) {
+  const bool on_cpu = options.device == DeviceChoice::kCpu ||
+                      (options.device == DeviceChoice::kAuto && cuda_status().num_devices == 0);
+  return on_cpu ? DeviceType::kCpu : DeviceType::kCuda;
+}
+
+std::unique_ptr<Backend> make_backend(const EngineOptions& options) {
+  if (chosen_device(options) == DeviceType::kCuda) {
+    return make_cuda_backend(
+        options.cuda_index, options.compute_dtype,
+        options.portable_kernels ? KernelChoice::kPortable : KernelChoice::kFastest);
+  }
+  if (options.device == DeviceChoice::kAuto) {
+    const CudaStatus status = cuda_status();
+    if (status.built) spdlog::info("{}, using CPU", status.problem);
+  }
+  return make_cpu_backend(options.num_threads);
+}
+
+}  // namespace tessera

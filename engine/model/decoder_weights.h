@@ -1,0 +1,19 @@
+// The weights of a model as the forward pass reads them.
+#pragma once
+
+#include <vector>
+
+#include "kernels/layer_weights.h"
+
+namespace tessera {
+
+// Matrices are in Operations::weight_dtype of their stored dtype; norm weights are float32.
+struct DecoderWeights {
+  WeightMatrix embed_tokens;  // [vocab_size, hidden_size]
+  std::vector<LayerWeights> layers;
+  Tensor norm;                              // [hidden_size]
+  WeightMatrix lm_head;                     // [vocab_size, hidden_size]; embed_tokens when tied
+  std::vector<Tensor> inverse_frequencies;  // of each RopeTable: float32 [head_dim / 2]
+};
+
+}  // namespace tessera

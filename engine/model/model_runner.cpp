@@ -1,0 +1,109 @@
+#include "engine/model/model_runner.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "engine/model/host_tensor.h"
+#include "engine/model/stop_scope.h"
+#include "kernels/fused_decoder.h"
+
+namespace tessera {
+
+ModelRunner::ModelRunner(const ModelConfig& config, const Checkpoint& checkpoint,
+                         const MemoryPlan& plan, int64_t num_candidates,
+                         std::unique_ptr<Backend> backend)
+    : config_(config),
+      limits_(plan.limits),
+      page_size_(plan.page_size),
+      num_candidates_(num_candidates),
+      backend_(std::move(backend)),
+      weights_(config, checkpoint, backend_->operations()),
+      cache_(config, plan.num_pages, plan.page_size, backend_->operations()),
+      step_memory_(backend_->device().allocate(plan.activation_bytes, "the activations")),
+      step_arena_(step_memory_),
+      buffers_(step_arena_, config, plan.limits, plan.page_size, backend_->operations()),
+      transformer_(config, weights_, cache_.layers(), buffers_.activations,
+                   backend_->fused_operations()),
+      fused_decoder_problem_(use_fused_decoder()) {}
+
+// The memory that a launched step uses is freed before the device is.
+ModelRunner::~ModelRunner() {
+  try {
+    backend_->device().synchronize();
+  } catch (const Error& error) {
+    spdlog::error("{}", error.what());
+  }
+}
+
+std::string ModelRunner::use_fused_decoder() {
+  std::string problem;
+  transformer_.use_fused_decoder(backend_->make_fused_decoder(transformer_.fused_model(), problem));
+  return problem;
+}
+
+uint64_t ModelRunner::read_weights(const Checkpoint& checkpoint, bool check_values,
+                                   const LoadProgress& progress) {
+  return weights_.read(checkpoint, backend_->device(), check_values, progress);
+}
+
+LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
+  const ForwardBatch batch = buffers_.inputs.prepare(step, drawn_, backend_->device());
+  const int64_t num_sampled = batch.sampled_rows.dim(0);
+  if (num_sampled == 0) {
+    transformer_.forward(batch);
+    return {};
+  }
+  drawn_ = buffers_.sampler.sample(transformer_.sampled_logits(batch), step, batch.sampling,
+                                   num_candidates_, backend_->operations());
+  return {.count = num_sampled, .download = backend_->device().start_download(drawn_)};
+}
+
+LaunchedTokens ModelRunner::launch(std::span<const TokenChunk> step,
+                                   const StopQuestion& should_stop) {
+  const StopScope scope(backend_->device(), should_stop);
+  return compute(step);
+}
+
+std::vector<std::optional<TokenId>> ModelRunner::collect(const LaunchedTokens& step) {
+  if (step.count == 0) {
+    // So that prefill progress and cancelling keep pace with the device.
+    backend_->device().synchronize();
+    return {};
+  }
+  std::vector<int32_t> drawn(static_cast<size_t>(step.count));
+  backend_->device().finish_download(host_tensor(drawn), step.download);
+  std::vector<std::optional<TokenId>> tokens;
+  for (const int32_t token : drawn) {
+    tokens.push_back(token == kNonFiniteLogits ? std::nullopt : std::optional(token));
+  }
+  return tokens;
+}
+
+std::vector<float> ModelRunner::prompt_logits(std::span<const TokenId> prompt,
+                                              std::span<const int32_t> block_table,
+                                              const StopQuestion& should_stop) {
+  const StopScope scope(backend_->device(), should_stop);
+  const auto num_tokens = static_cast<int64_t>(prompt.size());
+  std::vector<float> result;
+  TokenChunk chunk = {.tokens = prompt, .block_table = block_table};
+  for (; chunk.begin < num_tokens; chunk.begin = chunk.end()) {
+    chunk.num_tokens = std::min(num_tokens - chunk.begin, limits_.max_tokens);
+    compute({&chunk, 1});
+    for (int64_t begin = 0; begin < chunk.num_tokens; begin += limits_.max_sequences) {
+      const int64_t end = std::min(begin + limits_.max_sequences, chunk.num_tokens);
+      const Tensor rows = buffers_.inputs.rows(begin, end, backend_->device());
+      std::vector<float> logits(static_cast<size_t>((end - begin) * config_.vocab_size));
+      backend_->device().download(host_tensor(logits, {end - begin, config_.vocab_size}),
+                                  transformer_.logits(rows));
+      result.insert(result.end(), logits.begin(), logits.end());
+    }
+  }
+  return result;
+}
+
+uint64_t ModelRunner::allocated_bytes() const {
+  return weights_.size_in_memory() + cache_.size_bytes() + step_memory_.size_bytes();
+}
+
+}  // namespace tessera

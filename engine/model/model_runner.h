@@ -1,0 +1,74 @@
+// A model on one device: its weights, its KV pages and the buffers of a step; computes steps there.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/model/kv_cache.h"
+#include "engine/model/load_progress.h"
+#include "engine/model/memory_plan.h"
+#include "engine/model/model_weights.h"
+#include "engine/model/step_buffers.h"
+#include "engine/model/step_runner.h"
+#include "engine/model/transformer.h"
+#include "kernels/backend.h"
+
+namespace tessera {
+
+class ModelRunner final : public StepRunner {
+ public:
+  // Takes all the memory that `plan` counts. What weights hold is unspecified until read_weights().
+  // Ids at or above num_candidates are never drawn. `config` must outlive the runner. Throws Error
+  // when the checkpoint lacks a tensor or memory is short.
+  ModelRunner(const ModelConfig& config, const Checkpoint& checkpoint, const MemoryPlan& plan,
+              int64_t num_candidates, std::unique_ptr<Backend> backend);
+  ~ModelRunner() override;
+
+  // Once, from the same checkpoint; see ModelWeights::read. Returns the bytes read.
+  uint64_t read_weights(const Checkpoint& checkpoint, bool check_values,
+                        const LoadProgress& progress);
+
+  // Runs every operation once on whatever the weights hold, also while another thread reads them.
+  // No page holds a sequence yet.
+  void warm_up();
+
+  LaunchedTokens launch(std::span<const TokenChunk> step, const StopQuestion& should_stop) override;
+  std::vector<std::optional<TokenId>> collect(const LaunchedTokens& step) override;
+
+  // Logits of every token of the prompt, float32 [prompt.size(), vocab_size] row-major. The pages
+  // hold the prompt. Throws Stopped.
+  std::vector<float> prompt_logits(std::span<const TokenId> prompt,
+                                   std::span<const int32_t> block_table,
+                                   const StopQuestion& should_stop);
+
+  Backend& backend() const { return *backend_; }
+  // Why small decode steps are not computed by one kernel, for people; empty when they are.
+  const std::string& fused_decoder_problem() const { return fused_decoder_problem_; }
+  uint64_t weight_bytes_per_token() const { return weights_.bytes_per_token(); }
+  // Bytes of device memory that the runner holds.
+  uint64_t allocated_bytes() const;
+
+ private:
+  // Why small decode steps are not computed by one kernel; empty when they are.
+  std::string use_fused_decoder();
+  // Prepares, computes and draws: a step, all but the wait for its tokens.
+  LaunchedTokens compute(std::span<const TokenChunk> step);
+
+  const ModelConfig& config_;
+  StepLimits limits_;
+  int64_t page_size_;
+  int64_t num_candidates_;
+  std::unique_ptr<Backend> backend_;
+  ModelWeights weights_;
+  KvCache cache_;
+  Buffer step_memory_;
+  Arena step_arena_;
+  StepBuffers buffers_;
+  Transformer transformer_;
+  std::string fused_decoder_problem_;
+  Tensor drawn_;  // tokens of the newest step that drew any
+};
+
+}  // namespace tessera

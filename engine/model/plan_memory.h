@@ -1,0 +1,22 @@
+// Making a MemoryPlan for a model on a device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/model/memory_plan.h"
+#include "kernels/operations.h"
+#include "model_loaders/model_config.h"
+
+namespace tessera {
+
+// The limits of every step on a device of this type, with a context of context_size tokens.
+StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t context_size);
+
+// Chooses the context: wanted.context_size, which the model has, or when 0 the largest up to the
+// model's maximum that fits. Throws Error with the table and the --ctx-size that would fit (or that
+// nothing fits).
+MemoryPlan plan_memory(const ModelConfig& config, const WantedSizes& wanted,
+                       const Operations& operations, size_t weights_bytes);
+
+}  // namespace tessera

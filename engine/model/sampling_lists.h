@@ -1,0 +1,39 @@
+// How the tokens of a step are drawn, as lists on the host. Entries are those of the chunks that
+// ask for a token, in order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/model/token_chunk.h"
+
+namespace tessera {
+
+// See SamplingBatch, whose tensors are these.
+struct SamplingLists {
+  std::vector<float> temperature;
+  std::vector<int32_t> top_k;
+  std::vector<float> top_p;
+  std::vector<float> min_p;
+  std::vector<int32_t> random;  // low word, high word of each: of the seed and the answer's index
+
+  int64_t num_tokens() const { return static_cast<int64_t>(temperature.size()); }
+};
+SamplingLists list_sampling(std::span<const TokenChunk> step);
+
+// See PenaltyBatch, whose tensors are these. Sequences without a penalty list no tokens.
+struct PenaltyLists {
+  std::vector<int32_t> offsets;
+  std::vector<int32_t> tokens;
+  std::vector<int32_t> counts;
+  std::vector<float> repetition;
+  std::vector<float> frequency;
+  std::vector<float> presence;
+};
+PenaltyLists list_penalties(std::span<const TokenChunk> step);
+
+// Whether the draw of any token has a penalty.
+bool has_penalty(std::span<const TokenChunk> step);
+
+}  // namespace tessera

@@ -1,0 +1,43 @@
+// What a caller chooses for an answer: how its tokens are drawn and where it ends. Plain values
+// with defaults.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model_loaders/generation_config.h"
+
+namespace tessera {
+
+// What the numbers may be; those that generation_config.json also holds are stated there.
+inline constexpr NumberLimits<double> kOccurrencePenaltyLimits = {-2.0, 2.0};
+inline constexpr NumberLimits<int64_t> kPenaltyWindowLimits = {0, int64_t{1} << 30};
+inline constexpr NumberLimits<uint64_t> kSeedLimits = {0, UINT64_MAX};
+inline constexpr NumberLimits<int64_t> kMaxTokensLimits = {0, int64_t{1} << 30};
+
+struct SamplingParams {
+  double temperature = 0.0;         // 0: greedy
+  int64_t top_k = 0;                // 0: off
+  double top_p = 1.0;               // 1: off
+  double min_p = 0.0;               // 0: off
+  double repetition_penalty = 1.0;  // 1: off
+  double presence_penalty = 0.0;    // 0: off
+  double frequency_penalty = 0.0;   // 0: off
+  int64_t penalty_window = 64;      // last tokens the penalties look at; 0: all
+  uint64_t seed = 0;                // same seed, same tokens
+  int64_t max_tokens = 0;           // 0: until the context is full
+  std::vector<std::string> stop;    // the text ends before the first of these
+  bool ignore_eos = false;          // for benchmarks
+};
+
+// Throws Error naming the field, its value and the allowed range.
+void validate(const SamplingParams& params);
+
+// Whether a token's logits depend on the tokens before it otherwise than through the model.
+bool has_penalty(const SamplingParams& params);
+
+// SamplingParams as the model's authors suggest in generation_config.json: greedy unless do_sample.
+SamplingParams default_sampling(const GenerationConfig& generation);
+
+}  // namespace tessera

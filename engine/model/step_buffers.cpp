@@ -1,0 +1,22 @@
+#include "engine/model/step_buffers.h"
+
+#include <algorithm>
+
+#include "engine/model/kernel_limits.h"
+
+namespace tessera {
+
+StepBuffers::StepBuffers(Arena& arena, const ModelConfig& config, const StepLimits& limits,
+                         int64_t page_size, const Operations& operations)
+    : inputs(arena, limits, page_size),
+      sampler(arena, limits.max_sequences, std::min(limits.context_size, config.vocab_size)),
+      activations(arena, config, kernel_limits(limits, config), operations) {}
+
+size_t StepBuffers::size_bytes(const ModelConfig& config, const StepLimits& limits,
+                               int64_t page_size, const Operations& operations) {
+  Arena measure;
+  StepBuffers(measure, config, limits, page_size, operations);
+  return measure.used_bytes();
+}
+
+}  // namespace tessera

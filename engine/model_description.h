@@ -1,0 +1,42 @@
+// What can be said about a model without loading its weights.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/model/memory_plan.h"
+#include "engine/options.h"
+#include "engine/text/text_limit.h"
+#include "engine/text/token_id.h"
+#include "model_loaders/model_folder.h"
+#include "model_loaders/tensor_entry.h"
+
+namespace tessera {
+
+// What inspect shows.
+struct ModelDescription {
+  ModelFolder folder;
+  std::vector<TensorEntry> tensors;
+  uint64_t weights_bytes_on_disk = 0;
+  int64_t num_parameters = 0;
+  std::string device;  // description of the device that would be used
+  std::optional<MemoryPlan> memory_plan;
+  std::string memory_problem;  // why there is no plan
+  std::string chat_template;   // renderer's name, "" when unknown
+  std::string chat_template_problem;
+  int64_t tokenizer_size = 0;
+  std::optional<TokenId> bos_token;
+  std::vector<TokenId> eos_tokens;
+  std::vector<std::string> warnings;
+};
+
+// Throws Error as Engine::load does, but when memory is short.
+ModelDescription describe_model(const EngineOptions& options);
+
+// How long a text can be. The context is the largest possible one: memory may only allow less.
+// Throws Error as Engine::load does.
+TextLimit read_text_limit(const EngineOptions& options);
+
+}  // namespace tessera

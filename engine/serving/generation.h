@@ -1,0 +1,78 @@
+// One answer while it comes into being: what the caller asked for and hears, where it ends, and
+// what it came to. The tokens that it continues are a Sequence's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "engine/model/sampling_params.h"
+#include "engine/serving/end_rule.h"
+#include "engine/serving/generation_callbacks.h"
+#include "engine/serving/generation_result.h"
+#include "engine/text/stop_matcher.h"
+#include "engine/text/tokenizer.h"
+
+namespace tessera {
+
+// Tokens of a prompt.
+struct PromptSize {
+  int64_t num_tokens = 0;
+  int64_t num_cached = 0;  // of these, in the sequence's KV cache
+};
+
+class Generation {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // The tokenizer and the rule must outlive the generation. Its clock starts.
+  Generation(const Tokenizer& tokenizer, const EndRule& end_rule, const PromptSize& prompt,
+             const SamplingParams& params, const GenerationCallbacks& callbacks);
+
+  const SamplingParams& params() const { return params_; }
+  const GenerationResult& result() const { return result_; }
+  // Tokens of prompt and answer at which counting ends it.
+  int64_t max_length() const { return length_limit_.num_tokens; }
+  bool is_finished() const { return is_finished_; }
+  // Asks until the answer is yes.
+  bool is_cancelled();
+
+  // Records that the sequence's cache was given up before a step began: the whole prompt is to be
+  // computed.
+  void lose_cached_prompt() { result_.cached_prompt_tokens = 0; }
+
+  // Records that num_tokens more of the sequence's tokens have been computed, and reports the
+  // progress of the prompt.
+  void advance(int64_t num_tokens);
+
+  // Takes the next token: streams its text, and ends the generation where it or a limit does. False
+  // when the token is no part of the answer.
+  bool append(TokenId token);
+
+  // Ends the generation and streams what is left of its text.
+  void finish(StopReason reason, std::string error = {});
+
+  // Ends the generation without a word, as cancelled.
+  void abandon();
+
+ private:
+  int64_t length() const {
+    return result_.prompt_tokens + static_cast<int64_t>(result_.tokens.size());
+  }
+  void take_time();
+  void emit(const std::string& text);
+
+  const EndRule& end_rule_;
+  SamplingParams params_;
+  GenerationCallbacks callbacks_;
+  LengthLimit length_limit_;
+  TextStream text_stream_;
+  StopMatcher stop_matcher_;
+  bool is_cancelled_ = false;
+  bool is_finished_ = false;
+  GenerationResult result_;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point first_token_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,90 @@
+// Generating for many sequences at once, step by step: what is scheduled is launched, its tokens
+// are collected and handed to the generations, whose callbacks run on the calling thread.
+//
+// Where that helps, the device is given the next step before the host takes the tokens of the one
+// before. What such a step computes for a sequence whose generation has ended meanwhile is dropped.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/model/step_runner.h"
+#include "engine/serving/generation.h"
+#include "engine/serving/launched_step.h"
+#include "engine/serving/scheduler.h"
+#include "engine/serving/sequence.h"
+
+namespace tessera {
+
+struct LoopOptions {
+  StepLimits limits;
+  std::vector<TokenId> stop_tokens;  // that end an answer
+  bool runs_ahead = false;           // launches a step before the tokens of the last are known
+};
+
+class GenerationLoop {
+ public:
+  // Keeps references: all must outlive the loop.
+  GenerationLoop(StepRunner& runner, PagePool& pool, const Tokenizer& tokenizer,
+                 const LoopOptions& options);
+  GenerationLoop(const GenerationLoop&) = delete;
+  GenerationLoop& operator=(const GenerationLoop&) = delete;
+
+  // Sequences live until they are destroyed, or with the loop.
+  Sequence& create_sequence();
+  void destroy(Sequence& sequence);
+
+  // Queues a generation after `prompt`, which fits the context and replaces what the sequence
+  // holds. The sequence is not generating.
+  void submit(Sequence& sequence, std::span<const TokenId> prompt, const SamplingParams& params,
+              const GenerationCallbacks& callbacks);
+
+  // Computes what is waiting and running by one step. False when nothing is left to do. Throws what
+  // callbacks and the runner throw; every generation is then over, and the caches are given up.
+  bool step();
+
+  // The generation that runs on the sequence or ran last; nullptr before the first.
+  const Generation* generation(const Sequence& sequence) const;
+  bool is_generating(const Sequence& sequence) const;
+
+  // Frees the pages of the sequence that has not generated for longest; false when none has any.
+  bool release_oldest_unused_cache();
+
+ private:
+  struct Member {
+    Sequence sequence;
+    std::optional<Generation> generation;
+
+    bool is_generating() const { return generation && !generation->is_finished(); }
+  };
+
+  Member& member_of(const Sequence& sequence) const;
+  bool run_step();
+  void abandon_all();
+  void finish_cancelled();
+  // Gives the step to the device. False when all its sequences were cancelled meanwhile: the step
+  // is given up, and as no sequence has advanced, it is as if it had never begun.
+  bool launch(std::vector<ScheduledSequence> batch);
+  // Waits for the step and appends what it drew.
+  void collect(const LaunchedStep& step);
+  void take_token(const Request& request, std::optional<TokenId> token);
+  void finish(const Request& request, StopReason reason, std::string error = {});
+  // No step computes the sequence any more, and nobody takes the token that a launched one draws
+  // for it. Its pages may have other owners at once: their steps run after those launched.
+  void forget(const Sequence& sequence);
+
+  StepRunner& runner_;
+  PagePool& pool_;
+  const Tokenizer& tokenizer_;
+  EndRule end_rule_;
+  bool runs_ahead_;
+  std::vector<std::unique_ptr<Member>> members_;  // in the order of their creation
+  Scheduler scheduler_;
+  // Oldest first: one at most between calls of step(), two while the older is collected.
+  std::deque<LaunchedStep> launched_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,45 @@
+// What a generation gives: its text, its tokens, why it ended and how long it took.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/text/token_id.h"
+
+namespace tessera {
+
+enum class StopReason : uint8_t {
+  kEndOfSequence,    // the model ended its answer
+  kStopString,       // one of SamplingParams::stop
+  kMaxTokens,        // SamplingParams::max_tokens
+  kContextFull,      // no room for another token
+  kCancelled,        // is_cancelled said so
+  kNonFiniteLogits,  // the model produced NaN or infinity
+};
+
+// "stop", "stop", "length", "length", "cancelled", "error": OpenAI's words where they exist.
+std::string_view finish_reason(StopReason reason);
+
+struct GenerationResult {
+  StopReason stop_reason = StopReason::kEndOfSequence;
+  std::string text;
+  std::vector<TokenId> tokens;  // generated, without the one that ended the answer
+  std::string error;            // for kNonFiniteLogits: what and where
+  int64_t prompt_tokens = 0;
+  int64_t cached_prompt_tokens = 0;    // of these, found in the sequence's KV cache
+  int64_t computed_prompt_tokens = 0;  // and computed now
+  double prefill_seconds = 0.0;        // from start to the first token, or without one to the last
+                                       // step of the prompt
+  double decode_seconds = 0.0;         // from the first token to the last
+
+  // False when cancelling came first.
+  bool is_prompt_computed() const {
+    return cached_prompt_tokens + computed_prompt_tokens == prompt_tokens;
+  }
+  double prefill_tokens_per_second() const;  // of the prompt tokens that were computed
+  double decode_tokens_per_second() const;   // (n - 1) / decode_seconds; 0 below two tokens
+};
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+#include "engine/serving/launched_step.h"
+
+#include <algorithm>
+
+#include "engine/serving/generation.h"
+
+namespace tessera {
+namespace {
+
+TokenChunk chunk_of(const ScheduledSequence& item) {
+  const Sequence& sequence = *item.request->sequence;
+  const Generation& generation = *item.request->generation;
+  return {.tokens = sequence.tokens(),
+          .block_table = sequence.block_table(),
+          .begin = item.begin,
+          .num_tokens = item.num_tokens,
+          .sampling = item.completes ? &generation.params() : nullptr,
+          .answer_index = item.end() - generation.result().prompt_tokens};
+}
+
+}  // namespace
+
+bool LaunchedStep::is_wanted() const {
+  return std::ranges::any_of(
+      batch, [](const ScheduledSequence& item) { return item.request.has_value(); });
+}
+
+void LaunchedStep::forget(const Sequence& sequence) {
+  for (ScheduledSequence& item : batch) {
+    if (item.request && item.request->sequence == &sequence) item.request.reset();
+  }
+}
+
+std::vector<TokenChunk> chunks_of(std::span<const ScheduledSequence> batch) {
+  std::vector<TokenChunk> chunks;
+  for (const ScheduledSequence& item : batch) chunks.push_back(chunk_of(item));
+  return chunks;
+}
+
+bool is_cancelled(std::span<const ScheduledSequence> batch) {
+  return std::ranges::all_of(batch, [](const ScheduledSequence& item) {
+    return item.request->generation->is_cancelled();
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,333 @@
+#include "engine/serving/generation_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "tests/engine/serving/byte_tokenizer.h"
+#include "tests/engine/serving/fake_runner.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int64_t kPageSize = 16;
+constexpr int64_t kNumPages = 8;
+
+// Letters follow each other until "z", which ends an answer.
+class GenerationLoopTest : public testing::Test {
+ protected:
+  void make_loop(bool runs_ahead, const StepLimits& limits = {
+                                      .max_tokens = 64, .max_sequences = 2, .context_size = 100}) {
+    loop_.emplace(
+        runner_, pool_, *tokenizer_,
+        LoopOptions{.limits = limits, .stop_tokens = {token_of('z')}, .runs_ahead = runs_ahead});
+  }
+  Sequence& submit(std::string_view prompt, const SamplingParams& params = {},
+                   const GenerationCallbacks& callbacks = {}) {
+    Sequence& sequence = loop_->create_sequence();
+    loop_->submit(sequence, tokens_of(prompt), params, callbacks);
+    return sequence;
+  }
+  void finish() {
+    for (int i = 0; loop_->step(); ++i) ASSERT_LT(i, 1000) << "it never ends";
+  }
+  const GenerationResult& result(const Sequence& sequence) const {
+    return loop_->generation(sequence)->result();
+  }
+  // All pages are free or in the table of a sequence.
+  void expect_no_page_lost(std::initializer_list<const Sequence*> sequences) {
+    int64_t held = 0;
+    for (const Sequence* sequence : sequences) held += std::ssize(sequence->block_table());
+    EXPECT_EQ(held + pool_.num_free_pages(), kNumPages);
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_ = load_byte_tokenizer();
+  PagePool pool_{kNumPages, kPageSize};
+  FakeRunner runner_{kPageSize};
+  std::optional<GenerationLoop> loop_;
+};
+
+// With and without running ahead: what a caller sees is the same.
+class EitherLoopTest : public GenerationLoopTest, public testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override { make_loop(GetParam()); }
+};
+
+TEST_P(EitherLoopTest, AnswersSeveralAtOnceAndQueuesTheRest) {
+  const Sequence& first = submit("q");
+  const Sequence& second = submit("abcu");
+  const Sequence& third = submit("v", {.max_tokens = 2});
+  EXPECT_TRUE(loop_->is_generating(third));
+  finish();
+  EXPECT_EQ(result(first).text, "rstuvwxy");
+  EXPECT_EQ(result(second).text, "vwxy");
+  EXPECT_EQ(result(third).text, "wx");
+  EXPECT_EQ(result(third).stop_reason, StopReason::kMaxTokens);
+  EXPECT_FALSE(loop_->is_generating(third));
+  EXPECT_FALSE(loop_->step()) << "nothing is left to do";
+}
+
+TEST_P(EitherLoopTest, NumbersTheTokensOfAnAnswer) {
+  submit("abcv");
+  finish();
+  ASSERT_GE(std::ssize(runner_.answer_indices), 4);
+  for (size_t i = 0; i < runner_.answer_indices.size(); ++i) {
+    EXPECT_EQ(runner_.answer_indices[i], static_cast<int64_t>(i));
+  }
+}
+
+// A chunk that is not the last of its prompt draws nothing, wherever in the step it is.
+TEST_P(EitherLoopTest, PromptsAreComputedInPieces) {
+  make_loop(GetParam(), {.max_tokens = 4, .max_sequences = 2, .context_size = 100});
+  const Sequence& first = submit("abu");
+  const Sequence& second = submit("abcdefgv");
+  finish();
+  EXPECT_EQ(runner_.steps.front(), "0+1 0+3!");
+  EXPECT_EQ(result(first).text, "vwxy");
+  EXPECT_EQ(result(second).text, "wxy");
+}
+
+TEST_P(EitherLoopTest, AThrowingCallbackEndsEveryGeneration) {
+  const Sequence& first = submit("a", {}, {.on_text = [](std::string_view text) {
+                                   if (text == "d") throw std::runtime_error("enough");
+                                 }});
+  Sequence& second = submit("k");
+  EXPECT_THROW(finish(), std::runtime_error);
+  for (const Sequence* sequence : {&first, const_cast<const Sequence*>(&second)}) {
+    EXPECT_FALSE(loop_->is_generating(*sequence));
+    EXPECT_EQ(result(*sequence).stop_reason, StopReason::kCancelled);
+    EXPECT_EQ(sequence->num_cached(), 0);
+  }
+  EXPECT_EQ(pool_.num_free_pages(), kNumPages);
+  EXPECT_FALSE(loop_->step());
+  loop_->submit(second, tokens_of("kv"), {}, {});
+  finish();
+  EXPECT_EQ(result(second).text, "wxy") << "and the loop goes on";
+}
+
+TEST_P(EitherLoopTest, ACancelledSequenceLeavesTheOthers) {
+  std::string shown;
+  const Sequence& cancelled = submit("a", {},
+                                     {.on_text = [&](std::string_view text) { shown += text; },
+                                      .is_cancelled = [&] { return shown.size() >= 3; }});
+  const Sequence& kept = submit("q");
+  finish();
+  EXPECT_EQ(result(cancelled).stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(result(cancelled).text, shown);
+  EXPECT_EQ(shown, "bcd");
+  EXPECT_EQ(result(kept).text, "rstuvwxy");
+  EXPECT_EQ(cancelled.num_cached(), 3) << "the prompt and two tokens of the answer";
+  expect_no_page_lost({&cancelled, &kept});
+}
+
+TEST_P(EitherLoopTest, AStepThatSomebodyWaitsForIsFinished) {
+  bool stop = false;
+  runner_.while_computing = [&] { stop = true; };
+  const Sequence& cancelled = submit("a", {}, {.is_cancelled = [&] { return stop; }});
+  const Sequence& kept = submit("v");
+  finish();
+  EXPECT_EQ(runner_.num_stopped, 0);
+  EXPECT_EQ(result(cancelled).stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(result(kept).text, "wxy");
+}
+
+// It is as if the step had never begun.
+TEST_P(EitherLoopTest, AStepIsGivenUpWhenAllItsSequencesAreCancelled) {
+  bool stop = false;
+  runner_.while_computing = [&] { stop = runner_.steps.size() == 2; };
+  const Sequence& sequence = submit("a", {}, {.is_cancelled = [&] { return stop; }});
+  Sequence& waiting = submit("u", {}, {.is_cancelled = [&] { return stop; }});
+  finish();
+  EXPECT_EQ(runner_.num_stopped, 1);
+  EXPECT_EQ(result(sequence).stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(result(sequence).text, "bc");
+  EXPECT_EQ(sequence.num_cached(), sequence.num_tokens() - 1);
+
+  runner_.while_computing = {};
+  stop = false;
+  loop_->submit(waiting, tokens_of("uvw"), {}, {});
+  finish();
+  EXPECT_EQ(result(waiting).text, "xy");
+}
+
+TEST_P(EitherLoopTest, LogitsThatAreNotFiniteEndOneSequenceWithoutItsCache) {
+  runner_.non_finite_at = token_of('c');
+  const Sequence& broken = submit("a");
+  const Sequence& sound = submit("q");
+  finish();
+  EXPECT_EQ(result(broken).stop_reason, StopReason::kNonFiniteLogits);
+  EXPECT_EQ(result(broken).error, "non-finite logits at position 2");
+  EXPECT_EQ(result(broken).text, "bc");
+  EXPECT_TRUE(broken.block_table().empty());
+  EXPECT_EQ(result(sound).text, "rstuvwxy");
+}
+
+TEST_P(EitherLoopTest, TheNextTurnComputesOnlyWhatIsNew) {
+  Sequence& sequence = submit("abc", {.max_tokens = 3});
+  finish();
+  runner_.steps.clear();
+  loop_->submit(sequence, tokens_of("abcdefuv"), {}, {});
+  finish();
+  EXPECT_EQ(result(sequence).cached_prompt_tokens, 5) << "the last token was never computed";
+  EXPECT_EQ(runner_.steps.front(), "5+3!");
+  EXPECT_EQ(result(sequence).text, "wxy");
+}
+
+TEST_P(EitherLoopTest, ACallbackMaySubmitAndDestroy) {
+  Sequence& other = submit("a");
+  Sequence& later = loop_->create_sequence();
+  int num_texts = 0;
+  const Sequence& first = submit("q", {}, {.on_text = [&](std::string_view) {
+                                   if (++num_texts != 3) return;
+                                   loop_->destroy(other);
+                                   loop_->submit(later, tokens_of("v"), {}, {});
+                                 }});
+  finish();
+  EXPECT_EQ(result(first).text, "rstuvwxy");
+  EXPECT_EQ(result(later).text, "wxy");
+  expect_no_page_lost({&first, &later});
+}
+
+TEST_P(EitherLoopTest, DestroyedSequencesGiveTheirPagesBackInTheMiddleOfAStep) {
+  Sequence& sequence = submit("a");
+  loop_->step();
+  EXPECT_LT(pool_.num_free_pages(), kNumPages);
+  loop_->destroy(sequence);
+  EXPECT_EQ(pool_.num_free_pages(), kNumPages);
+  EXPECT_FALSE(loop_->step());
+}
+
+TEST_P(EitherLoopTest, OldCachesMakeRoomAndTheOldestGoesFirst) {
+  const std::string long_prompt(3 * kPageSize, 'a');
+  const Sequence& oldest = submit(long_prompt, {.max_tokens = 1});
+  finish();
+  const Sequence& newer = submit(long_prompt, {.max_tokens = 1});
+  finish();
+  const Sequence& third = submit(long_prompt, {.max_tokens = 1});
+  finish();
+  EXPECT_TRUE(oldest.block_table().empty());
+  EXPECT_EQ(oldest.num_cached(), 0);
+  EXPECT_EQ(std::ssize(newer.block_table()), 3);
+  EXPECT_EQ(std::ssize(third.block_table()), 3);
+}
+
+TEST_P(EitherLoopTest, ARunningSequenceKeepsItsCacheWhenPagesAreShort) {
+  make_loop(GetParam(), {.max_tokens = 200, .max_sequences = 2, .context_size = 200});
+  const Sequence& first = submit(std::string(4 * kPageSize - 8, 'u'));
+  const Sequence& second = submit(std::string(5 * kPageSize, 'v'), {.max_tokens = 1});
+  finish();
+  EXPECT_EQ(result(first).text, "vwxy");
+  EXPECT_EQ(result(first).computed_prompt_tokens, 4 * kPageSize - 8);
+  EXPECT_EQ(result(second).text, "w");
+  EXPECT_EQ(runner_.steps.front(), "0+56!") << "one after the other";
+}
+
+// A sequence that waits may lose its cache to one that runs; then it has found nothing in it.
+TEST_P(EitherLoopTest, AWaitingSequenceMayLoseItsCache) {
+  make_loop(GetParam(), {.max_tokens = 200, .max_sequences = 1, .context_size = 200});
+  const std::string prompt(3 * kPageSize, 'a');
+  Sequence& waiting = submit(prompt, {.max_tokens = 1});
+  finish();
+  submit(std::string(6 * kPageSize, 'b'), {.max_tokens = 1});
+  loop_->submit(waiting, tokens_of(prompt + "b"), {.max_tokens = 1}, {});
+  EXPECT_EQ(result(waiting).cached_prompt_tokens, 3 * kPageSize);
+  finish();
+  EXPECT_EQ(result(waiting).cached_prompt_tokens, 0);
+  EXPECT_EQ(result(waiting).computed_prompt_tokens, 3 * kPageSize + 1);
+  EXPECT_EQ(result(waiting).text, "c");
+}
+
+TEST_P(EitherLoopTest, SaysWhenPagesCanNeverSuffice) {
+  make_loop(GetParam(), {.max_tokens = 1000, .max_sequences = 2, .context_size = 1000});
+  submit(std::string((kNumPages + 1) * kPageSize, 'a'));
+  try {
+    loop_->step();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("KV cache of 8 pages is too small"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, EitherLoopTest, testing::Bool(),
+                         [](const auto& info) { return info.param ? "ahead" : "plain"; });
+
+class RunAheadLoopTest : public GenerationLoopTest {
+ protected:
+  void SetUp() override { make_loop(true); }
+};
+
+TEST_F(RunAheadLoopTest, LaunchesAStepBeforeTheTokensOfTheLastAreTaken) {
+  size_t launched_at_first_text = 0;
+  submit("abc", {}, {.on_text = [&](std::string_view) {
+           if (launched_at_first_text == 0) launched_at_first_text = runner_.steps.size();
+         }});
+  loop_->step();
+  EXPECT_EQ(launched_at_first_text, 2u);
+  EXPECT_THAT(runner_.steps, ElementsAre("0+3!", "3+1!"));
+}
+
+TEST_F(RunAheadLoopTest, DropsWhatAStepComputesForASequenceThatHasEnded) {
+  const Sequence& ended = submit("w");
+  const Sequence& other = submit("t");
+  finish();
+  EXPECT_EQ(result(ended).text, "xy");
+  EXPECT_EQ(ended.num_tokens(), 3) << "without the token drawn after the end";
+  EXPECT_EQ(ended.num_cached(), 3) << "nor one that the dropped step computed";
+  EXPECT_EQ(result(other).text, "uvwxy");
+  // The step behind the end had both; then one goes on alone.
+  EXPECT_THAT(runner_.steps, ElementsAre("0+1! 0+1!", "1+1! 1+1!", "2+1! 2+1!", "3+1! 3+1!", "4+1!",
+                                         "5+1!", "6+1!"));
+}
+
+TEST_F(RunAheadLoopTest, AStepThatNobodyWaitsForIsNotCollected) {
+  submit("y");
+  loop_->step();  // draws "z", and the step behind it is on its way
+  EXPECT_EQ(runner_.steps.size(), 2u);
+  const Sequence& late = submit("v");
+  finish();
+  EXPECT_EQ(result(late).text, "wxy");
+  EXPECT_THAT(runner_.collected, testing::Not(testing::Contains(2u)));
+}
+
+TEST_F(RunAheadLoopTest, GivesBackThePageOfATokenThatDoesNotCome) {
+  const std::string prompt(kPageSize - 2, 'a');
+  const Sequence& sequence = submit(prompt + "x");
+  finish();
+  EXPECT_EQ(result(sequence).text, "y");
+  EXPECT_EQ(runner_.steps.back(), "16+1!") << "the token behind the end";
+  EXPECT_EQ(std::ssize(sequence.block_table()), 1);
+  expect_no_page_lost({&sequence});
+}
+
+TEST_F(RunAheadLoopTest, APenaltyOrALimitKeepsItFromRunningAhead) {
+  for (const SamplingParams& params :
+       {SamplingParams{.presence_penalty = 0.5}, SamplingParams{.max_tokens = 1}}) {
+    runner_.steps.clear();
+    Sequence& sequence = submit("abc", params);
+    loop_->step();
+    EXPECT_EQ(runner_.steps.size(), 1u);
+    loop_->destroy(sequence);
+  }
+}
+
+TEST(GenerationLoop, RunsOnePlainStepAtATime) {
+  const auto tokenizer = load_byte_tokenizer();
+  PagePool pool(kNumPages, kPageSize);
+  FakeRunner runner(kPageSize);
+  GenerationLoop loop(
+      runner, pool, *tokenizer,
+      {.limits = {.max_tokens = 64, .max_sequences = 2, .context_size = 100}, .stop_tokens = {}});
+  Sequence& sequence = loop.create_sequence();
+  loop.submit(sequence, tokens_of("abc"), {}, {});
+  EXPECT_EQ(loop.generation(loop.create_sequence()), nullptr);
+  loop.step();
+  EXPECT_THAT(runner.steps, ElementsAre("0+3!"));
+}
+
+}  // namespace
+}  // namespace tessera

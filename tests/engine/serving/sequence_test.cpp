@@ -1,0 +1,74 @@
+#include "engine/serving/sequence.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kPageSize = 4;
+
+class SequenceTest : public testing::Test {
+ protected:
+  // A sequence of these tokens, of which all but the last are cached, as after an answer.
+  void hold(const std::vector<TokenId>& tokens) {
+    sequence_.start(tokens);
+    pool_.grow(sequence_.block_table(), sequence_.num_tokens() - 1);
+    sequence_.advance(sequence_.num_uncached() - 1);
+  }
+  int64_t cached_after_start(const std::vector<TokenId>& prompt) {
+    hold({1, 2, 3, 4, 5, 6});
+    sequence_.start(prompt);
+    EXPECT_EQ(sequence_.tokens(), prompt);
+    EXPECT_EQ(std::ssize(sequence_.block_table()),
+              (sequence_.num_cached() + kPageSize - 1) / kPageSize);
+    return sequence_.num_cached();
+  }
+
+  PagePool pool_{/*num_pages=*/8, kPageSize};
+  Sequence sequence_{pool_};
+};
+
+TEST_F(SequenceTest, KeepsTheCachedTokensThatAPromptBeginsWith) {
+  EXPECT_EQ(cached_after_start({1, 2, 3, 4, 5, 6, 7, 8}), 5);
+  EXPECT_EQ(cached_after_start({1, 2, 3, 9, 5, 6}), 3);
+  EXPECT_EQ(cached_after_start({9, 2, 3}), 0);
+}
+
+TEST_F(SequenceTest, ComputesTheLastTokenOfAPromptEvenIfItIsCached) {
+  EXPECT_EQ(cached_after_start({1, 2, 3}), 2);
+  EXPECT_EQ(cached_after_start({1, 2, 3, 4, 5}), 4);
+  EXPECT_EQ(cached_after_start({1}), 0);
+}
+
+TEST_F(SequenceTest, GivesPagesBack) {
+  hold({1, 2, 3, 4, 5, 6});
+  pool_.grow(sequence_.block_table(), 3 * kPageSize);
+  EXPECT_EQ(pool_.num_free_pages(), 5);
+  sequence_.release_unused_pages();
+  EXPECT_EQ(pool_.num_free_pages(), 6) << "five tokens are cached";
+  sequence_.release_cache();
+  EXPECT_EQ(pool_.num_free_pages(), 8);
+  EXPECT_EQ(sequence_.num_cached(), 0);
+  EXPECT_EQ(sequence_.num_uncached(), 6);
+}
+
+TEST_F(SequenceTest, GivesAllPagesBackWhenItIsDestroyed) {
+  {
+    Sequence other(pool_);
+    pool_.grow(other.block_table(), 10);
+    EXPECT_EQ(pool_.num_free_pages(), 5);
+  }
+  EXPECT_EQ(pool_.num_free_pages(), 8);
+}
+
+TEST_F(SequenceTest, IsUsedWhenItStartsAndWhenItAdvances) {
+  Sequence other(pool_);
+  sequence_.start(std::vector<TokenId>{1, 2});
+  other.start(std::vector<TokenId>{1, 2});
+  EXPECT_GE(other.last_used(), sequence_.last_used());
+  sequence_.advance(1);
+  EXPECT_GE(sequence_.last_used(), other.last_used());
+}
+
+}  // namespace
+}  // namespace tessera
