@@ -71,7 +71,8 @@ void Engine::Impl::read_text_files(const EngineOptions& options) {
 
 void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& checkpoint,
                             std::unique_ptr<Backend> backend) {
-  plan = plan_memory(folder.config, wanted_sizes(options), backend->operations(),
+  plan = plan_memory(folder.config, wanted_sizes(options),
+                     backend->fused_operations(folder.config.block),
                      ModelWeights::size_bytes(folder.config, checkpoint, backend->operations()));
   spdlog::info("memory\n{}", plan.table());
   spdlog::info("attention: {}", backend->operations().attention_description(

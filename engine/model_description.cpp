@@ -42,9 +42,9 @@ ModelDescription describe_model(const EngineOptions& options) {
   const auto backend = make_backend(options);
   description.device = backend->device().description();
   try {
-    description.memory_plan =
-        plan_memory(folder.config, wanted_sizes(options), backend->operations(),
-                    ModelWeights::size_bytes(folder.config, checkpoint, backend->operations()));
+    description.memory_plan = plan_memory(
+        folder.config, wanted_sizes(options), backend->fused_operations(folder.config.block),
+        ModelWeights::size_bytes(folder.config, checkpoint, backend->operations()));
   } catch (const Error& problem) {
     description.memory_problem = problem.what();
   }

@@ -2,7 +2,8 @@
 //
 //   Device (kernels/device.h)                      memory and copies
 //   Operations (kernels/operations.h)              one by one: the definition
-//   FusedOperations (kernels/fused_operations.h)   several at once, within a layer
+//   FusedOperations (kernels/fused_operations.h)   neighbours at once; LayerRunner
+//                                                  (kernels/layer_runner.h) composes layers of them
 //   FusedDecoder (kernels/fused_decoder.h)         a whole decode step at once
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "kernels/backend_limits.h"
+#include "kernels/block_spec.h"
 #include "kernels/cuda_status.h"
 #include "kernels/device.h"
 #include "kernels/fused_operations.h"
@@ -30,7 +32,9 @@ class Backend {
 
   virtual Device& device() = 0;
   virtual Operations& operations() = 0;
-  virtual FusedOperations& fused_operations() = 0;
+  // What the device has for layers of `block`: something faster, or the operations one by one where
+  // the faster ones compute another block.
+  virtual FusedOperations& fused_operations(const BlockSpec& block) = 0;
 
   // What computes a decode step of `model` at once. nullptr where only the operations above can, on
   // this device or for this model; `problem` then says why, for people. Keeps the model's tensors,

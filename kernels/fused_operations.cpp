@@ -2,7 +2,6 @@
 
 #include "kernels/argument_check.h"
 #include "kernels/device.h"
-#include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 namespace {
@@ -16,7 +15,7 @@ void check_norm(const ArgumentCheck& check, const PendingNorm& norm, DType activ
   check.rank("norm", norm.values, 2);
   check("norm", norm.values, activation, norm.values.shape);
   check("squares", norm.squares, DType::kFloat32,
-        {norm.values.dim(0), ceil_divide(norm.values.dim(1), PendingNorm::kSquaresFeatures)});
+        {norm.values.dim(0), PendingNorm::num_squares(norm.values.dim(1))});
 }
 
 }  // namespace

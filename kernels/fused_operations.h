@@ -6,9 +6,10 @@
 // reads are those of Operations.
 #pragma once
 
-#include <string>
+#include <cstdint>
 
 #include "kernels/operations.h"
+#include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 
@@ -19,11 +20,12 @@ struct PendingNorm {
   static constexpr int64_t kSquaresFeatures = 32;
 
   Tensor values;   // activation [num_tokens, hidden_size]
-  Tensor squares;  // float32 [num_tokens, ceil(hidden_size / kSquaresFeatures)]
+  Tensor squares;  // float32 [num_tokens, num_squares(hidden_size)]
   float epsilon = 0.0f;
 
-  PendingNorm slice(int64_t begin, int64_t end) const {
-    return {values.slice(begin, end), squares.slice(begin, end), epsilon};
+  // Columns of `squares`.
+  static int64_t num_squares(int64_t hidden_size) {
+    return ceil_divide(hidden_size, kSquaresFeatures);
   }
 };
 

@@ -11,11 +11,11 @@ import sys
 import tempfile
 
 # What says what an operation is, on every device.
-DEFINITIONS = ["kernels/attention_params.h", "kernels/backend_limits.h", "kernels/block_fields.h",
-               "kernels/block_spec.h", "kernels/cuda_status.h", "kernels/device.h", "kernels/fused_decoder.h",
-               "kernels/fused_operations.h", "kernels/kernel_choice.h", "kernels/layer_weights.h",
-               "kernels/operations.h", "kernels/read_ahead.h", "kernels/rope_params.h",
-               "kernels/sampling_params.h", "kernels/tensor", "kernels/weight_matrix.h"]
+DEFINITIONS = [f"kernels/{name}" for name in [
+    "attention_params.h", "backend_limits.h", "block_fields.h", "block_sizes.h", "block_spec.h",
+    "cuda_status.h", "device.h", "fused_decoder.h", "fused_operations.h", "kernel_choice.h",
+    "layer_weights.h", "operations.h", "read_ahead.h", "rope_params.h", "sampling_params.h", "tensor",
+    "weight_matrix.h"]]
 # Folder -> the files and folders it may include besides its own files. The longest entry that a
 # file's path begins with is the one that counts.
 MAY_INCLUDE = {
@@ -40,7 +40,8 @@ MAY_INCLUDE = {
                        "engine/model/step_limits.h", "engine/model/step_runner.h",
                        "engine/model/token_chunk.h", "engine/text", "kernels/tensor/check.h",
                        "kernels/tensor/stopped.h"],
-    "engine/model": ["engine/text/token_id.h", "kernels/backend.h", *DEFINITIONS, "model_loaders"],
+    "engine/model": ["engine/text/token_id.h", "kernels/backend.h", "kernels/layer_runner.h",
+                     *DEFINITIONS, "model_loaders"],
     "engine/text": ["kernels/tensor/check.h", "kernels/tensor/checked_math.h", "model_loaders"],
     # Alone in knowing how devices are measured and the comparator: no model can run through it.
     "engine/benchmark": ["engine", "kernels/backend.h", "kernels/device_measurement.h",
@@ -185,6 +186,8 @@ def self_test():
         "apps/main.cpp": '#include "engine/engine.h"\nauto home = getenv("HOME");\n',
         "apps/options/common_options.h": "",
         "engine/benchmark/case.h": '#include "kernels/standard_attention.h"\n',
+        "kernels/device_measurement.h": "",
+        "kernels/layer_runner.h": "",
         "kernels/standard_attention.h": "",
         "engine/engine.h": '#include "engine/serving/loop.h"\n#include "engine/options.h"\n',
         "engine/engine_impl.h": '#include "engine/engine.h"\n#include "kernels/backend.h"\n'
@@ -238,6 +241,8 @@ def self_test():
          "engine/model/transformer.cpp"),
         ("engine/engine.h", '#include "engine.h"\n'),
         ("engine/engine.h", '#include "kernels/standard_attention.h"\n'),
+        ("engine/engine.h", '#include "kernels/device_measurement.h"\n'),
+        ("engine/engine.h", '#include "kernels/layer_runner.h"\n'),
         ("engine/engine.h", '#include "kernels/cpu/backend.h"\n'),
         ("engine/engine.h", "#include <cuda_runtime.h>\n"),
         ("engine/engine.h", 'auto home = std::getenv("HOME");\n'),

@@ -22,9 +22,9 @@ ModelRunner::ModelRunner(const ModelConfig& config, const Checkpoint& checkpoint
       cache_(config, plan.num_pages, plan.page_size, backend_->operations()),
       step_memory_(backend_->device().allocate(plan.activation_bytes, "the activations")),
       step_arena_(step_memory_),
-      buffers_(step_arena_, config, plan.limits, plan.page_size, backend_->operations()),
-      transformer_(config, weights_, cache_.layers(), buffers_.activations,
-                   backend_->fused_operations()),
+      buffers_(step_arena_, config, plan.limits, plan.page_size,
+               backend_->fused_operations(config.block)),
+      transformer_(weights_, cache_.layers(), buffers_.activations, backend_->operations()),
       fused_decoder_problem_(use_fused_decoder()) {}
 
 // The memory that a launched step uses is freed before the device is.

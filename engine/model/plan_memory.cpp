@@ -11,15 +11,16 @@ namespace {
 
 // The plan for one context size, whether it fits or not.
 MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
-                    const Operations& operations, size_t weights_bytes, int64_t context_size) {
-  const Device& device = operations.device();
+                    FusedOperations& operations, size_t weights_bytes, int64_t context_size) {
+  const Device& device = operations.operations().device();
   MemoryPlan plan;
   plan.weights_bytes = weights_bytes;
   plan.limits = step_limits(wanted, device.type(), context_size);
   plan.page_size = wanted.page_size;
   plan.num_pages = checked_multiply(ceil_divide(context_size, wanted.page_size),
                                     wanted.max_sequences, "KV pages");
-  plan.kv_bytes_per_token = KvCache::bytes_per_token(config, operations.activation_dtype());
+  plan.kv_bytes_per_token =
+      KvCache::bytes_per_token(config, operations.operations().activation_dtype());
   const auto num_slots =
       static_cast<size_t>(checked_multiply(plan.num_pages, wanted.page_size, "KV slots"));
   plan.kv_bytes = checked_multiply(num_slots, plan.kv_bytes_per_token, "KV cache");
@@ -54,7 +55,7 @@ StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t con
 }
 
 MemoryPlan plan_memory(const ModelConfig& config, const WantedSizes& wanted,
-                       const Operations& operations, size_t weights_bytes) {
+                       FusedOperations& operations, size_t weights_bytes) {
   const int64_t limit = config.max_position_embeddings;
   const auto plan_at = [&](int64_t context_size) {
     return plan_for(config, wanted, operations, weights_bytes, context_size);

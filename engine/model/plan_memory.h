@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "engine/model/memory_plan.h"
-#include "kernels/operations.h"
+#include "kernels/fused_operations.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
@@ -15,8 +15,8 @@ StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t con
 
 // Chooses the context: wanted.context_size, which the model has, or when 0 the largest up to the
 // model's maximum that fits. Throws Error with the table and the --ctx-size that would fit (or that
-// nothing fits).
+// nothing fits). `operations` are those for the model's block.
 MemoryPlan plan_memory(const ModelConfig& config, const WantedSizes& wanted,
-                       const Operations& operations, size_t weights_bytes);
+                       FusedOperations& operations, size_t weights_bytes);
 
 }  // namespace tessera

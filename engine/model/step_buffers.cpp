@@ -7,13 +7,13 @@
 namespace tessera {
 
 StepBuffers::StepBuffers(Arena& arena, const ModelConfig& config, const StepLimits& limits,
-                         int64_t page_size, const Operations& operations)
+                         int64_t page_size, FusedOperations& operations)
     : inputs(arena, limits, page_size),
       sampler(arena, limits.max_sequences, std::min(limits.context_size, config.vocab_size)),
       activations(arena, config, kernel_limits(limits, config), operations) {}
 
 size_t StepBuffers::size_bytes(const ModelConfig& config, const StepLimits& limits,
-                               int64_t page_size, const Operations& operations) {
+                               int64_t page_size, FusedOperations& operations) {
   Arena measure;
   StepBuffers(measure, config, limits, page_size, operations);
   return measure.used_bytes();

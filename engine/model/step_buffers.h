@@ -15,11 +15,11 @@ namespace tessera {
 struct StepBuffers {
   // Takes every tensor from `arena` (which may be measuring only).
   StepBuffers(Arena& arena, const ModelConfig& config, const StepLimits& limits, int64_t page_size,
-              const Operations& operations);
+              FusedOperations& operations);
 
   // Bytes that an arena needs for the above.
   static size_t size_bytes(const ModelConfig& config, const StepLimits& limits, int64_t page_size,
-                           const Operations& operations);
+                           FusedOperations& operations);
 
   StepInputs inputs;
   Sampler sampler;

@@ -1,5 +1,4 @@
-// The forward pass of a Llama-style decoder (Touvron et al. 2023): pre-norm blocks of causal
-// attention with rotary positions and a SiLU-gated feed-forward network.
+// The forward pass of a decoder: embedding, layers, logits.
 #pragma once
 
 #include <memory>
@@ -9,23 +8,16 @@
 #include "engine/model/decoder_weights.h"
 #include "engine/model/forward_batch.h"
 #include "kernels/fused_decoder.h"
-#include "kernels/fused_operations.h"
-#include "model_loaders/model_config.h"
+#include "kernels/operations.h"
 
 namespace tessera {
 
 class Transformer {
  public:
   // Keeps references: everything must outlive the transformer. `pages`: of each layer.
-  Transformer(const ModelConfig& config, const DecoderWeights& weights,
-              std::span<const KvPages> pages, const Activations& activations,
-              FusedOperations& operations)
-      : config_(config),
-        weights_(weights),
-        pages_(pages),
-        activations_(activations),
-        operations_(operations.operations()),
-        fused_(operations) {}
+  Transformer(const DecoderWeights& weights, std::span<const KvPages> pages,
+              const Activations& activations, Operations& operations)
+      : weights_(weights), pages_(pages), activations_(activations), operations_(operations) {}
 
   // What a fused decoder is made of that computes the same.
   FusedDecoderModel fused_model() const;
@@ -47,21 +39,10 @@ class Transformer {
   Tensor sampled_logits(const ForwardBatch& batch);
 
  private:
-  void attention_block(const LayerWeights& layer, const KvPages& pages, const ForwardBatch& batch);
-  // Leaves the next layer's normed input too, if there is a next.
-  void feed_forward_block(const LayerWeights& layer, const LayerWeights* next, int64_t num_tokens);
-  PendingNorm pending_norm(int64_t num_tokens) const;
-  float epsilon() const { return static_cast<float>(config_.rms_norm_eps); }
-  float attention_scale() const;
-  // All layers have the same.
-  int64_t sliding_window() const { return config_.block.layers.front().sliding_window; }
-
-  const ModelConfig& config_;
   const DecoderWeights& weights_;
   std::span<const KvPages> pages_;
   const Activations& activations_;
   Operations& operations_;
-  FusedOperations& fused_;
   std::unique_ptr<FusedDecoder> fused_decoder_;  // may be null
 };
 

@@ -14,7 +14,9 @@ class CpuBackend final : public Backend {
 
   Device& device() override { return device_; }
   Operations& operations() override { return operations_; }
-  FusedOperations& fused_operations() override { return fused_operations_; }
+  FusedOperations& fused_operations(const BlockSpec& /*block*/) override {
+    return fused_operations_;
+  }
   std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& /*model*/,
                                                    std::string& problem) override {
     problem = "there is none on cpu";

@@ -4,9 +4,11 @@
 #include "kernels/cuda/cuda_fused_operations.h"
 #include "kernels/cuda/cuda_operations.h"
 #include "kernels/cuda/decode_step/decoder.h"
+#include "kernels/cuda/decode_step/make_plan.h"
 #include "kernels/cuda/device/check.h"
 #include "kernels/cuda/device/graph_timing.h"
 #include "kernels/cuda/device/read_bandwidth.h"
+#include "kernels/cuda/linear/fused_block.h"
 #include "kernels/device_measurement.h"
 
 namespace tessera {
@@ -38,7 +40,9 @@ class CudaBackend final : public Backend {
 
   Device& device() override { return device_; }
   Operations& operations() override { return operations_; }
-  FusedOperations& fused_operations() override { return fused_operations_; }
+  FusedOperations& fused_operations(const BlockSpec& block) override {
+    return fused_products_block_problem(block).empty() ? fused_operations_ : one_by_one_;
+  }
   std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& model,
                                                    std::string& problem) override;
   std::unique_ptr<DeviceMeasurement> make_measurement() override {
@@ -48,22 +52,44 @@ class CudaBackend final : public Backend {
  private:
   CudaDevice device_;
   CudaOperations operations_;
+  FusedOperations one_by_one_{operations_};
   CudaFusedOperations fused_operations_{device_, operations_};
 };
 
+// The format that is not dense, if there is one among the model's matrices.
+WeightFormat format_of(const FusedDecoderModel& model) {
+  WeightFormat format = model.lm_head.format;
+  const auto add = [&](const WeightMatrix& matrix) {
+    if (format == WeightFormat::kDense) format = matrix.format;
+  };
+  add(model.embed_tokens);
+  for (const LayerWeights& layer : model.layers) {
+    add(layer.qkv_proj);
+    add(layer.o_proj);
+    add(layer.gate_up_proj);
+    add(layer.down_proj);
+  }
+  return format;
+}
+
 std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoderModel& model,
                                                               std::string& problem) {
-  const FusedDecoderLayer& layer = model.layers.front();
-  const FusedDecodePlan plan =
-      plan_fused_decode({.hidden_size = layer.qkv_proj.dim(1),
-                         .intermediate_size = layer.down_proj.dim(1),
-                         .vocab_size = model.lm_head.dim(0),
-                         .num_heads = model.num_heads,
-                         .num_kv_heads = layer.pages.num_kv_heads(),
-                         .head_dim = layer.pages.head_dim(),
-                         .page_size = layer.pages.page_size(),
-                         .is_bfloat16 = operations_.activation_dtype() == DType::kBFloat16,
-                         .gpu = device_.gpu()});
+  CHECK(
+      model.pages.size() == model.layers.size() && model.block.layers.size() == model.layers.size(),
+      "fused decode: ", model.layers.size(), " layers, ", model.pages.size(), " of pages and ",
+      model.block.layers.size(), " in the block");
+  const BlockSizes& sizes = model.sizes;
+  const FusedDecodePlan plan = plan_fused_decode(
+      model.block, {.hidden_size = sizes.hidden_size,
+                    .intermediate_size = sizes.intermediate_size,
+                    .vocab_size = model.lm_head.out_features,
+                    .num_heads = sizes.num_heads,
+                    .num_kv_heads = sizes.num_kv_heads,
+                    .head_dim = sizes.head_dim,
+                    .page_size = model.pages.front().page_size(),
+                    .is_bfloat16 = operations_.activation_dtype() == DType::kBFloat16,
+                    .weights = format_of(model),
+                    .gpu = device_.gpu()});
   problem = plan.problem;
   if (!plan.runs()) return nullptr;
   return make_cuda_fused_decoder(model, plan, device_.gpu(), device_.stream());

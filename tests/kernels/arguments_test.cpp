@@ -103,6 +103,35 @@ TEST_F(ArgumentsTest, WrongDevice) {
       "rms_norm: x is on cuda, expected cpu");
 }
 
+TEST_F(ArgumentsTest, AnotherGpu) {
+  const DeviceTensor x = tensor({2, 8});
+  Tensor elsewhere = x.view;
+  elsewhere.device = {DeviceType::kCuda, 1};
+  expect_error(
+      [&] {
+        backend_->operations().rms_norm(tensor({2, 8}), elsewhere, tensor({8}), 1e-5f);
+      },
+      "rms_norm: x is on cuda:1, expected cpu");
+}
+
+TEST_F(ArgumentsTest, WeightFormat) {
+  const DeviceTensor data = tensor({5, 8});
+  WeightMatrix weight = data.view;
+  weight.format = static_cast<WeightFormat>(1);
+  expect_error(
+      [&] {
+        backend_->operations().linear(tensor({2, 5}), tensor({2, 8}), weight);
+      },
+      "linear: weight is in format unknown, expected dense");
+  weight.format = WeightFormat::kDense;
+  weight.out_features = 6;
+  expect_error(
+      [&] {
+        backend_->operations().linear(tensor({2, 6}), tensor({2, 8}), weight);
+      },
+      "linear: weight has shape [5, 8], expected [6, 8]");
+}
+
 TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
   const KvPages pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})};
   const auto expect = [&](const Shape& query, const Shape& weight, const Shape& qkv,
@@ -111,7 +140,7 @@ TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
     const DeviceTensor squares = tensor({2, 1});
     expect_error(
         [&] {
-          backend_->fused_operations().normed_linear_rope_store_kv(
+          backend_->fused_operations({}).normed_linear_rope_store_kv(
               {.query = tensor(query),
                .pages = pages,
                .qkv = tensor(qkv),

@@ -2,51 +2,36 @@
 
 #include <gtest/gtest.h>
 
-#include <type_traits>
+#include "tests/kernels/altered_block.h"
 
 namespace tessera {
 namespace {
 
-// Gives a field a value that is not its default.
-void alter(bool& field) { field = !field; }
-void alter(double& field) { field += 0.5; }
-void alter(int64_t& field) { field += 1; }
-void alter(std::optional<int64_t>& field) { field.reset(); }
-void alter(std::optional<ExpertsSpec>& field) {
-  field = ExpertsSpec{.num_experts = 8, .experts_per_token = 2};
-}
-void alter(std::vector<LayerSpec>& field) { field.pop_back(); }
-template <typename Kind>
-requires std::is_enum_v<Kind>
-void alter(Kind& field) { field = static_cast<Kind>(static_cast<int>(field) + 1); }
-
-BlockSpec three_layers() { return {.layers = std::vector<LayerSpec>(3)}; }
-
 TEST(BlockFields, TellsEveryFieldByName) {
-  EXPECT_EQ(first_difference(three_layers(), three_layers()), "");
+  EXPECT_EQ(first_difference(block_of(3), block_of(3)), "");
   for_each_block_field([](std::string_view name, auto... members) {
-    BlockSpec altered = three_layers();
+    BlockSpec altered = block_of(3);
     alter(field_of(altered, members...));
-    EXPECT_NE(altered, three_layers()) << name;
-    EXPECT_EQ(first_difference(altered, three_layers()), name);
-    EXPECT_EQ(first_difference(three_layers(), altered), name);
+    EXPECT_NE(altered, block_of(3)) << name;
+    EXPECT_EQ(first_difference(altered, block_of(3)), name);
+    EXPECT_EQ(first_difference(block_of(3), altered), name);
   });
 }
 
 TEST(BlockFields, TellsEveryFieldOfALayer) {
   for_each_layer_field([](std::string_view name, auto member) {
-    BlockSpec altered = three_layers();
+    BlockSpec altered = block_of(3);
     alter(altered.layers[1].*member);
-    EXPECT_NE(altered, three_layers()) << name;
-    EXPECT_EQ(first_difference(altered, three_layers()), concat("layers[1].", name));
+    EXPECT_NE(altered, block_of(3)) << name;
+    EXPECT_EQ(first_difference(altered, block_of(3)), concat("layers[1].", name));
   });
 }
 
 TEST(BlockFields, NamesTheFirstDifference) {
-  BlockSpec altered = three_layers();
+  BlockSpec altered = block_of(3);
   altered.biases.down = true;
   altered.activation = Activation::kGeluTanh;
-  EXPECT_EQ(first_difference(altered, three_layers()), "biases.down");
+  EXPECT_EQ(first_difference(altered, block_of(3)), "biases.down");
 }
 
 // Where the fields of `spec` begin that are visited.

@@ -60,7 +60,7 @@ class BackendTest : public testing::TestWithParam<std::string> {
   Backend& backend() const { return *backend_; }
   Device& device() const { return backend_->device(); }
   Operations& operations() const { return backend_->operations(); }
-  FusedOperations& fused() const { return backend_->fused_operations(); }
+  FusedOperations& fused() const { return backend_->fused_operations({}); }
   DType activation() const { return operations().activation_dtype(); }
 
   // The functions above on backend().

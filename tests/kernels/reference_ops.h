@@ -1,6 +1,6 @@
-// Every operation of Backend but attention in double precision, written to be read: no tiles, no
-// tricks, and no code shared with the backends. Tensors are row-major vectors; shapes are as in
-// kernels/backend.h.
+// Every operation but attention in double precision, written to be read: no tiles, no
+// tricks, and no code shared with the devices. Tensors are row-major vectors; shapes are as in
+// kernels/operations.h.
 #pragma once
 
 #include <cstdint>

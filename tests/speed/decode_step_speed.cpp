@@ -89,24 +89,27 @@ class DecodeStepSpeed : public BackendTest {
            .o_proj = matrix(shape.hidden_size, query_size),
            .post_attention_layernorm = ones(shape.hidden_size),
            .gate_up_proj = matrix(2 * shape.intermediate_size, shape.hidden_size),
-           .down_proj = matrix(shape.hidden_size, shape.intermediate_size),
-           .pages = {}});
+           .down_proj = matrix(shape.hidden_size, shape.intermediate_size)});
     }
     model.lm_head = matrix(shape.vocab_size, shape.hidden_size);
     const double read_bytes = weight_bytes_;
     model.embed_tokens = matrix(shape.vocab_size, shape.hidden_size);
     const Shape pages{kNumPages, shape.num_kv_heads, kPageSize, shape.head_dim};
     const int64_t page_rows = pages.num_elements() / shape.head_dim;
-    for (FusedDecoderLayer& layer : model.layers) {
-      layer.pages.keys = matrix(page_rows, shape.head_dim).reshape(pages);
-      layer.pages.values = matrix(page_rows, shape.head_dim).reshape(pages);
+    for (int64_t l = 0; l < shape.num_layers; ++l) {
+      model.pages.push_back({.keys = matrix(page_rows, shape.head_dim).reshape(pages),
+                             .values = matrix(page_rows, shape.head_dim).reshape(pages)});
     }
     weight_bytes_ = read_bytes;
     model.norm = ones(shape.hidden_size);
-    model.inverse_frequencies = ones(shape.head_dim / 2);
-    model.num_heads = shape.num_heads;
-    model.rms_norm_eps = 1e-5f;
-    model.attention_scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+    model.rope_tables = {ones(shape.head_dim / 2)};
+    model.block.layers.resize(static_cast<size_t>(shape.num_layers));
+    model.sizes = {.hidden_size = shape.hidden_size,
+                   .intermediate_size = shape.intermediate_size,
+                   .num_heads = shape.num_heads,
+                   .num_kv_heads = shape.num_kv_heads,
+                   .head_dim = shape.head_dim,
+                   .rms_norm_eps = 1e-5f};
     return model;
   }
 

@@ -130,5 +130,15 @@ TEST(Counted, IsPluralUnlessThereIsOne) {
   EXPECT_EQ(counted(9, "tensor is", "tensors are"), "9 tensors are");
 }
 
+TEST(DeviceIdTest, TellsGpusApart) {
+  const DeviceId first = DeviceType::kCuda;
+  const DeviceId second{DeviceType::kCuda, 1};
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first, DeviceId(DeviceType::kCuda, 0));
+  EXPECT_EQ(to_string(first), "cuda");
+  EXPECT_EQ(to_string(second), "cuda:1");
+  EXPECT_EQ(to_string(DeviceId{}), "cpu");
+}
+
 }  // namespace
 }  // namespace tessera

@@ -20,14 +20,15 @@ Buffer upload_array(const void* host, size_t bytes, std::string_view purpose) {
 
 Buffer upload_maps(const FusedDecoderModel& model) {
   std::vector<CUtensorMap> maps;
-  const auto add_weight = [&](const Tensor& weight) {
-    maps.push_back(make_weight_tensor_map(weight, kUnitRows, kUnitFeatures));
+  const auto add_weight = [&](const WeightMatrix& weight) {
+    maps.push_back(make_weight_tensor_map(weight.data, kUnitRows, kUnitFeatures));
   };
-  for (const FusedDecoderLayer& layer : model.layers) {
-    const int box_tokens = unit_tokens(static_cast<int>(layer.pages.head_dim()));
+  const int box_tokens = unit_tokens(static_cast<int>(model.sizes.head_dim));
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    const LayerWeights& layer = model.layers[i];
     add_weight(layer.qkv_proj);  // the order of FusedMap
-    maps.push_back(make_page_rows_tensor_map(layer.pages.keys, box_tokens));
-    maps.push_back(make_page_rows_tensor_map(layer.pages.values, box_tokens));
+    maps.push_back(make_page_rows_tensor_map(model.pages[i].keys, box_tokens));
+    maps.push_back(make_page_rows_tensor_map(model.pages[i].values, box_tokens));
     add_weight(layer.o_proj);
     add_weight(layer.gate_up_proj);
     add_weight(layer.down_proj);
@@ -38,11 +39,12 @@ Buffer upload_maps(const FusedDecoderModel& model) {
 
 Buffer upload_layers(const FusedDecoderModel& model) {
   std::vector<FusedLayerPointers> layers;
-  for (const FusedDecoderLayer& layer : model.layers) {
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    const LayerWeights& layer = model.layers[i];
     layers.push_back({.input_layernorm = layer.input_layernorm.as<float>(),
                       .post_attention_layernorm = layer.post_attention_layernorm.as<float>(),
-                      .keys = static_cast<__nv_bfloat16*>(layer.pages.keys.data),
-                      .values = static_cast<__nv_bfloat16*>(layer.pages.values.data)});
+                      .keys = static_cast<__nv_bfloat16*>(model.pages[i].keys.data),
+                      .values = static_cast<__nv_bfloat16*>(model.pages[i].values.data)});
   }
   return upload_array(layers.data(), layers.size() * sizeof(FusedLayerPointers), "layer table");
 }
@@ -55,7 +57,7 @@ class CudaFusedDecoder final : public FusedDecoder {
         plan_(plan),
         gpu_(gpu),
         stream_(stream),
-        head_dim_(model.layers.front().pages.head_dim()),
+        head_dim_(model.sizes.head_dim),
         // Of a single token there are several replicas.
         common_words_(std::max(fused_exchange_layout(plan, 1).size,
                                fused_exchange_layout(plan, plan.max_tokens).size)),
@@ -105,17 +107,17 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
   const int64_t num_tokens = batch.token_ids.dim(0);
   CHECK(num_tokens >= 1 && num_tokens <= plan_.max_tokens, "fused decode: ", num_tokens,
         " tokens, at most ", plan_.max_tokens);
-  CHECK(logits.shape == Shape({num_tokens, model_.lm_head.dim(0)}), "fused decode: logits ",
+  CHECK(logits.shape == Shape({num_tokens, model_.lm_head.out_features}), "fused decode: logits ",
         logits.shape);
-  const FusedDecoderLayer& layer = model_.layers.front();
+  const KvPages& pages = model_.pages.front();
   Tensor query;  // attention takes its sizes from it, the kernel has no such tensor
   query.dtype = DType::kBFloat16;
-  query.shape = {num_tokens, model_.num_heads, head_dim_};
+  query.shape = {num_tokens, model_.sizes.num_heads, head_dim_};
   const int tokens = static_cast<int>(num_tokens);
   const FusedSharedMemory memory =
       fused_shared_memory(plan_, tokens == 1 ? 1 : kFusedMaxTokens, head_dim_, gpu_.shared_bytes);
 
-  const auto item_blocks = plan_.num_blocks / static_cast<int>(layer.pages.num_kv_heads());
+  const auto item_blocks = plan_.num_blocks / static_cast<int>(pages.num_kv_heads());
 
   FusedDecodeArguments arguments{
       .products = {},
@@ -129,17 +131,18 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .maps = static_cast<const CUtensorMap*>(maps_.data()),
       .layers = static_cast<const FusedLayerPointers*>(layers_.data()),
       .norm = model_.norm.as<float>(),
-      .embed_tokens = static_cast<const __nv_bfloat16*>(model_.embed_tokens.data),
-      .inverse_frequencies = model_.inverse_frequencies.as<float>(),
+      .embed_tokens = static_cast<const __nv_bfloat16*>(model_.embed_tokens.data.data),
+      .inverse_frequencies = model_.rope_tables.front().as<float>(),
       .token_ids = batch.token_ids.as<int32_t>(),
       .positions = batch.positions.as<int32_t>(),
       .kv_slots = batch.kv_slots.as<int32_t>(),
       .logits = logits.as<float>(),
-      .attention = make_attention_arguments(query, {.query = query,
-                                                    .pages = layer.pages,
-                                                    .batch = batch.attention,
-                                                    .scale = model_.attention_scale,
-                                                    .sliding_window = model_.sliding_window}),
+      .attention = make_attention_arguments(
+          query, {.query = query,
+                  .pages = pages,
+                  .batch = batch.attention,
+                  .scale = attention_scale(model_.block, head_dim_),
+                  .sliding_window = model_.block.layers.front().sliding_window}),
       .division = {.item_rows = plan_.heads_per_kv_head,
                    .is_even = tokens == 1 && item_blocks > 1,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(std::max(item_blocks, 2))),
@@ -148,7 +151,7 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
                    .least_tiles = kLeastFusedTiles},
       .num_tokens = tokens,
       .num_layers = static_cast<int>(model_.layers.size()),
-      .epsilon = model_.rms_norm_eps,
+      .epsilon = model_.sizes.rms_norm_eps,
       .num_stages = memory.stages,
       .most_under_way = std::min(memory.stages, plan_.most_under_way),
       .input_stride = memory.input_stride};

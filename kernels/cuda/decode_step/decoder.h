@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "kernels/cuda/decode_step/plan.h"
+#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/fused_decoder.h"
 
 namespace tessera {

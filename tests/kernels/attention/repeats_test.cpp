@@ -1,19 +1,13 @@
 // The same bits, however often, on however many threads and wherever the pages lie.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/kernels/attention/sizes.h"
+#include "tests/kernels/num_repeats.h"
 
 namespace tessera {
 namespace {
 
 // How often each case runs. Races hide from a few runs: ask for 10,000 on a GPU.
-int64_t num_repeats() {
-  const char* text = std::getenv("TESSERA_REPEATS");
-  return text == nullptr ? 20 : std::atoll(text);
-}
-
 class AttentionRepeatsTest : public AttentionTest {
  protected:
   // In groups of 4 heads, two of them: blocks enough to keep a GPU busy.
@@ -21,7 +15,7 @@ class AttentionRepeatsTest : public AttentionTest {
     size.num_heads = 8;
     for (const int64_t head_dim : {64, 128, 256}) {
       size.head_dim = head_dim;
-      AttentionProblem(backend(), size, sequences).check_repeats(num_repeats());
+      AttentionProblem(backend(), size, sequences).check_repeats(num_repeats(20));
     }
   }
 };

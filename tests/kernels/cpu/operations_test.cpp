@@ -30,7 +30,7 @@ constexpr Sizes kSizes[] = {{384, 6, 2, 64, 1024}, {131, 3, 1, 34, 77}, {515, 5,
 
 // The results of a layer without attention, as the model calls the operations.
 Bytes run_layer(Backend& backend, const Sizes& sizes, int64_t num_tokens) {
-  FusedOperations& fused = backend.fused_operations();
+  FusedOperations& fused = backend.fused_operations({});
   RandomValues random(static_cast<uint64_t>(num_tokens));
   const auto matrix = [&](int64_t rows, int64_t columns) {
     return to_device(backend, random.normal(rows * columns, 0.1), DType::kBFloat16,

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/cuda/decode_step/plan.h"
+#include "kernels/cuda/decode_step/make_plan.h"
 
 namespace tessera {
 namespace {
@@ -43,7 +43,7 @@ FusedDecodeShape tiny() {
 // The items that blocks have and the items that they claim are every row of a product once.
 TEST(FusedDecodePlanTest, ItemsCoverEachRowOnce) {
   for (const FusedDecodeShape& shape : {kLlama8B, llama_1b(), tiny()}) {
-    const FusedDecodePlan plan = plan_fused_decode(shape);
+    const FusedDecodePlan plan = plan_fused_decode({}, shape);
     ASSERT_TRUE(plan.runs()) << plan.problem;
     for (const FusedProduct& product : plan.products) {
       const int claimed = product.num_items - product.static_items * plan.num_blocks;
@@ -64,7 +64,7 @@ TEST(FusedDecodePlanTest, ItemsCoverEachRowOnce) {
 }
 
 TEST(FusedDecodePlanTest, LongProductsAreClaimedAtTheirEnd) {
-  const FusedDecodePlan plan = plan_fused_decode(kLlama8B);
+  const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
   EXPECT_EQ(plan.products[kGateUp].static_items, 1792 / 132 - kClaimedItems);
   EXPECT_EQ(plan.products[kGateUp].claims_many, 1);
   EXPECT_EQ(plan.products[kDown].static_items, 512 / 132);
@@ -74,14 +74,14 @@ TEST(FusedDecodePlanTest, LongProductsAreClaimedAtTheirEnd) {
 // The exchange relies on it: a block's words in the residual stream say that it is done.
 TEST(FusedDecodePlanTest, EveryBlockHasItemsOfTheResidualStream) {
   for (const FusedDecodeShape& shape : {kLlama8B, llama_1b(), tiny()}) {
-    const FusedDecodePlan plan = plan_fused_decode(shape);
+    const FusedDecodePlan plan = plan_fused_decode({}, shape);
     EXPECT_GE(plan.products[kOProj].static_items, 1);
     EXPECT_GE(plan.products[kDown].static_items, 1);
   }
 }
 
 TEST(FusedDecodePlanTest, PairsAreHalvesOfHeadsAndGateWithUp) {
-  const FusedDecodePlan plan = plan_fused_decode(kLlama8B);
+  const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
   const FusedProduct& qkv = plan.products[kQkv];
   EXPECT_EQ(qkv.row(0, 1) - qkv.row(0, 0), 64);
   EXPECT_EQ(qkv.row(7, 0), 56);
@@ -92,7 +92,7 @@ TEST(FusedDecodePlanTest, PairsAreHalvesOfHeadsAndGateWithUp) {
 }
 
 TEST(FusedDecodePlanTest, LayoutsDoNotOverlap) {
-  const FusedDecodePlan plan = plan_fused_decode(kLlama8B);
+  const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
   const FusedExchangeLayout layout = fused_exchange_layout(plan, 3);
   EXPECT_EQ(layout.residual_mid - layout.residual_in, 3 * 4096);
   EXPECT_EQ(layout.weighted_in - layout.residual_mid, 3 * 4096);
@@ -107,7 +107,7 @@ TEST(FusedDecodePlanTest, LayoutsDoNotOverlap) {
 }
 
 TEST(FusedDecodePlanTest, ReplicasOfASingleTokenDoNotOverlap) {
-  const FusedDecodePlan plan = plan_fused_decode(kLlama8B);
+  const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
   const FusedExchangeLayout layout = fused_exchange_layout(plan, 1);
   const int replicas = exchange_replicas(1);
   EXPECT_GT(replicas, 1);
@@ -121,14 +121,14 @@ TEST(FusedDecodePlanTest, ReplicasOfASingleTokenDoNotOverlap) {
 }
 
 TEST(FusedDecodePlanTest, LightLayersAskForLessAtATime) {
-  const FusedDecodePlan small = plan_fused_decode(llama_1b());
+  const FusedDecodePlan small = plan_fused_decode({}, llama_1b());
   EXPECT_EQ(small.most_under_way, kFewUnderWay);
-  const FusedDecodePlan large = plan_fused_decode(kLlama8B);
+  const FusedDecodePlan large = plan_fused_decode({}, kLlama8B);
   EXPECT_EQ(large.most_under_way, kMaxFusedStages);
 }
 
 TEST(FusedDecodePlanTest, SharedMemoryHoldsTheRings) {
-  const FusedDecodePlan plan = plan_fused_decode(kLlama8B);
+  const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
   const FusedSharedMemory one = fused_shared_memory(plan, 1, 128, 232448);
   EXPECT_EQ(one.stages, 6);
   EXPECT_LE(one.total_bytes + fused_static_bytes(1), 232448);
@@ -142,7 +142,7 @@ TEST(FusedDecodePlanTest, SaysWhyItDeclines) {
   const auto problem = [](auto change) {
     FusedDecodeShape shape = kLlama8B;
     change(shape);
-    const FusedDecodePlan plan = plan_fused_decode(shape);
+    const FusedDecodePlan plan = plan_fused_decode({}, shape);
     EXPECT_FALSE(plan.runs());
     return plan.problem;
   };

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/num_repeats.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
 
@@ -13,11 +13,6 @@ namespace tessera {
 namespace {
 
 // How often each case runs. Races hide from a few runs: ask for 1,000 on a GPU.
-int64_t num_repeats() {
-  const char* text = std::getenv("TESSERA_REPEATS");
-  return text == nullptr ? 20 : std::atoll(text);
-}
-
 struct MatrixSize {
   int64_t out_features;
   int64_t in_features;
@@ -130,7 +125,7 @@ TEST_P(LinearFewTokensTest, ReadsNothingBeyondTheTensors) {
 
 // Results queue up on the device without a wait between them, so that launches overlap.
 TEST_P(LinearFewTokensTest, IsBitwiseRepeatable) {
-  const int64_t repeats = device().type() == DeviceType::kCuda ? num_repeats() : 2;
+  const int64_t repeats = device().type() == DeviceType::kCuda ? num_repeats(20) : 2;
   for (const MatrixSize& size : {MatrixSize{264, 4096}, MatrixSize{1000, 520},
                                  MatrixSize{520, 4104}, MatrixSize{600, 16384}}) {
     for (const int64_t num_tokens : {1, 9, 64}) {

@@ -85,7 +85,7 @@ struct Results {
                        {num_tokens, problem.sizes.num_heads, problem.sizes.head_dim})),
         keys(poisoned(backend, backend.operations().activation_dtype(), problem.page_shape)),
         values(poisoned(backend, backend.operations().activation_dtype(), problem.page_shape)) {
-    FusedOperations& fused = backend.fused_operations();
+    FusedOperations& fused = backend.fused_operations({});
     const PoisonedRows rows(backend, num_tokens, problem.sizes.hidden);
     const DeviceTensor qkv = poisoned(backend, backend.operations().activation_dtype(),
                                       {num_tokens, problem.sizes.qkv_rows()});

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/linear/normed_rows.h"
+#include "tests/kernels/num_repeats.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
 
@@ -16,11 +16,6 @@ namespace {
 
 // Up to 64 tokens have kernels of their own on CUDA.
 constexpr int64_t kTokenCounts[] = {8, 9, 17, 40, 64, 65};
-
-int64_t num_repeats() {
-  const char* text = std::getenv("TESSERA_REPEATS");
-  return text == nullptr ? 10 : std::atoll(text);
-}
 
 struct Sizes {
   int64_t hidden;
@@ -173,7 +168,7 @@ TEST_P(NormedLinearTest, IgnoresOtherTokens) {
 TEST_P(NormedLinearTest, IsBitwiseRepeatable) {
   constexpr int64_t kHidden = 4096;
   constexpr int64_t kIntermediate = 1000;
-  const int64_t repeats = device().type() == DeviceType::kCuda ? num_repeats() : 2;
+  const int64_t repeats = device().type() == DeviceType::kCuda ? num_repeats(10) : 2;
   for (const int64_t num_tokens : {9, 40, 64}) {
     SCOPED_TRACE(num_tokens);
     RandomValues random(5);

@@ -1,0 +1,154 @@
+// Which models the fused decode kernel computes, and how it divides a step of them over the GPU.
+// Plain arithmetic, tested without a GPU.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "kernels/block_fields.h"
+#include "kernels/cuda/decode_step/plan.h"
+#include "kernels/cuda/device/gpu_traits.h"
+#include "kernels/weight_matrix.h"
+
+namespace tessera {
+
+struct FusedDecodeShape {
+  int64_t hidden_size = 0;
+  int64_t intermediate_size = 0;
+  int64_t vocab_size = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t page_size = 0;  // tokens
+  bool is_bfloat16 = false;
+  WeightFormat weights = WeightFormat::kDense;
+  GpuTraits gpu;
+};
+
+// The field of `block` that the kernel does not compute; empty when it computes all of it. It has
+// one scale of attention, one window and the first RoPE table for all layers.
+inline std::string fused_decode_block_problem(const BlockSpec& block) {
+  BlockSpec computed;
+  computed.attention_scale = block.attention_scale;
+  computed.layers.resize(block.layers.size());
+  for (LayerSpec& layer : computed.layers) {
+    layer.sliding_window = block.layers.front().sliding_window;
+  }
+  return first_difference(block, computed);
+}
+
+// Why the kernel cannot run these sizes, for people; empty when it can.
+inline std::string fused_decode_shape_problem(const FusedDecodeShape& shape) {
+  const int64_t query_size = shape.num_heads * shape.head_dim;
+  if (!shape.gpu.runs_hopper()) {
+    return "it needs the copy engine of sm_90";
+  }
+  if (!shape.is_bfloat16) {
+    return "it computes in bfloat16";
+  }
+  if (shape.weights != WeightFormat::kDense) {
+    return concat("it reads ", to_string(WeightFormat::kDense), " weights, not ",
+                  to_string(shape.weights));
+  }
+  if (shape.head_dim != 64 && shape.head_dim != 128) {
+    return concat("head_dim is ", shape.head_dim, ", not 64 or 128");
+  }
+  if (shape.hidden_size % kUnitFeatures != 0 || query_size % kUnitFeatures != 0 ||
+      shape.intermediate_size % kUnitFeatures != 0) {
+    return concat("hidden_size ", shape.hidden_size, ", num_heads * head_dim ", query_size,
+                  " and intermediate_size ", shape.intermediate_size, " are not all multiples of ",
+                  kUnitFeatures);
+  }
+  if (shape.hidden_size > kFusedWarps * kMaxKeptChunks * kUnitFeatures) {
+    return concat("hidden_size is ", shape.hidden_size, ", more than ",
+                  kFusedWarps * kMaxKeptChunks * kUnitFeatures);
+  }
+  if (std::max(shape.intermediate_size, query_size) >
+      kFusedWarps * kMaxInputChunks * kUnitFeatures) {
+    return concat("intermediate_size ", shape.intermediate_size, " or num_heads * head_dim ",
+                  query_size, " is more than ", kFusedWarps * kMaxInputChunks * kUnitFeatures);
+  }
+  if (shape.page_size % unit_tokens(static_cast<int>(shape.head_dim)) != 0) {
+    return concat("pages of ", shape.page_size, " tokens are no multiple of ",
+                  unit_tokens(static_cast<int>(shape.head_dim)));
+  }
+  if (shape.num_kv_heads > kMaxFusedPieces ||
+      shape.num_heads / shape.num_kv_heads > kMaxFusedGroup) {
+    return concat(shape.num_heads, " query and ", shape.num_kv_heads, " KV heads: at most ",
+                  kMaxFusedPieces, " KV heads of ", kMaxFusedGroup, " query heads");
+  }
+  return "";
+}
+
+inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDecodeShape& shape) {
+  FusedDecodePlan plan;
+  plan.problem = fused_decode_shape_problem(shape);
+  if (!plan.runs()) return plan;
+  if (const std::string field = fused_decode_block_problem(block); !field.empty()) {
+    plan.problem = concat("it does not compute this model's ", field);
+    return plan;
+  }
+
+  const int64_t query_size = shape.num_heads * shape.head_dim;
+  const auto as_int = [](int64_t value) { return static_cast<int>(value); };
+  const int hidden_size = as_int(shape.hidden_size);
+  const int head_dim = as_int(shape.head_dim);
+  const int intermediate_size = as_int(shape.intermediate_size);
+  constexpr int kOneBlock = 30;  // a shift that leaves all items in one block of rows
+  const auto single = [&](int64_t rows, int64_t features) {
+    return FusedProduct{.rows = as_int(rows),
+                        .features = as_int(features),
+                        .num_items = as_int(ceil_divide<int64_t>(rows, kUnitRows)),
+                        .is_paired = 0,
+                        .item_shift = kOneBlock,
+                        .block_rows = 0,
+                        .pair_distance = 0,
+                        .static_items = 0,
+                        .claims_many = 0};
+  };
+  FusedProduct qkv = single((shape.num_heads + 2 * shape.num_kv_heads) * head_dim, hidden_size);
+  qkv.is_paired = 1;
+  qkv.num_items /= 2;
+  qkv.item_shift = head_dim == 64 ? 2 : 3;  // head_dim / 16 pairs per head
+  qkv.block_rows = head_dim;
+  qkv.pair_distance = head_dim / 2;
+  FusedProduct gate_up = single(2 * intermediate_size, hidden_size);
+  gate_up.is_paired = 1;
+  gate_up.num_items /= 2;
+  gate_up.pair_distance = intermediate_size;
+  plan.products = {qkv, single(hidden_size, query_size), gate_up,
+                   single(hidden_size, intermediate_size), single(shape.vocab_size, hidden_size)};
+  // Every block has items of its own of the products that end in the residual stream: a word of
+  // each block there says that it is done with what came before.
+  plan.num_blocks = as_int(std::min<int64_t>(
+      {int64_t{shape.gpu.num_multiprocessors}, hidden_size / kUnitRows, kMaxFusedBlocks}));
+  for (FusedProduct& product : plan.products) {
+    product.static_items = product.num_items / plan.num_blocks;
+    product.claims_many = product.static_items > kClaimedItems ? 1 : 0;
+    // These two end in the residual stream: a block reads the inputs of several tokens anew for
+    // every pass, and has one place for the squares of a claimed item.
+    if (&product == &plan.products[kOProj] || &product == &plan.products[kDown]) {
+      product.claims_many = 0;
+    }
+    if (product.claims_many != 0) product.static_items -= kClaimedItems;
+  }
+  plan.heads_per_kv_head = as_int(shape.num_heads / shape.num_kv_heads);
+  const int64_t layer_bytes =
+      2 *
+      ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
+       shape.hidden_size);
+  plan.most_under_way = layer_bytes < kSmallLayerBytes ? kFewUnderWay : kMaxFusedStages;
+  const auto fits = [&](int tokens) {
+    return fused_shared_memory(plan, tokens, head_dim, shape.gpu.shared_bytes).stages >=
+           kLeastFusedStages;
+  };
+  plan.max_tokens = fits(kFusedMaxTokens)
+                        ? std::min(kFusedMaxTokens, kMaxFusedPieces / as_int(shape.num_kv_heads))
+                    : fits(1) ? 1
+                              : 0;
+  if (plan.max_tokens == 0) plan.problem = "its rings do not fit in shared memory";
+  return plan;
+}
+
+}  // namespace tessera

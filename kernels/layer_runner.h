@@ -1,0 +1,85 @@
+// The two halves of a decoder's layers on any device: which operations, in which order, with which
+// scratch. Neighbours that the device computes at once are its FusedOperations.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "kernels/attention_params.h"
+#include "kernels/block_sizes.h"
+#include "kernels/layer_weights.h"
+
+namespace tessera {
+
+class Arena;
+struct BackendLimits;
+class FusedOperations;
+class Operations;
+struct PendingNorm;
+
+// What all layers of a step share.
+struct LayerStep {
+  Tensor residual;                      // float32 [num_tokens, hidden_size]; every half adds to it
+  Tensor positions;                     // int32 [num_tokens]
+  Tensor kv_slots;                      // int32 [num_tokens]
+  AttentionBatch attention;             // which tokens belong to which sequence
+  std::span<const Tensor> rope_tables;  // inverse frequencies, float32 [head_dim / 2] each
+};
+
+struct LayerTensors {
+  int64_t index = 0;  // of the layer in the model
+  const LayerWeights& weights;
+  const KvPages& pages;
+};
+
+// The field of `block` that keeps a LayerRunner from computing it, such as "biases.qkv"; empty when
+// it computes it.
+std::string layer_runner_problem(const BlockSpec& block);
+
+class LayerRunner {
+ public:
+  // Takes scratch for steps within `limits` from `arena` (which may be measuring only). Keeps a
+  // reference to the operations, which are what the backend has for this block. Throws Error naming
+  // the field when `block` is not one that the runner computes.
+  LayerRunner(Arena& arena, const BlockSpec& block, const BlockSizes& sizes,
+              const BackendLimits& limits, FusedOperations& operations);
+
+  const BlockSpec& block() const { return block_; }
+  const BlockSizes& sizes() const { return sizes_; }
+
+  // The norm in front of the first half of the first layer.
+  //   norm_weight float32 [hidden_size]
+  void begin(const LayerStep& step, const Tensor& norm_weight) const;
+
+  // The halves of a layer, each from the norm that the step has come to up to the next one, of
+  // which `next_norm` is the weight; empty after the last layer, when none follows. Attention
+  // writes the step's keys and values to the layer's pages.
+  void attention_block(const LayerStep& step, const LayerTensors& layer,
+                       const Tensor& next_norm) const;
+  void feed_forward_block(const LayerStep& step, const LayerTensors& layer,
+                          const Tensor& next_norm) const;
+
+ private:
+  void add_to_residual(const LayerStep& step, const Tensor& x, const WeightMatrix& weight,
+                       const Tensor& next_norm) const;
+  PendingNorm norm(const LayerStep& step) const;
+  const Tensor& rope_table(const LayerStep& step, const LayerSpec& layer) const;
+  void take_zero_frequencies(Arena& arena);
+
+  BlockSpec block_;
+  BlockSizes sizes_;
+  FusedOperations& fused_;
+  Operations& operations_;
+  // First dimension max_tokens; cut to the step's tokens.
+  Tensor normed_;               // activation [max_tokens, hidden_size]
+  Tensor squares_;              // float32, see PendingNorm
+  Tensor qkv_;                  // activation [max_tokens, (num_heads + 2 num_kv_heads) head_dim]
+  Tensor query_;                // activation [max_tokens, num_heads, head_dim]
+  Tensor attention_out_;        // activation [max_tokens, num_heads, head_dim]
+  Tensor gate_up_;              // activation [max_tokens, 2 intermediate_size]
+  Tensor hidden_;               // activation [max_tokens, intermediate_size]
+  Tensor attention_workspace_;  // float32
+  Tensor zero_frequencies_;     // float32 [head_dim / 2], where some layer rotates nothing
+};
+
+}  // namespace tessera

@@ -1,0 +1,107 @@
+// Each way of computing blocks declines what it does not compute, by the field's name: no field is
+// passed over in silence, also none that is added later.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <span>
+
+#include "kernels/cuda/decode_step/make_plan.h"
+#include "kernels/cuda/linear/fused_block.h"
+#include "kernels/layer_runner.h"
+#include "tests/kernels/altered_block.h"
+
+namespace tessera {
+namespace {
+
+struct Path {
+  std::string_view name;
+  std::function<std::string(const BlockSpec&)> problem;  // the field that it declines
+  std::span<const std::string_view> fields;              // that it claims to compute
+  bool computes_layers_apart;                            // that differ from each other
+
+  bool claims(std::string_view field) const {
+    return std::ranges::find(fields, field) != fields.end();
+  }
+};
+
+std::vector<Path> paths() {
+  return {{"layers", layer_runner_problem, kFieldsOfLayerRunner, true},
+          {"fused products", fused_products_block_problem, kFieldsOfLayerRunner, true},
+          {"decode step", fused_decode_block_problem, kFieldsOfDecodeStep, false}};
+}
+
+TEST(BlockPathsTest, LlamaRuns) {
+  for (const Path& path : paths()) EXPECT_EQ(path.problem(block_of(3)), "") << path.name;
+}
+
+TEST(BlockPathsTest, EveryFieldIsComputedOrDeclined) {
+  for (const Path& path : paths()) {
+    for_each_block_field([&](std::string_view field, auto...) {
+      // How many layers there are is no question of how they compute; what they are comes below.
+      if (field == "layers") return;
+      EXPECT_EQ(path.problem(altered_block(field, 3)), path.claims(field) ? "" : field)
+          << path.name;
+    });
+  }
+}
+
+TEST(BlockPathsTest, EveryFieldOfLayersIsComputedOrDeclined) {
+  for (const Path& path : paths()) {
+    for_each_layer_field([&](std::string_view field, auto member) {
+      EXPECT_EQ(path.problem(altered_block(field, 3)),
+                path.claims(field) ? "" : concat("layers[0].", field))
+          << path.name;
+      BlockSpec one_layer = block_of(3);
+      alter(one_layer.layers[1].*member);
+      EXPECT_EQ(path.problem(one_layer),
+                path.computes_layers_apart ? "" : concat("layers[1].", field))
+          << path.name;
+    });
+  }
+}
+
+// What a model is told when its block is declined names the field.
+TEST(BlockPathsTest, TheFieldIsNamed) {
+  const FusedDecodeShape shape{.hidden_size = 256,
+                               .intermediate_size = 256,
+                               .vocab_size = 100,
+                               .num_heads = 4,
+                               .num_kv_heads = 1,
+                               .head_dim = 64,
+                               .page_size = 64,
+                               .is_bfloat16 = true,
+                               .gpu = {.compute_capability = 90,
+                                       .num_multiprocessors = 132,
+                                       .shared_bytes = 232448,
+                                       .hopper_code_built = true}};
+  EXPECT_EQ(plan_fused_decode(block_of(2), shape).problem, "");
+  EXPECT_EQ(plan_fused_decode(altered_block("qk_norm", 2), shape).problem,
+            "it does not compute this model's qk_norm");
+
+  const auto backend = make_cpu_backend(1);
+  const BlockSizes sizes{.hidden_size = 16,
+                         .intermediate_size = 16,
+                         .num_heads = 2,
+                         .num_kv_heads = 1,
+                         .head_dim = 8,
+                         .rms_norm_eps = 1e-5f};
+  const BackendLimits limits{.max_tokens = 4,
+                             .max_sequences = 1,
+                             .max_context_length = 4,
+                             .num_heads = 2,
+                             .num_kv_heads = 1,
+                             .head_dim = 8};
+  Arena arena;
+  EXPECT_NO_THROW(LayerRunner(arena, block_of(2), sizes, limits, *backend));
+  try {
+    LayerRunner(arena, altered_block("biases.qkv", 2), sizes, limits, *backend);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "this model's layers cannot be computed: nothing here knows their biases.qkv");
+  }
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,250 @@
+// Two layers of a LayerRunner against double precision, with every field of a block that it claims
+// to compute, on every device with the fused products that it has.
+#include "kernels/layer_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tests/kernels/altered_block.h"
+#include "tests/kernels/attention/reference_attention.h"
+#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/random_values.h"
+#include "tests/kernels/reference_ops.h"
+#include "tests/kernels/rows/kv_rows.h"
+
+namespace tessera {
+namespace {
+
+using Values = std::vector<double>;
+
+constexpr BlockSizes kSizes{.hidden_size = 256,
+                            .intermediate_size = 192,
+                            .num_heads = 4,
+                            .num_kv_heads = 2,
+                            .head_dim = 64,
+                            .rms_norm_eps = 1e-5f};
+constexpr size_t kNumLayers = 2;
+constexpr int64_t kPageSize = 16;
+
+struct LayerValues {
+  Values input_layernorm, qkv_proj, o_proj, post_attention_layernorm, gate_up_proj, down_proj;
+};
+
+// One sequence of so many tokens, all of them of this step.
+class Problem {
+ public:
+  Problem(DType weight_type, int64_t num_tokens) : num_tokens_(num_tokens) {
+    const auto matrix = [&](int64_t rows, int64_t columns) {
+      const double deviation = 1.5 / std::sqrt(static_cast<double>(columns));
+      return rounded(random_.normal(rows * columns, deviation), weight_type);
+    };
+    const auto norm = [&] { return rounded(random_.normal(kSizes.hidden_size), DType::kFloat32); };
+    for (size_t i = 0; i < kNumLayers; ++i) {
+      layers_.push_back({.input_layernorm = norm(),
+                         .qkv_proj = matrix(kSizes.qkv_size(), kSizes.hidden_size),
+                         .o_proj = matrix(kSizes.hidden_size, kSizes.query_size()),
+                         .post_attention_layernorm = norm(),
+                         .gate_up_proj = matrix(2 * kSizes.intermediate_size, kSizes.hidden_size),
+                         .down_proj = matrix(kSizes.hidden_size, kSizes.intermediate_size)});
+    }
+    residual_ = rounded(random_.normal(num_tokens * kSizes.hidden_size), DType::kFloat32);
+    tables_ = {rope_frequencies(kSizes.head_dim), rope_frequencies(kSizes.head_dim)};
+    for (double& frequency : tables_[1]) frequency *= 0.5;
+    tables_.push_back(Values(tables_[0].size(), 0.0));  // of layers without one
+  }
+
+  // The residual stream after the layers, its intermediate results rounded to `dtype` as an
+  // implementation would.
+  Values reference(const BlockSpec& block, DType dtype) const {
+    Values x = residual_;
+    for (size_t i = 0; i < kNumLayers; ++i) {
+      const LayerValues& layer = layers_[i];
+      const auto product = [&](const Values& in, const Values& weight, int64_t size) {
+        return rounded(reference_linear(in, weight, size).values, dtype);
+      };
+      const auto norm = [&](const Values& weight) {
+        return rounded(reference_rms_norm(x, weight, kSizes.rms_norm_eps).values, dtype);
+      };
+      const Values qkv = product(norm(layer.input_layernorm), layer.qkv_proj, kSizes.hidden_size);
+      const Values attention = rounded(attend(qkv, block, block.layers[i], dtype), dtype);
+      x = reference_linear(attention, layer.o_proj, kSizes.query_size(), x).values;
+      const Values gate_up =
+          product(norm(layer.post_attention_layernorm), layer.gate_up_proj, kSizes.hidden_size);
+      const Values hidden =
+          rounded(reference_silu_mul(gate_up, kSizes.intermediate_size).values, dtype);
+      x = reference_linear(hidden, layer.down_proj, kSizes.intermediate_size, x).values;
+    }
+    return x;
+  }
+
+  Values compute(const BlockSpec& block, Backend& backend) const;
+
+ private:
+  Values attend(const Values& qkv, const BlockSpec& block, const LayerSpec& layer,
+                DType dtype) const {
+    const int64_t token_heads = kSizes.num_heads + 2 * kSizes.num_kv_heads;
+    const Values& table = tables_[layer.rope_table ? static_cast<size_t>(*layer.rope_table) : 2];
+    ReferenceSequence sequence;
+    for (int64_t t = 0; t < num_tokens_; ++t) {
+      for (int64_t h = 0; h < token_heads; ++h) {
+        const auto begin = qkv.begin() + (t * token_heads + h) * kSizes.head_dim;
+        const Values head(begin, begin + kSizes.head_dim);
+        const bool is_query = h < kSizes.num_heads;
+        const bool is_value = h >= kSizes.num_heads + kSizes.num_kv_heads;
+        const Values row =
+            is_value ? head
+                     : rounded(reference_rope(head, static_cast<int32_t>(t), table).values, dtype);
+        Values& rows = is_query ? sequence.queries : is_value ? sequence.values : sequence.keys;
+        rows.insert(rows.end(), row.begin(), row.end());
+      }
+    }
+    const double usual_scale = 1.0 / std::sqrt(static_cast<double>(kSizes.head_dim));
+    return reference_attention(
+               sequence,
+               {.num_heads = kSizes.num_heads,
+                .num_kv_heads = kSizes.num_kv_heads,
+                .head_dim = kSizes.head_dim,
+                .scale = block.attention_scale == 0.0 ? usual_scale : block.attention_scale,
+                .softcap = block.attention_softcap,
+                .causal = true,
+                .sliding_window = layer.sliding_window})
+        .out.values;
+  }
+
+  RandomValues random_{3};
+  int64_t num_tokens_;
+  std::vector<LayerValues> layers_;
+  Values residual_;
+  std::vector<Values> tables_;
+};
+
+// A norm that is not the one to come would show: every norm has weights of its own.
+Values Problem::compute(const BlockSpec& block, Backend& backend) const {
+  std::vector<DeviceTensor> owned;
+  const auto own = [&](DeviceTensor tensor) {
+    owned.push_back(std::move(tensor));
+    return owned.back().view;
+  };
+  const auto floats = [&](const Values& values, const Shape& shape) {
+    return own(to_device(backend, values, DType::kFloat32, shape));
+  };
+  const auto norm = [&](const Values& values) { return floats(values, {kSizes.hidden_size}); };
+  const DType weight_type = backend.operations().weight_dtype(DType::kBFloat16);
+  const auto matrix = [&](const Values& values, int64_t columns) {
+    return own(to_device(backend, values, weight_type,
+                         {static_cast<int64_t>(values.size()) / columns, columns}));
+  };
+  const auto numbers = [&](std::vector<int32_t> values, int32_t first, const Shape& shape) {
+    std::iota(values.begin(), values.end(), first);
+    return own(to_device(backend, values, shape));
+  };
+  const auto count = static_cast<size_t>(num_tokens_);
+  const int64_t num_pages = num_tokens_ / kPageSize + 1;
+  const Shape page_shape{num_pages, kSizes.num_kv_heads, kPageSize, kSizes.head_dim};
+  const DType activation = backend.operations().activation_dtype();
+  const std::vector<Tensor> tables = {floats(tables_[0], {kSizes.head_dim / 2}),
+                                      floats(tables_[1], {kSizes.head_dim / 2})};
+  const auto length = static_cast<int32_t>(num_tokens_);
+  const LayerStep step{
+      .residual = floats(residual_, {num_tokens_, kSizes.hidden_size}),
+      .positions = numbers(std::vector<int32_t>(count), 0, {num_tokens_}),
+      .kv_slots = numbers(std::vector<int32_t>(count), 0, {num_tokens_}),
+      .attention = {.query_starts = own(to_device(backend, {0, length}, Shape{2})),
+                    .context_lengths = own(to_device(backend, std::vector{length}, Shape{1})),
+                    .block_tables = numbers(std::vector<int32_t>(static_cast<size_t>(num_pages)), 0,
+                                            {1, num_pages}),
+                    .num_sequences = 1,
+                    .num_decodes = num_tokens_ <= kMaxDecodeQueryLength ? 1 : 0,
+                    .max_decode_query_length = std::min(num_tokens_, kMaxDecodeQueryLength),
+                    .max_query_length = num_tokens_,
+                    .max_context_length = num_tokens_},
+      .rope_tables = tables};
+
+  const BackendLimits limits{.max_tokens = num_tokens_,
+                             .max_sequences = 1,
+                             .max_context_length = num_tokens_,
+                             .num_heads = kSizes.num_heads,
+                             .num_kv_heads = kSizes.num_kv_heads,
+                             .head_dim = kSizes.head_dim};
+  Arena measure;
+  LayerRunner(measure, block, kSizes, limits, backend);
+  const DeviceTensor scratch = poisoned(
+      backend, DType::kFloat32, {static_cast<int64_t>(measure.used_bytes() / sizeof(float))});
+  Arena arena(scratch.buffer);
+  const LayerRunner runner(arena, block, kSizes, limits, backend);
+
+  std::vector<LayerWeights> weights;
+  std::vector<KvPages> pages;
+  for (const LayerValues& layer : layers_) {
+    weights.push_back({.input_layernorm = norm(layer.input_layernorm),
+                       .qkv_proj = matrix(layer.qkv_proj, kSizes.hidden_size),
+                       .o_proj = matrix(layer.o_proj, kSizes.query_size()),
+                       .post_attention_layernorm = norm(layer.post_attention_layernorm),
+                       .gate_up_proj = matrix(layer.gate_up_proj, kSizes.hidden_size),
+                       .down_proj = matrix(layer.down_proj, kSizes.intermediate_size)});
+    pages.push_back({.keys = own(poisoned(backend, activation, page_shape)),
+                     .values = own(poisoned(backend, activation, page_shape))});
+  }
+  runner.begin(step, weights[0].input_layernorm);
+  for (size_t i = 0; i < kNumLayers; ++i) {
+    const LayerTensors layer{
+        .index = static_cast<int64_t>(i), .weights = weights[i], .pages = pages[i]};
+    runner.attention_block(step, layer, weights[i].post_attention_layernorm);
+    runner.feed_forward_block(step, layer,
+                              i + 1 == kNumLayers ? Tensor{} : weights[i + 1].input_layernorm);
+  }
+  return to_host(backend, step.residual);
+}
+
+double largest_difference(const Values& a, const Values& b) {
+  double largest = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+class LayerRunnerTest : public BackendTest {
+ protected:
+  // Within so many times the error of the same roundings alone; float32 sums have errors besides.
+  double factor() const { return activation() == DType::kFloat32 ? 30.0 : 3.0; }
+
+  void check(const BlockSpec& block, std::string_view name) const {
+    for (const int64_t num_tokens : {6, 24, 70}) {
+      SCOPED_TRACE(testing::Message() << name << ", " << num_tokens << " tokens");
+      const Problem problem(operations().weight_dtype(DType::kBFloat16), num_tokens);
+      const Values exact = problem.reference(block, DType::kFloat32);
+      const Values plain = problem.reference(block, activation());
+      const Values actual = problem.compute(block, backend());
+      const Shape shape{num_tokens, kSizes.hidden_size};
+      expect_as_exact(actual, exact, plain, factor(), activation(), shape);
+      if (block == block_of(kNumLayers)) continue;
+      // What would pass for the altered block cannot be the usual one.
+      const Values usual = problem.reference(block_of(kNumLayers), DType::kFloat32);
+      EXPECT_GT(largest_difference(exact, usual),
+                2.0 * factor() * largest_difference(exact, plain));
+    }
+  }
+};
+
+TEST_P(LayerRunnerTest, ComputesLlamaBlocks) { check(block_of(kNumLayers), "llama"); }
+
+TEST_P(LayerRunnerTest, ComputesEveryFieldThatItClaims) {
+  for (const std::string_view field : kFieldsOfLayerRunner) {
+    check(altered_block(field, kNumLayers), field);
+  }
+}
+
+TEST_P(LayerRunnerTest, LayersMayDiffer) {
+  BlockSpec block = block_of(kNumLayers);
+  block.layers[0].rope_table.reset();
+  block.layers[1].rope_table = 1;
+  block.layers[1].sliding_window = 4;
+  check(block, "layers that differ");
+}
+
+FOR_EACH_BACKEND(LayerRunnerTest);
+
+}  // namespace
+}  // namespace tessera
