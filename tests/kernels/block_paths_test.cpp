@@ -6,9 +6,12 @@
 #include <functional>
 #include <span>
 
+#include "kernels/backend.h"
+#include "kernels/backend_limits.h"
 #include "kernels/cuda/decode_step/make_plan.h"
 #include "kernels/cuda/linear/fused_block.h"
 #include "kernels/layer_runner.h"
+#include "kernels/tensor/buffer.h"
 #include "tests/kernels/altered_block.h"
 
 namespace tessera {
@@ -93,9 +96,10 @@ TEST(BlockPathsTest, TheFieldIsNamed) {
                              .num_kv_heads = 1,
                              .head_dim = 8};
   Arena arena;
-  EXPECT_NO_THROW(LayerRunner(arena, block_of(2), sizes, limits, *backend));
+  EXPECT_NO_THROW(LayerRunner(arena, block_of(2), sizes, limits, backend->fused_operations({})));
   try {
-    LayerRunner(arena, altered_block("biases.qkv", 2), sizes, limits, *backend);
+    LayerRunner(arena, altered_block("biases.qkv", 2), sizes, limits,
+                backend->fused_operations({}));
     ADD_FAILURE() << "accepted";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),

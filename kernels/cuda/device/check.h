@@ -1,4 +1,5 @@
-// Whether and which GPU can be used. cuda_status(), declared in kernels/cuda_status.h, is defined here.
+// Whether and which GPU can be used. cuda_status(), declared in kernels/cuda_status.h, is defined
+// here.
 #pragma once
 
 namespace tessera {
