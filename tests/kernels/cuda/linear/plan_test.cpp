@@ -1,8 +1,8 @@
+#include "kernels/cuda/linear/plan.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
-#include "kernels/cuda/linear/plan.h"
 
 namespace tessera {
 namespace {

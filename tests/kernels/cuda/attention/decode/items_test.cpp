@@ -8,7 +8,7 @@
 #include <initializer_list>
 
 #include "kernels/backend.h"
-#include "tests/kernels/cuda/decode_items_kernel.h"
+#include "tests/kernels/cuda/attention/decode/items_kernel.h"
 
 namespace tessera {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "tests/kernels/altered_block.h"
-#include "tests/kernels/cuda/decode_step_model.h"
+#include "tests/kernels/cuda/decode_step/decoder_model.h"
 #include "tests/kernels/deadline.h"
 #include "tests/kernels/num_repeats.h"
 

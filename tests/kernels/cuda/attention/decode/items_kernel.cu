@@ -3,7 +3,7 @@
 #include "kernels/cuda/attention/decode/items.cuh"
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/device/memory.h"
-#include "tests/kernels/cuda/decode_items_kernel.h"
+#include "tests/kernels/cuda/attention/decode/items_kernel.h"
 
 namespace tessera {
 namespace {

@@ -1,10 +1,10 @@
+#include "kernels/cuda/attention/decode/plan.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <vector>
-
-#include "kernels/cuda/attention/decode/plan.h"
 
 namespace tessera {
 namespace {

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "kernels/cuda/device/problems.h"
+
+#include <gtest/gtest.h>
 
 namespace tessera {
 namespace {
