@@ -98,9 +98,10 @@ class OneMessage(ChatCase):
         terminal.send("\x08\x08\x08\x08\x08\x08\x08\x08")  # the last line and its newline
         terminal.expect_line("  line 28")
         terminal.send("\r")
-        terminal.expect_prompt()
         # What was sent can be read in full.
-        self.assertIn("> line 0\n  " + "\n  ".join(lines[1:29]), terminal.screen.text())
+        sent = "> line 0\n  " + "\n  ".join(lines[1:29])
+        terminal.wait_for_screen(lambda screen: sent in screen.text())
+        terminal.expect_line(">")
         self.leave(terminal)
 
 
