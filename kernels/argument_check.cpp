@@ -36,6 +36,9 @@ void ArgumentCheck::rope(const RopeStoreKvParams& params) const {
   (*this)("positions", params.positions, DType::kInt32, {num_tokens});
   (*this)("kv_slots", params.kv_slots, DType::kInt32, {num_tokens});
   (*this)("inverse_frequencies", params.inverse_frequencies, DType::kFloat32, {head_dim / 2});
+  if (params.qk_norm.shape.rank() > 0) {
+    (*this)("qk_norm", params.qk_norm, DType::kFloat32, {2 * head_dim});
+  }
   CHECK(head_dim % 2 == 0, operation_, ": head_dim is ", head_dim, ", expected an even number");
 }
 

@@ -16,6 +16,7 @@ std::string layer_runner_problem(const BlockSpec& block) {
   BlockSpec computed;
   computed.attention_scale = block.attention_scale;
   computed.attention_softcap = block.attention_softcap;
+  if (block.qk_norm == QkNorm::kPerHead) computed.qk_norm = block.qk_norm;
   computed.layers = block.layers;  // each with its window and its RoPE table
   return first_difference(block, computed);
 }
@@ -78,12 +79,18 @@ void LayerRunner::attention_block(const LayerStep& step, const LayerTensors& lay
   const LayerSpec& spec = block_.layers.at(static_cast<size_t>(layer.index));
   const Tensor query = query_.slice(0, num_tokens);
   const Tensor out = attention_out_.slice(0, num_tokens);
+  // Without weights there would be no norm, and nothing would say so.
+  CHECK(layer.weights.qk_norm.empty() == (block_.qk_norm == QkNorm::kNone), "layer ", layer.index,
+        layer.weights.qk_norm.empty() ? " lacks the weights of qk_norm"
+                                      : " has weights of a qk_norm that its block has not");
   fused_.normed_linear_rope_store_kv({.query = query,
                                       .pages = layer.pages,
                                       .qkv = qkv_.slice(0, num_tokens),
                                       .positions = step.positions,
                                       .kv_slots = step.kv_slots,
-                                      .inverse_frequencies = rope_table(step, spec)},
+                                      .inverse_frequencies = rope_table(step, spec),
+                                      .qk_norm = layer.weights.qk_norm,
+                                      .norm_epsilon = sizes_.rms_norm_eps},
                                      norm(step), layer.weights.qkv_proj);
   operations_.attention(out, {.query = query,
                               .pages = layer.pages,

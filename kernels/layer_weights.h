@@ -11,6 +11,7 @@ namespace tessera {
 struct LayerWeights {
   Tensor input_layernorm;           // [hidden_size]
   WeightMatrix qkv_proj;            // [(num_heads + 2 num_kv_heads) head_dim, hidden_size]: q, k, v
+  Tensor qk_norm;                   // [2 head_dim]: of queries, of keys
   WeightMatrix o_proj;              // [hidden_size, num_heads head_dim]
   Tensor post_attention_layernorm;  // [hidden_size]
   WeightMatrix gate_up_proj;        // [2 intermediate_size, hidden_size]: gate, up

@@ -64,7 +64,8 @@ class Operations {
   //   residual float32 [num_tokens, out_features]; the rest as in linear()
   void linear_add(const Tensor& residual, const Tensor& x, const WeightMatrix& weight);
 
-  // Splits qkv into heads, rotates queries and keys (Su et al. 2021, pairs j and j + head_dim / 2
+  // Splits qkv into heads, normalises each query and key head as rms_norm() does a row (where there
+  // are weights for it), rotates queries and keys (Su et al. 2021, pairs j and j + head_dim / 2
   // as Hugging Face checkpoints store them) and writes keys and values to their KV pages.
   void rope_store_kv(const RopeStoreKvParams& params);
 

@@ -76,7 +76,8 @@ void read_heads(const JsonObject& json, const ModelFamily& family, ModelConfig& 
   CHECK(config.num_heads % config.num_kv_heads == 0, json.path(), ": num_attention_heads ",
         config.num_heads, " is not a multiple of num_key_value_heads ", config.num_kv_heads);
 
-  const std::optional<int64_t> head_dim = json.find_integer("head_dim", 2, 1 << 16);
+  const std::optional<int64_t> given = json.find_integer("head_dim", 2, 1 << 16);
+  const auto head_dim = given || family.head_dim == 0 ? given : family.head_dim;
   CHECK(head_dim || config.hidden_size % config.num_heads == 0, json.path(),
         ": there is no head_dim, and hidden_size ", config.hidden_size,
         " is not a multiple of num_attention_heads ", config.num_heads);

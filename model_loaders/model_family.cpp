@@ -1,6 +1,7 @@
 #include "model_loaders/model_family.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "kernels/tensor/check.h"
@@ -13,6 +14,18 @@ constexpr BlockKey kLlamaKeys[] = {
     {"attention_bias", refuse_true},      {"mlp_bias", refuse_true},
     {"add_cross_attention", refuse_true}, {"is_encoder_decoder", refuse_true},
     {"rope_interleaved", refuse_true},    {"hidden_act", read_activation},
+};
+
+// A key that says nothing as long as the switch beside it is off.
+void ignore_integer(const JsonObject& config, std::string_view key, BlockSpec&) {
+  config.find_integer(key, 0, std::numeric_limits<int64_t>::max());
+}
+
+constexpr BlockKey kQwen3Keys[] = {
+    {"attention_bias", refuse_true},      {"use_sliding_window", refuse_true},
+    {"sliding_window", ignore_integer},   {"max_window_layers", ignore_integer},
+    {"add_cross_attention", refuse_true}, {"is_encoder_decoder", refuse_true},
+    {"hidden_act", read_activation},
 };
 
 constexpr WeightNames kLlamaWeights[] = {
@@ -30,6 +43,18 @@ constexpr WeightNames kLlamaWeights[] = {
     {WeightRole::kNorm, {"model.norm.weight"}},
     {WeightRole::kLmHead, {"lm_head.weight"}},
 };
+
+constexpr WeightNames kQkNormWeights = {WeightRole::kQkNorm,
+                                        {"model.layers.{layer}.self_attn.q_norm.weight",
+                                         "model.layers.{layer}.self_attn.k_norm.weight"}};
+
+// Llama's rows and one more.
+constexpr auto kQwen3Weights = [] {
+  std::array<WeightNames, std::size(kLlamaWeights) + 1> rows{};
+  rows.back() = kQkNormWeights;
+  std::ranges::copy(kLlamaWeights, rows.begin());
+  return rows;
+}();
 
 const ModelFamily kFamilies[] = {
     {.model_type = "llama",
@@ -62,6 +87,22 @@ const ModelFamily kFamilies[] = {
      .block = {},
      .keys = kLlamaKeys,
      .weights = kLlamaWeights},
+    {.model_type = "qwen3",
+     .architecture = "Qwen3ForCausalLM",
+     .vocab_size = 151936,
+     .hidden_size = 4096,
+     .intermediate_size = 22016,
+     .num_layers = 32,
+     .num_heads = 32,
+     .num_kv_heads = 32,
+     .head_dim = 128,
+     .max_position_embeddings = 32768,
+     .rms_norm_eps = 1e-6,
+     .rope_theta = 10000.0,
+     .sliding_window = {},
+     .block = {.qk_norm = QkNorm::kPerHead},
+     .keys = kQwen3Keys,
+     .weights = kQwen3Weights},
 };
 
 }  // namespace

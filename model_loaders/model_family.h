@@ -32,6 +32,7 @@ struct ModelFamily {
   int64_t num_layers;
   int64_t num_heads;
   int64_t num_kv_heads;  // 0: as many as heads
+  int64_t head_dim = 0;  // 0: hidden_size / num_heads
   int64_t max_position_embeddings;
   double rms_norm_eps;
   double rope_theta;

@@ -11,6 +11,7 @@ enum class WeightRole : uint8_t {
   kEmbedTokens,             // [vocab_size, hidden_size]
   kInputLayernorm,          // [hidden_size]
   kQkvProj,                 // [(num_heads + 2 num_kv_heads) head_dim, hidden_size]: q, k, v
+  kQkNorm,                  // [2 head_dim]: of queries, of keys
   kOProj,                   // [hidden_size, num_heads head_dim]
   kPostAttentionLayernorm,  // [hidden_size]
   kGateUpProj,              // [2 intermediate_size, hidden_size]: gate, up

@@ -27,6 +27,7 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
   const Extent vocabulary{config.vocab_size, "vocab_size"};
   const Extent hidden{config.hidden_size, "hidden_size"};
   const Extent intermediate{config.intermediate_size, "intermediate_size"};
+  const Extent head{config.head_dim, "head_dim"};
   const Extent query{config.num_heads * config.head_dim, "num_attention_heads * head_dim"};
   const Extent key_value{config.num_kv_heads * config.head_dim, "num_key_value_heads * head_dim"};
   switch (role) {
@@ -39,6 +40,8 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
       return {{hidden}, {}, ShardAxis::kNone};
     case WeightRole::kQkvProj:
       return {{query, key_value, key_value}, hidden, ShardAxis::kRows};
+    case WeightRole::kQkNorm:
+      return {{head, head}, {}, ShardAxis::kNone};
     case WeightRole::kOProj:
       return {{hidden}, query, ShardAxis::kColumns};
     case WeightRole::kGateUpProj:
@@ -50,10 +53,13 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
 }
 
 // The roles of a layer. A role that only some blocks have depends on a field of BlockSpec.
-constexpr WeightRole kLayerRoles[] = {
-    WeightRole::kInputLayernorm,         WeightRole::kQkvProj,    WeightRole::kOProj,
-    WeightRole::kPostAttentionLayernorm, WeightRole::kGateUpProj, WeightRole::kDownProj,
-};
+std::vector<WeightRole> layer_roles(const BlockSpec& block) {
+  std::vector<WeightRole> roles = {WeightRole::kInputLayernorm, WeightRole::kQkvProj};
+  if (block.qk_norm == QkNorm::kPerHead) roles.push_back(WeightRole::kQkNorm);
+  roles.insert(roles.end(), {WeightRole::kOProj, WeightRole::kPostAttentionLayernorm,
+                             WeightRole::kGateUpProj, WeightRole::kDownProj});
+  return roles;
+}
 
 // What the family calls the sources of a role.
 std::span<const std::string_view> names_for(WeightRole role, const ModelFamily& family) {
@@ -102,9 +108,10 @@ std::vector<WeightSpec> weight_specs(const ModelConfig& config) {
   const auto add = [&](WeightRole role, std::optional<int64_t> layer = {}) {
     specs.push_back(weight_spec(config, role, layer));
   };
+  const std::vector<WeightRole> of_layer = layer_roles(config.block);
   add(WeightRole::kEmbedTokens);
   for (int64_t layer = 0; layer < config.num_layers; ++layer) {
-    for (const WeightRole role : kLayerRoles) add(role, layer);
+    for (const WeightRole role : of_layer) add(role, layer);
   }
   add(WeightRole::kNorm);
   if (!config.ties_embeddings) add(WeightRole::kLmHead);

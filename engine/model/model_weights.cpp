@@ -83,6 +83,9 @@ void ModelWeights::place(const WeightSpec& spec, const Tensor& tensor) {
     case WeightRole::kQkvProj:
       layer().qkv_proj = tensor;
       return;
+    case WeightRole::kQkNorm:
+      layer().qk_norm = tensor;
+      return;
     case WeightRole::kOProj:
       layer().o_proj = tensor;
       return;

@@ -35,14 +35,18 @@ struct NormalizeRow {
 
 }  // namespace
 
+void normalize_row(float* out, const float* x, const float* weight, int64_t size, float epsilon) {
+  run_vectorized<NormalizeRow>(out, x, weight, size, epsilon);
+}
+
 void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
               ThreadPool& pool) {
   const int64_t hidden_size = x.dim(1);
   const double row_nanoseconds = static_cast<double>(hidden_size * 12) * kNanosecondsPerByte;
   pool.for_each(x.dim(0), row_nanoseconds, [&](int64_t token) {
     const int64_t row = token * hidden_size;
-    run_vectorized<NormalizeRow>(out.as<float>() + row, x.as<float>() + row, weight.as<float>(),
-                                 hidden_size, epsilon);
+    normalize_row(out.as<float>() + row, x.as<float>() + row, weight.as<float>(), hidden_size,
+                  epsilon);
   });
 }
 

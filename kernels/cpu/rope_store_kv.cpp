@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/rms_norm.h"
 #include "kernels/cpu/vectors.h"
 
 namespace tessera {
 namespace {
 
-// A head, rotated by the pairs' cosines and sines.
+// A head, rotated by the pairs' cosines and sines; `out` may be `in`.
 struct RotateHead {
   template <int kLanes>
   VECTOR_INLINE static void run(const float* in, const float* cosines, int64_t half, float* out) {
@@ -28,13 +29,16 @@ struct RotateHead {
 }  // namespace
 
 void rope_store_kv(const RopeStoreKvParams& params, RotationTable& table, ThreadPool& pool) {
-  const auto& [query, pages, qkv, positions, kv_slots, inverse_frequencies] = params;
+  const auto& [query, pages, qkv, positions, kv_slots, inverse_frequencies, qk_norm, norm_epsilon] =
+      params;
   const int64_t num_tokens = query.dim(0);
   const int64_t num_heads = query.dim(1);
   const int64_t num_kv_heads = pages.num_kv_heads();
   const int64_t page_size = pages.page_size();
   const int64_t head_dim = pages.head_dim();
   const int64_t half = head_dim / 2;
+  const float* const query_norm = qk_norm.empty() ? nullptr : qk_norm.as<float>();
+  const float* const key_norm = qk_norm.empty() ? nullptr : query_norm + head_dim;
   const float* rotations =
       table.rotations({positions.as<int32_t>(), static_cast<size_t>(num_tokens)},
                       {inverse_frequencies.as<float>(), static_cast<size_t>(half)}, pool);
@@ -49,15 +53,20 @@ void rope_store_kv(const RopeStoreKvParams& params, RotationTable& table, Thread
     const float* queries_in = qkv.as<float>() + token * (num_heads + 2 * num_kv_heads) * head_dim;
     const float* keys_in = queries_in + num_heads * head_dim;
     const float* values_in = keys_in + num_kv_heads * head_dim;
-    const auto rotate = [&](const float* in, float* out) {
+    const auto rotate = [&](const float* in, const float* norm, float* out) {
+      if (norm != nullptr) {
+        normalize_row(out, in, norm, head_dim, norm_epsilon);
+        in = out;
+      }
       run_vectorized<RotateHead>(in, rotations + token * head_dim, half, out);
     };
     for (int64_t h = 0; h < num_heads; ++h) {
       const int64_t head = h * head_dim;
-      rotate(queries_in + head, query.as<float>() + token * num_heads * head_dim + head);
+      rotate(queries_in + head, query_norm,
+             query.as<float>() + token * num_heads * head_dim + head);
     }
     for (int64_t h = 0; h < num_kv_heads; ++h) {
-      rotate(keys_in + h * head_dim, row_in_pages(pages.keys, h));
+      rotate(keys_in + h * head_dim, key_norm, row_in_pages(pages.keys, h));
       std::copy_n(values_in + h * head_dim, head_dim, row_in_pages(pages.values, h));
     }
   });

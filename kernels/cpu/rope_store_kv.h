@@ -7,8 +7,9 @@
 
 namespace tessera {
 
-// Rotates the pair (j, j + head_dim / 2) of every query and key head by
-// position * inverse_frequencies[j]; values are copied.
+// Normalises every query and key head where there is a qk_norm, then rotates the pair (j, j +
+// head_dim / 2) of every query and key head by position * inverse_frequencies[j]; values are
+// copied.
 //   query float32 [num_tokens, num_heads, head_dim]
 //   qkv float32 [num_tokens, (num_heads + 2 num_kv_heads) head_dim], order q, k, v
 //   positions, kv_slots int32 [num_tokens]; inverse_frequencies float32 [head_dim / 2]

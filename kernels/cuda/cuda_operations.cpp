@@ -9,6 +9,7 @@
 #include "kernels/cuda/linear/gemv.h"
 #include "kernels/cuda/linear/skinny/kernel.h"
 #include "kernels/cuda/rows/gather_rows.h"
+#include "kernels/cuda/rows/qk_norm.h"
 #include "kernels/cuda/rows/rms_norm.h"
 #include "kernels/cuda/rows/rope_store_kv.h"
 #include "kernels/cuda/rows/silu_mul.h"
@@ -86,6 +87,9 @@ void CudaOperations::linear_impl(const Tensor& out, const Tensor& x, const Weigh
 }
 
 void CudaOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
+  if (!params.qk_norm.empty()) {
+    launch_qk_norm(params.qkv, params.qk_norm, params.query.dim(1), params.norm_epsilon, stream());
+  }
   launch_rope_store_kv(params.query, params.pages, params.qkv, params.positions, params.kv_slots,
                        params.inverse_frequencies, stream());
 }

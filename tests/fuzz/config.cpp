@@ -130,6 +130,7 @@ std::vector<std::string> dictionary() {
                                 "bfloat16",
                                 "llama",
                                 "mistral",
+                                "qwen3",
                                 "LlamaForCausalLM",
                                 "llama3",
                                 "linear",

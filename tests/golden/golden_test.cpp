@@ -1,4 +1,4 @@
-// Whole models against transformers: nine small folders that differ in one feature each, on every
+// Whole models against transformers: small folders that differ in one feature each, on every
 // device, with every way of cutting the work into pages, chunks and batches.
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ std::vector<GoldenCase> all_cases() {
   std::vector<GoldenCase> cases;
   for (const char* const model :
        {"gqa_d64", "mha_d80", "gqa_d128", "tied", "llama3_rope", "linear_rope", "rope_parameters",
-        "sharded", "sliding_window", "one_kernel"}) {
+        "sharded", "sliding_window", "one_kernel", "qwen3"}) {
     cases.push_back({model, DeviceChoice::kCpu, DType::kFloat32});
     cases.push_back({model, DeviceChoice::kCuda, DType::kBFloat16});
     cases.push_back({model, DeviceChoice::kCuda, DType::kFloat16});

@@ -90,7 +90,18 @@ MODELS = {
         "num_key_value_heads": 2,
         "tie_word_embeddings": True,
     },
+    # No head_dim: it is not hidden_size / num_attention_heads then. The window is switched off.
+    "qwen3": {
+        "architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3",
+        "attention_bias": False,
+        "head_dim": None,
+        "use_sliding_window": False,
+        "sliding_window": 16,
+        "max_window_layers": 1,
+    },
 }
+QWEN3_HEAD_DIM = 128  # the default of its config class
 NUM_SHARDS = {"sharded": 3}
 
 
@@ -137,8 +148,9 @@ def random_weights(config, seed):
     # Attention scores of the same size whatever the width: large ones amplify rounding beyond what
     # golden_test.cpp expects.
     reading = 0.2 * (LLAMA["hidden_size"] / hidden) ** 0.5
-    q_rows = config["num_attention_heads"] * config["head_dim"]
-    kv_rows = config["num_key_value_heads"] * config["head_dim"]
+    head_dim = config.get("head_dim", QWEN3_HEAD_DIM)
+    q_rows = config["num_attention_heads"] * head_dim
+    kv_rows = config["num_key_value_heads"] * head_dim
     weights = {"model.embed_tokens.weight": matrix(VOCAB_SIZE, hidden, 0.3)}
     for layer in range(config["num_hidden_layers"]):
         prefix = f"model.layers.{layer}."
@@ -153,6 +165,9 @@ def random_weights(config, seed):
             prefix + "mlp.up_proj.weight": matrix(inner, hidden, reading),
             prefix + "mlp.down_proj.weight": matrix(hidden, inner, 0.1),
         }
+        if config["model_type"] == "qwen3":
+            for part in ("q_norm", "k_norm"):
+                weights[f"{prefix}self_attn.{part}.weight"] = norm(head_dim)
     weights["model.norm.weight"] = norm(hidden)
     if not config["tie_word_embeddings"]:
         weights["lm_head.weight"] = matrix(VOCAB_SIZE, hidden, reading)

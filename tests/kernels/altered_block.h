@@ -42,9 +42,12 @@ inline BlockSpec altered_block(std::string_view name, size_t num_layers) {
   return block;
 }
 
-// Compared by layer_runner_test, on every device with the fused products that it has.
-inline constexpr std::string_view kFieldsOfLayerRunner[] = {"attention_scale", "attention_softcap",
-                                                            "sliding_window", "rope_table"};
+// Compared by layer_runner_test, on every device with the fused products that it has for the block.
+inline constexpr std::string_view kFieldsOfLayerRunner[] = {
+    "qk_norm", "attention_scale", "attention_softcap", "sliding_window", "rope_table"};
+// Compared by the same test. Any other field of the layer runner is computed one by one.
+inline constexpr std::string_view kFieldsOfFusedProducts[] = {
+    "attention_scale", "attention_softcap", "sliding_window", "rope_table"};
 // Compared by decode_step_test. The same in all layers.
 inline constexpr std::string_view kFieldsOfDecodeStep[] = {"attention_scale", "sliding_window"};
 

@@ -158,6 +158,22 @@ TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
   expect({2, 2, 4}, {16, 8}, {2, 16}, {2}, 4, "inverse_frequencies has shape [4], expected [2]");
 }
 
+TEST_F(ArgumentsTest, RopeStoreKvNeedsANormForQueriesAndOneForKeys) {
+  expect_error(
+      [&] {
+        backend_->operations().rope_store_kv(
+            {.query = tensor({2, 2, 4}),
+             .pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})},
+             .qkv = tensor({2, 16}),
+             .positions = integers({2}),
+             .kv_slots = integers({2}),
+             .inverse_frequencies = tensor({2}),
+             .qk_norm = tensor({4}),
+             .norm_epsilon = 1e-5f});
+      },
+      "rope_store_kv: qk_norm has shape [4], expected [8]");
+}
+
 TEST_F(ArgumentsTest, Attention) {
   const AttentionProblem problem(*backend_, {.num_heads = 4, .num_kv_heads = 2}, {{1, 100}});
   const DeviceTensor out = tensor(problem.params().query.shape);

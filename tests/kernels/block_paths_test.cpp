@@ -30,7 +30,7 @@ struct Path {
 
 std::vector<Path> paths() {
   return {{"layers", layer_runner_problem, kFieldsOfLayerRunner, true},
-          {"fused products", fused_products_block_problem, kFieldsOfLayerRunner, true},
+          {"fused products", fused_products_block_problem, kFieldsOfFusedProducts, true},
           {"decode step", fused_decode_block_problem, kFieldsOfDecodeStep, false}};
 }
 
@@ -62,6 +62,13 @@ TEST(BlockPathsTest, EveryFieldOfLayersIsComputedOrDeclined) {
           << path.name;
     });
   }
+}
+
+// Of a field that is computed, not every value has to be.
+TEST(BlockPathsTest, ANormOfTheWholeProjectionIsDeclined) {
+  BlockSpec block = block_of(3);
+  block.qk_norm = QkNorm::kWholeProjection;
+  for (const Path& path : paths()) EXPECT_EQ(path.problem(block), "qk_norm") << path.name;
 }
 
 // What a model is told when its block is declined names the field.

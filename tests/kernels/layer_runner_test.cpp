@@ -34,7 +34,8 @@ constexpr size_t kNumTables = 2;
 constexpr int64_t kPageSize = 16;
 
 struct LayerValues {
-  Values input_layernorm, qkv_proj, o_proj, post_attention_layernorm, gate_up_proj, down_proj;
+  Values input_layernorm, qkv_proj, qk_norm, o_proj, post_attention_layernorm, gate_up_proj,
+      down_proj;
 };
 
 // One sequence of so many tokens, all of them of this step.
@@ -49,6 +50,7 @@ class Problem {
     for (size_t i = 0; i < kNumLayers; ++i) {
       layers_.push_back({.input_layernorm = norm(),
                          .qkv_proj = matrix(kSizes.qkv_size(), kSizes.hidden_size),
+                         .qk_norm = {},
                          .o_proj = matrix(kSizes.hidden_size, kSizes.query_size()),
                          .post_attention_layernorm = norm(),
                          .gate_up_proj = matrix(2 * kSizes.intermediate_size, kSizes.hidden_size),
@@ -58,6 +60,9 @@ class Problem {
     tables_ = {rope_frequencies(kSizes.head_dim), rope_frequencies(kSizes.head_dim)};
     for (double& frequency : tables_[1]) frequency *= 0.5;
     tables_.push_back(Values(tables_[0].size(), 0.0));  // of layers without one
+    for (LayerValues& layer : layers_) {
+      layer.qk_norm = rounded(random_.normal(2 * kSizes.head_dim), DType::kFloat32);
+    }
   }
 
   // The residual stream after the layers; with a `dtype`, intermediate results are rounded to it as
@@ -74,7 +79,7 @@ class Problem {
         return round(reference_rms_norm(x, weight, kSizes.rms_norm_eps).values);
       };
       const Values qkv = product(norm(layer.input_layernorm), layer.qkv_proj, kSizes.hidden_size);
-      const Values attention = round(attend(qkv, block, block.layers[i], dtype));
+      const Values attention = round(attend(qkv, block, i, dtype));
       x = reference_linear(attention, layer.o_proj, kSizes.query_size(), x).values;
       const Values gate_up =
           product(norm(layer.post_attention_layernorm), layer.gate_up_proj, kSizes.hidden_size);
@@ -94,8 +99,17 @@ class Problem {
     return dtype ? rounded(values, *dtype) : values;
   }
 
-  Values attend(const Values& qkv, const BlockSpec& block, const LayerSpec& layer,
+  // A query or key head as it is rotated.
+  static Values normed(const Values& head, const Values& qk_norm, bool is_query,
+                       std::optional<DType> dtype) {
+    const auto weights = qk_norm.begin() + (is_query ? 0 : kSizes.head_dim);
+    const Values weight(weights, weights + kSizes.head_dim);
+    return rounded_if(reference_rms_norm(head, weight, kSizes.rms_norm_eps).values, dtype);
+  }
+
+  Values attend(const Values& qkv, const BlockSpec& block, size_t index,
                 std::optional<DType> dtype) const {
+    const LayerSpec& layer = block.layers[index];
     const int64_t token_heads = kSizes.num_heads + 2 * kSizes.num_kv_heads;
     const Values& table =
         tables_[layer.rope_table ? static_cast<size_t>(*layer.rope_table) : kNumTables];
@@ -103,9 +117,12 @@ class Problem {
     for (int64_t t = 0; t < num_tokens_; ++t) {
       for (int64_t h = 0; h < token_heads; ++h) {
         const auto begin = qkv.begin() + (t * token_heads + h) * kSizes.head_dim;
-        const Values head(begin, begin + kSizes.head_dim);
+        Values head(begin, begin + kSizes.head_dim);
         const bool is_query = h < kSizes.num_heads;
         const bool is_value = h >= kSizes.num_heads + kSizes.num_kv_heads;
+        if (block.qk_norm == QkNorm::kPerHead && !is_value) {
+          head = normed(head, layers_[index].qk_norm, is_query, dtype);
+        }
         const Values row =
             is_value
                 ? head
@@ -141,6 +158,7 @@ class OnDevice {
     for (const LayerValues& layer : problem.layers()) {
       weights_.push_back({.input_layernorm = norm(layer.input_layernorm),
                           .qkv_proj = matrix(layer.qkv_proj, kSizes.hidden_size),
+                          .qk_norm = floats(layer.qk_norm, {2 * kSizes.head_dim}),
                           .o_proj = matrix(layer.o_proj, kSizes.query_size()),
                           .post_attention_layernorm = norm(layer.post_attention_layernorm),
                           .gate_up_proj = matrix(layer.gate_up_proj, kSizes.hidden_size),
@@ -171,8 +189,10 @@ class OnDevice {
     const LayerStep step = make_step();
     runner.begin(step, weights_[0].input_layernorm);
     for (size_t i = 0; i < kNumLayers; ++i) {
+      LayerWeights weights = weights_[i];
+      if (block.qk_norm == QkNorm::kNone) weights.qk_norm = {};
       const LayerTensors layer{
-          .index = static_cast<int64_t>(i), .weights = weights_[i], .pages = pages_[i]};
+          .index = static_cast<int64_t>(i), .weights = weights, .pages = pages_[i]};
       const bool is_last = i + 1 == kNumLayers;
       runner.attention_block(step, layer, weights_[i].post_attention_layernorm);
       runner.feed_forward_block(step, layer, is_last ? Tensor{} : weights_[i + 1].input_layernorm);

@@ -99,6 +99,41 @@ TEST(HfConfig, FillsInTheDefaultsOfTheFamily) {
   EXPECT_EQ(window_of(mistral), 4096);
 }
 
+TEST(HfConfig, ReadsARealQwen3) {
+  const ModelConfig config = read(R"({
+    "architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 151643, "eos_token_id": 151645, "head_dim": 128, "hidden_act": "silu",
+    "hidden_size": 1024, "initializer_range": 0.02, "intermediate_size": 3072,
+    "max_position_embeddings": 40960, "max_window_layers": 28, "model_type": "qwen3",
+    "num_attention_heads": 16, "num_hidden_layers": 28, "num_key_value_heads": 8,
+    "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 1000000, "sliding_window": null,
+    "tie_word_embeddings": true, "torch_dtype": "bfloat16", "transformers_version": "4.51.0",
+    "use_cache": true, "use_sliding_window": false, "vocab_size": 151936})");
+  EXPECT_EQ(config.block.qk_norm, QkNorm::kPerHead);
+  EXPECT_EQ(config.head_dim, 128);
+  EXPECT_EQ(rope_of(config).theta, 1000000.0);
+  EXPECT_EQ(window_of(config), 0);
+  EXPECT_TRUE(config.ties_embeddings);
+}
+
+TEST(HfConfig, HeadsOfQwen3AreNotDerivedFromTheHiddenSize) {
+  const std::string small = R"({"model_type": "qwen3", "hidden_size": 1024)";
+  EXPECT_EQ(read(small + "}").head_dim, 128);
+  EXPECT_EQ(read(small + R"(, "head_dim": null})").head_dim, 128);
+  EXPECT_EQ(read(small + R"(, "head_dim": 64})").head_dim, 64);
+  EXPECT_EQ(read(small + R"(, "num_attention_heads": 96})").head_dim, 128);
+  EXPECT_EQ(read(small + "}").num_kv_heads, 32);
+}
+
+TEST(HfConfig, AWindowOfQwen3IsOff) {
+  const std::string qwen3 = R"({"model_type": "qwen3", "sliding_window": 16)";
+  EXPECT_EQ(window_of(read(qwen3 + "}")), 0);
+  EXPECT_EQ(window_of(read(qwen3 + R"(, "use_sliding_window": false})")), 0);
+  const std::string on = qwen3 + R"(, "use_sliding_window": true})";
+  EXPECT_EQ(thrown_error([&] { read(on); }).message,
+            "config.json: use_sliding_window true is not supported");
+}
+
 TEST(HfConfig, TheBlockIsLlamas) {
   BlockSpec block{.layers = std::vector<LayerSpec>(2)};
   EXPECT_EQ(read_llama(R"("num_hidden_layers": 2)").block, block);

@@ -36,7 +36,7 @@ ThrownError read_error(const std::string& text) {
 TEST(HostileArchitectures, AreRefused) {
   EXPECT_EQ(read_error(R"({"architectures": ["FooForCausalLM"], "model_type": "foo"})").message,
             "config.json: architecture 'FooForCausalLM' is not supported; supported: "
-            "LlamaForCausalLM MistralForCausalLM");
+            "LlamaForCausalLM MistralForCausalLM Qwen3ForCausalLM");
   EXPECT_THAT(read_error(R"({"model_type": "foo"})").message,
               HasSubstr("model_type 'foo' is not supported; supported: LlamaForCausalLM"));
   EXPECT_THAT(read_error(R"({"architectures": ["FooForCausalLM"],

@@ -13,7 +13,7 @@ TEST(ModelFamily, IsFoundByItsType) {
 
 TEST(ModelFamily, NamesTheKnownOnes) {
   EXPECT_EQ(thrown_error([] { model_family("foo\x1b"); }).message,
-            "unknown model type 'foo\\x1b'; known: llama mistral");
+            "unknown model type 'foo\\x1b'; known: llama mistral qwen3");
 }
 
 }  // namespace

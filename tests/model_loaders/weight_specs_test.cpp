@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "model_loaders/model_family.h"
@@ -52,6 +53,22 @@ TEST(WeightSpecs, HaveTheNamesAndShapesOfLlama) {
           "model.layers.0.mlp.down_proj.weight [8, 12] [hidden_size, intermediate_size]",
           "model.norm.weight [8] [hidden_size]",
           "lm_head.weight [10, 8] [vocab_size, hidden_size]"));
+}
+
+TEST(WeightSpecs, NormsOfQueriesAndKeysComeWithTheBlockThatHasThem) {
+  ModelConfig config = one_layer();
+  config.model_type = "qwen3";
+  config.block.qk_norm = QkNorm::kPerHead;
+  const std::vector<WeightSpec> specs = weight_specs(config);
+  const auto norm = std::ranges::find(specs, WeightRole::kQkNorm, &WeightSpec::role);
+  ASSERT_NE(norm, specs.end());
+  EXPECT_EQ((norm - 1)->role, WeightRole::kQkvProj);
+  EXPECT_EQ(norm->shape, Shape({8}));
+  ASSERT_EQ(norm->sources.size(), 2u);
+  EXPECT_EQ(norm->sources[0].name, "model.layers.0.self_attn.q_norm.weight");
+  EXPECT_EQ(norm->sources[1].name, "model.layers.0.self_attn.k_norm.weight");
+  EXPECT_EQ(norm->sources[1].shape, Shape({4}));
+  EXPECT_EQ(norm->sources[1].shape_fields, "[head_dim]");
 }
 
 TEST(WeightSpecs, NameTheLayer) {

@@ -15,14 +15,18 @@ struct RopeCase {
   int64_t head_dim;
   int64_t page_size;
   int64_t largest_position = 4096;
+  bool has_norm = false;
 };
+
+constexpr float kEpsilon = 1e-5f;
 
 class RopeStoreKvTest : public BackendTest {
  protected:
   void check(const RopeCase& size) const {
     SCOPED_TRACE(testing::Message()
                  << size.num_tokens << " tokens, " << size.num_heads << "/" << size.num_kv_heads
-                 << " heads of " << size.head_dim << ", pages of " << size.page_size);
+                 << " heads of " << size.head_dim << ", pages of " << size.page_size
+                 << (size.has_norm ? ", normalised" : ""));
     RandomValues random(static_cast<uint64_t>(size.num_tokens + size.head_dim));
     const int64_t token_heads = size.num_heads + 2 * size.num_kv_heads;
     const auto qkv =
@@ -33,6 +37,7 @@ class RopeStoreKvTest : public BackendTest {
     auto slots = random.permutation(num_pages * size.page_size);
     slots.resize(static_cast<size_t>(size.num_tokens));
     const auto frequencies = rope_frequencies(size.head_dim);
+    const auto norm = rounded(random.normal(2 * size.head_dim), DType::kFloat32);
 
     const Shape query_shape{size.num_tokens, size.num_heads, size.head_dim};
     const Shape page_shape{num_pages, size.num_kv_heads, size.page_size, size.head_dim};
@@ -45,34 +50,67 @@ class RopeStoreKvTest : public BackendTest {
          .qkv = activations(qkv, {size.num_tokens, token_heads * size.head_dim}),
          .positions = integers(positions, {size.num_tokens}),
          .kv_slots = integers(slots, {size.num_tokens}),
-         .inverse_frequencies = floats(frequencies, {size.head_dim / 2})});
+         .inverse_frequencies = floats(frequencies, {size.head_dim / 2}),
+         .qk_norm = size.has_norm ? floats(norm, {2 * size.head_dim}).view : Tensor{},
+         .norm_epsilon = kEpsilon});
 
     const auto head = [&](int64_t token, int64_t index) {
       const auto begin = qkv.begin() + (token * token_heads + index) * size.head_dim;
       return std::vector<double>(begin, begin + size.head_dim);
     };
-    Reference expected_query;
-    Reference expected_keys;
+    // The head as it is rotated; `weights` is where those of its norm begin.
+    const auto normed = [&](int64_t token, int64_t index, int64_t weights) {
+      if (!size.has_norm) return head(token, index);
+      const std::vector<double> weight(norm.begin() + weights,
+                                       norm.begin() + weights + size.head_dim);
+      return reference_rms_norm(head(token, index), weight, kEpsilon).values;
+    };
+    Expected expected_query;
+    Expected expected_keys;
     std::vector<double> expected_values;
     for (int64_t t = 0; t < size.num_tokens; ++t) {
       const int32_t position = positions[static_cast<size_t>(t)];
       for (int64_t h = 0; h < size.num_heads; ++h) {
-        append(expected_query, reference_rope(head(t, h), position, frequencies));
+        expected_query.add(normed(t, h, 0), position, frequencies, activation());
       }
       for (int64_t h = 0; h < size.num_kv_heads; ++h) {
-        append(expected_keys, reference_rope(head(t, size.num_heads + h), position, frequencies));
+        expected_keys.add(normed(t, size.num_heads + h, size.head_dim), position, frequencies,
+                          activation());
         const auto value = head(t, size.num_heads + size.num_kv_heads + h);
         expected_values.insert(expected_values.end(), value.begin(), value.end());
       }
     }
     const Shape kv_shape{size.num_tokens, size.num_kv_heads, size.head_dim};
-    const ErrorBound bound{.out = activation(), .length = kRoundings};
-    expect_close(host(query), expected_query, query_shape, bound);
-    expect_close(stored_rows(host(keys), page_shape, slots), expected_keys, kv_shape, bound);
+    check(host(query), expected_query, query_shape, size.has_norm);
+    check(stored_rows(host(keys), page_shape, slots), expected_keys, kv_shape, size.has_norm);
     expect_equal(stored_rows(host(values), page_shape, slots), expected_values, kv_shape);
   }
 
  private:
+  // Heads after rotation: exact, and with results rounded on the way as an implementation does.
+  struct Expected {
+    Reference exact;
+    std::vector<double> plain;
+
+    void add(const std::vector<double>& head, int32_t position,
+             const std::vector<double>& frequencies, DType dtype) {
+      append(exact, reference_rope(head, position, frequencies));
+      const Reference rotated = reference_rope(rounded(head, dtype), position, frequencies);
+      const std::vector<double> values = rounded(rotated.values, dtype);
+      plain.insert(plain.end(), values.begin(), values.end());
+    }
+  };
+
+  void check(const std::vector<double>& actual, const Expected& expected, const Shape& shape,
+             bool has_norm) const {
+    if (!has_norm) {
+      return expect_close(actual, expected.exact, shape,
+                          {.out = activation(), .length = kRoundings});
+    }
+    const double factor = activation() == DType::kFloat32 ? 30.0 : 4.0;
+    expect_as_exact(actual, expected.exact.values, expected.plain, factor, activation(), shape);
+  }
+
   // Sine, cosine, two products and a sum, counted generously.
   static constexpr int64_t kRoundings = 16;
 };
@@ -87,6 +125,15 @@ TEST_P(RopeStoreKvTest, MatchesReference) {
     check({num_tokens, 2, 1, 256, 64});
   }
   check({9, 64, 8, 128, 64});  // more to move than a block has threads
+}
+
+TEST_P(RopeStoreKvTest, NormalisesQueriesAndKeysBefore) {
+  for (const int64_t num_tokens : {1, 3, 33}) {
+    check({num_tokens, 4, 2, 64, 16, 4096, true});
+    check({num_tokens, 6, 2, 80, 64, 4096, true});
+    check({num_tokens, 8, 1, 128, 64, 4096, true});
+    check({num_tokens, 2, 2, 256, 64, 4096, true});
+  }
 }
 
 TEST_P(RopeStoreKvTest, StaysExactAtFarPositions) {
