@@ -55,10 +55,10 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
 void Engine::Impl::read_text_files(const EngineOptions& options) {
   tokenizer = Tokenizer::load(folder);
   if (!options.chat_template.empty()) {
-    chat_template = ChatTemplate::choose(options.chat_template, folder);
+    chat_template = ChatTemplate::choose(options.chat_template, folder, *tokenizer);
   } else {
     try {
-      chat_template = ChatTemplate::choose(options.chat_template, folder);
+      chat_template = ChatTemplate::choose(options.chat_template, folder, *tokenizer);
     } catch (const Error& problem) {
       chat_template_problem = problem;
     }

@@ -12,7 +12,6 @@
 namespace tessera {
 namespace {
 
-constexpr uint64_t kMaxTemplateBytes = uint64_t{1} << 20;
 constexpr int64_t kMaxTokenId = (int64_t{1} << 31) - 1;
 
 // "<s>" or {"content": "<s>", ...}.
@@ -110,7 +109,7 @@ TokenizerConfig read_tokenizer_config(const std::string& folder) {
     sort_and_check(config.added_tokens, added_path);
   }
   if (const std::string path = join_path(folder, "chat_template.jinja"); file_exists(path)) {
-    config.chat_template = read_whole_file(path, kMaxTemplateBytes);
+    config.chat_template = read_whole_file(path, kMaxChatTemplateBytes);
   }
   return config;
 }

@@ -8,6 +8,9 @@
 
 namespace tessera {
 
+// Of a template in a file.
+constexpr uint64_t kMaxChatTemplateBytes = uint64_t{1} << 20;
+
 struct AddedToken {
   int64_t id = 0;
   std::string content;

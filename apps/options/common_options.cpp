@@ -101,8 +101,8 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
              "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)")
       ->group(kModelGroup);
   app.add_option("--chat-template", options.chat_template,
-                 "chat format by name, e.g. chatml (the model's own)")
-      ->option_text("NAME")
+                 "chat format by name, e.g. chatml, or a file with Jinja (the model's own)")
+      ->option_text("NAME|FILE")
       ->group(kModelGroup);
   app.add_flag("--allow-unknown-config", options.allow_unknown_config,
                "go on when config.json has keys that are not understood")

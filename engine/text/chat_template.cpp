@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "engine/text/chat_template_renderers.h"
+#include "engine/text/jinja_chat_template.h"
 #include "engine/text/sha256.h"
 #include "engine/text/utf8.h"
 #include "kernels/tensor/check.h"
+#include "model_loaders/file_reader.h"
+#include "model_loaders/tokenizer_config.h"
 
 namespace tessera {
 namespace {
@@ -47,6 +50,15 @@ std::string joined_names() {
 std::string hint_for_choosing() {
   return concat("choose one with --chat-template NAME (", joined_names(),
                 ") or send plain text with --raw");
+}
+
+// Throws Error with the hint for what is wrong with the template, now or when it runs.
+std::shared_ptr<const JinjaChatTemplate> load_jinja(std::string_view source,
+                                                    const std::string& path,
+                                                    const ModelFolder& folder,
+                                                    const Tokenizer& tokenizer) {
+  return std::make_shared<const JinjaChatTemplate>(
+      source, JinjaSurroundings{path, hint_for_choosing(), folder.tokenizer}, tokenizer);
 }
 
 // Turns segments into tokens. Neighbouring texts are tokenised as one: to the model they always
@@ -128,7 +140,7 @@ ChatTemplate ChatTemplate::by_name(std::string_view name) {
   throw Error(concat("unknown chat template '", name, "'; there are ", joined_names()));
 }
 
-ChatTemplate ChatTemplate::for_folder(const ModelFolder& folder) {
+ChatTemplate ChatTemplate::for_folder(const ModelFolder& folder, const Tokenizer& tokenizer) {
   if (!folder.tokenizer.chat_template) {
     throw Error(concat(folder.path, ": the model has no chat template"), hint_for_choosing());
   }
@@ -139,12 +151,20 @@ ChatTemplate ChatTemplate::for_folder(const ModelFolder& folder) {
   for (const KnownTemplate& known : kKnownTemplates) {
     if (known.hash == hash) return by_name(known.format);
   }
-  throw Error(concat(folder.path, ": unknown chat template (sha256 ", hash, ")"),
-              hint_for_choosing());
+  return ChatTemplate(load_jinja(*folder.tokenizer.chat_template, folder.path, folder, tokenizer));
 }
 
-ChatTemplate ChatTemplate::choose(std::string_view name, const ModelFolder& folder) {
-  return name.empty() ? for_folder(folder) : by_name(name);
+ChatTemplate ChatTemplate::from_file(const std::string& path, const ModelFolder& folder,
+                                     const Tokenizer& tokenizer) {
+  return ChatTemplate(
+      load_jinja(read_whole_file(path, kMaxChatTemplateBytes), path, folder, tokenizer));
+}
+
+ChatTemplate ChatTemplate::choose(const std::string& choice, const ModelFolder& folder,
+                                  const Tokenizer& tokenizer) {
+  if (choice.empty()) return for_folder(folder, tokenizer);
+  const bool is_name = std::ranges::count(names(), choice) > 0;
+  return is_name || !file_exists(choice) ? by_name(choice) : from_file(choice, folder, tokenizer);
 }
 
 std::vector<std::string> ChatTemplate::names() {
@@ -153,11 +173,14 @@ std::vector<std::string> ChatTemplate::names() {
   return names;
 }
 
-const std::string& ChatTemplate::name() const { return format_->name; }
+const std::string& ChatTemplate::name() const {
+  static const std::string jinja = "jinja";
+  return format_ == nullptr ? jinja : format_->name;
+}
 
 std::vector<Segment> ChatTemplate::render(std::span<const Message> messages) const {
   CHECK(!messages.empty(), "a conversation needs at least one message");
-  return format_->render(messages);
+  return format_ == nullptr ? jinja_->render(messages) : format_->render(messages);
 }
 
 std::vector<TokenId> ChatTemplate::encode(const Tokenizer& tokenizer,
@@ -172,6 +195,7 @@ std::vector<TokenId> ChatTemplate::encode(const Tokenizer& tokenizer,
 
 std::vector<TokenId> ChatTemplate::stop_tokens(const Tokenizer& tokenizer) const {
   std::vector<TokenId> tokens;
+  if (format_ == nullptr) return tokens;
   for (const std::string& content : format_->stop_tokens) {
     if (const auto token = tokenizer.special_token(content)) tokens.push_back(*token);
   }

@@ -6,6 +6,7 @@
 // being typed as well.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,7 +43,8 @@ struct Segment {
   std::string content;
 };
 
-struct ChatFormat;  // engine/text/chat_template_renderers.h
+struct ChatFormat;        // engine/text/chat_template_renderers.h
+class JinjaChatTemplate;  // engine/text/jinja_chat_template.h
 
 class ChatTemplate {
  public:
@@ -50,19 +52,27 @@ class ChatTemplate {
   // "demo", ...). Throws Error with the list of names when unknown.
   static ChatTemplate by_name(std::string_view name);
 
-  // The renderer for the folder's own template, chosen when its text is known exactly (by SHA-256).
-  // Throws Error with the hash, and a hint naming --chat-template and --raw, when it is unknown or
-  // absent.
-  static ChatTemplate for_folder(const ModelFolder& folder);
+  // The folder's own template: a renderer when its text is known exactly (by SHA-256), else its
+  // Jinja is run. Throws Error with a hint naming --chat-template and --raw when it is absent or no
+  // Jinja.
+  static ChatTemplate for_folder(const ModelFolder& folder, const Tokenizer& tokenizer);
 
-  // by_name(name), or without a name for_folder(folder).
-  static ChatTemplate choose(std::string_view name, const ModelFolder& folder);
+  // The Jinja in a file, whatever the folder has.
+  static ChatTemplate from_file(const std::string& path, const ModelFolder& folder,
+                                const Tokenizer& tokenizer);
+
+  // by_name(choice); from_file() where no renderer but a file is called so; without a choice
+  // for_folder().
+  static ChatTemplate choose(const std::string& choice, const ModelFolder& folder,
+                             const Tokenizer& tokenizer);
 
   static std::vector<std::string> names();
+  // Of the renderer, or "jinja".
   const std::string& name() const;
 
   // The conversation as segments, ending where the assistant's answer begins. Throws Error when the
-  // template forbids it (a system message where none is supported, roles that do not alternate).
+  // template forbids it (a system message where none is supported, roles that do not alternate) or,
+  // with line and column, fails.
   std::vector<Segment> render(std::span<const Message> messages) const;
 
   // render() and tokenise; begins with BOS when the model wants one, never with two. Throws Error
@@ -71,12 +81,18 @@ class ChatTemplate {
   std::vector<TokenId> encode(const Tokenizer& tokenizer, std::span<const Message> messages,
                               const EncodeProgress& progress = {}) const;
 
-  // Special tokens that end an answer in this format and exist in the tokenizer.
+  // Special tokens that end an answer in this format and exist in the tokenizer; of Jinja, which
+  // does not say, none.
   std::vector<TokenId> stop_tokens(const Tokenizer& tokenizer) const;
 
  private:
   explicit ChatTemplate(const ChatFormat& format) : format_(&format) {}
-  const ChatFormat* format_;  // in chat_formats(), never null
+  explicit ChatTemplate(std::shared_ptr<const JinjaChatTemplate> jinja)
+      : jinja_(std::move(jinja)) {}
+
+  // One of them is there.
+  const ChatFormat* format_ = nullptr;  // in chat_formats()
+  std::shared_ptr<const JinjaChatTemplate> jinja_;
 };
 
 }  // namespace tessera

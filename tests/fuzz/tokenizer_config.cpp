@@ -65,8 +65,11 @@ void read(std::string_view bytes) {
   folder.tokenizer_model_path = memory.folder().path("tokenizer.model");
   folder.config.vocab_size = 40;
   check_fields(folder.tokenizer);
-  check_tokenizer(*Tokenizer::load(folder));
-  if (folder.tokenizer.chat_template) ChatTemplate::for_folder(folder);
+  const auto tokenizer = Tokenizer::load(folder);
+  check_tokenizer(*tokenizer);
+  if (!folder.tokenizer.chat_template) return;
+  const Message message{Role::kUser, "a</s>"};
+  ChatTemplate::for_folder(folder, *tokenizer).encode(*tokenizer, {&message, 1});
 }
 
 std::vector<std::string> seeds() {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/text/sha256.h"
 #include "tests/engine/error_of.h"
 #include "tests/engine/text/tokenizer_fixture.h"
 
@@ -128,28 +127,105 @@ TEST(ChatTemplate, AreFoundByName) {
               AllOf(HasSubstr("'vicuna'"), HasSubstr("llama2"), HasSubstr("zephyr")));
 }
 
-TEST(ChatTemplate, AreFoundByTheHashOfTheFoldersTemplate) {
+ModelFolder folder_with(const std::string& chat_template) {
   ModelFolder folder;
-  folder.path = "models/demo";
-  folder.tokenizer.chat_template = kDemoTemplate;
-  EXPECT_EQ(ChatTemplate::for_folder(folder).name(), "demo");
-  // chat_template.jinja ends in a newline, which Jinja drops.
-  folder.tokenizer.chat_template = std::string(kDemoTemplate) + "\n";
-  EXPECT_EQ(ChatTemplate::for_folder(folder).name(), "demo");
+  folder.path = "models/some";
+  folder.tokenizer = small_config();
+  folder.tokenizer.chat_template = chat_template;
+  return folder;
 }
 
-TEST(ChatTemplate, AnUnknownTemplateIsAnErrorWithItsHash) {
-  ModelFolder folder;
-  folder.path = "models/other";
-  folder.tokenizer.chat_template = std::string(kDemoTemplate) + " ";
-  const Error unknown = error_of([&] { ChatTemplate::for_folder(folder); });
-  EXPECT_EQ(std::string(unknown.what()), concat("models/other: unknown chat template (sha256 ",
-                                                sha256(*folder.tokenizer.chat_template), ")"));
-  EXPECT_THAT(unknown.hint(), AllOf(HasSubstr("--chat-template NAME (chatml"), HasSubstr("--raw")));
+TEST(ChatTemplate, AreFoundByTheHashOfTheFoldersTemplate) {
+  const auto tokenizer = load_tokenizer(small_model().build(), small_config());
+  // chat_template.jinja ends in a newline, which Jinja drops.
+  for (const std::string end : {"", "\n"}) {
+    const ModelFolder folder = folder_with(kDemoTemplate + end);
+    EXPECT_EQ(ChatTemplate::for_folder(folder, *tokenizer).name(), "demo");
+  }
+}
+
+TEST(ChatTemplate, AnUnknownTemplateIsRun) {
+  const auto tokenizer = load_tokenizer(small_model().build(), small_config());
+  const ModelFolder folder = folder_with(concat("{# changed #}", kDemoTemplate));
+  const ChatTemplate jinja = ChatTemplate::for_folder(folder, *tokenizer);
+  EXPECT_EQ(jinja.name(), "jinja");
+  EXPECT_THAT(jinja.stop_tokens(*tokenizer), IsEmpty());
+  const ChatTemplate demo = ChatTemplate::by_name("demo");
+  for (const std::vector<Message>& messages : {kDialogue, with_system()}) {
+    EXPECT_EQ(jinja.encode(*tokenizer, messages), demo.encode(*tokenizer, messages));
+  }
+}
+
+TEST(ChatTemplate, ProblemsOfATemplateNameTheFolderAndThePlace) {
+  const auto tokenizer = load_tokenizer(small_model().build(), small_config());
+  ModelFolder folder = folder_with("a\n{% nosuch %}");
+  const auto load = [&] { ChatTemplate::for_folder(folder, *tokenizer); };
+  const Error malformed = error_of(load);
+  EXPECT_STREQ(malformed.what(),
+               "models/some: chat template, line 2, column 4: unknown tag 'nosuch'");
+  EXPECT_THAT(malformed.hint(),
+              AllOf(HasSubstr("--chat-template NAME (chatml"), HasSubstr("--raw")));
+  folder.tokenizer.chat_template = "{{ messages | nosuch }}";
+  const ChatTemplate failing = ChatTemplate::for_folder(folder, *tokenizer);
+  const Error failure = error_of([&] { failing.render(kDialogue); });
+  EXPECT_THAT(failure.what(), HasSubstr("models/some: chat template, line 1"));
+  EXPECT_EQ(failure.hint(), malformed.hint());
   folder.tokenizer.chat_template.reset();
-  const Error absent = error_of([&] { ChatTemplate::for_folder(folder); });
-  EXPECT_THAT(absent.what(), HasSubstr("models/other: the model has no chat template"));
-  EXPECT_EQ(absent.hint(), unknown.hint());
+  const Error absent = error_of(load);
+  EXPECT_THAT(absent.what(), HasSubstr("models/some: the model has no chat template"));
+  EXPECT_EQ(absent.hint(), malformed.hint());
+}
+
+// With every special token as the content, a chat has the special tokens of one with "x".
+TEST(ChatTemplate, NoOperationOfATemplateMakesContentSpecial) {
+  const auto tokenizer = load_tokenizer(small_model().build(), small_config());
+  const char* const expressions[] = {"content",
+                                     "content | trim",
+                                     "content.split('|') | join('|')",
+                                     "'<' + content[1:]",
+                                     "content | replace('y', '<|end|>')",
+                                     "content.split('x')[0]",
+                                     "content | tojson",
+                                     "content[::-1][::-1]",
+                                     "('' ~ content).strip()",
+                                     "'%s' % content",
+                                     "[content] | first",
+                                     "content | list | join",
+                                     "content.lower()",
+                                     "{'a': content}.a",
+                                     "content[:3] ~ content[3:]"};
+  for (const std::string expression : expressions) {
+    const ModelFolder folder =
+        folder_with("<s>{% for m in messages %}{% set content = m.content %}<|user|>{{ " +
+                    expression + " }}<|end|>{% endfor %}<|assistant|>");
+    const ChatTemplate chat = ChatTemplate::for_folder(folder, *tokenizer);
+    const auto num_special = [&](const std::string& content) {
+      const Message message{Role::kUser, content};
+      int count = 0;
+      for (const TokenId token : chat.encode(*tokenizer, {&message, 1})) {
+        count += tokenizer->is_special(token);
+      }
+      return count;
+    };
+    EXPECT_EQ(num_special("z"), 4) << expression;
+    for (TokenId id = 0; id < tokenizer->size(); ++id) {
+      if (tokenizer->is_special(id)) {
+        EXPECT_EQ(num_special(tokenizer->piece(id)), 4) << expression << tokenizer->piece(id);
+      }
+    }
+  }
+}
+
+TEST(ChatTemplate, AreReadFromAFile) {
+  const auto tokenizer = load_tokenizer(small_model().build(), small_config());
+  const std::string path = ::testing::TempDir() + concat("tessera_template_", getpid(), ".jinja");
+  std::ofstream(path) << "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}\n";
+  const ChatTemplate chat = ChatTemplate::choose(path, folder_with("unused"), *tokenizer);
+  std::filesystem::remove(path);
+  std::string text;
+  for (const Segment& segment : chat.render(kDialogue)) text += segment.content;
+  EXPECT_EQ(text, "<s> U1 </s>");
+  EXPECT_EQ(ChatTemplate::choose("zephyr", folder_with("unused"), *tokenizer).name(), "zephyr");
 }
 
 TEST(ChatTemplate, EncodesSpecialTokensAndText) {

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cmath>
+
+#include "engine/text/jinja/printing.h"
+
+namespace tessera::jinja {
+namespace {
+
+class JsonPrinter {
+ public:
+  JsonPrinter(const JsonStyle& style, Runtime& runtime) : style_(style), runtime_(runtime) {}
+
+  void print(const Value& value) {
+    runtime_.count_steps(1);
+    if (const Text* const text = value.as_text()) {
+      print_string(*text);
+    } else if (const List* const list = value.as_list()) {
+      print_list(*list);
+    } else if (const Dict* const dict = value.as_dict()) {
+      print_dict(*dict);
+    } else {
+      add(atom(value));
+    }
+  }
+
+  Text take() { return std::move(text_); }
+
+ private:
+  void add(std::string_view punctuation) { text_.append(punctuation, Origin::kData); }
+
+  std::string atom(const Value& value) const {
+    if (value.is_none()) return "null";
+    if (const bool* const boolean = value.as_bool()) return *boolean ? "true" : "false";
+    if (const int64_t* const integer = value.as_integer()) return std::to_string(*integer);
+    if (const double* const number = value.as_float()) {
+      if (std::isnan(*number)) return "NaN";
+      if (std::isinf(*number)) return *number < 0 ? "-Infinity" : "Infinity";
+      return printed_float(*number);
+    }
+    throw runtime_.error(concat("tojson: cannot print ", value.kind()));
+  }
+
+  void begin_line() {
+    if (!style_.indent) return;
+    runtime_.count_text(level_ * style_.indent->size());
+    add("\n");
+    for (size_t i = 0; i < level_; ++i) text_.append(*style_.indent);
+  }
+
+  void print_list(const List& list) {
+    if (list.elements().empty()) return add("[]");
+    add("[");
+    ++level_;
+    for (size_t i = 0; i < list.elements().size(); ++i) {
+      if (i > 0) add(style_.item_separator);
+      begin_line();
+      print(list.elements()[i]);
+    }
+    --level_;
+    begin_line();
+    add("]");
+  }
+
+  void print_dict(const Dict& dict) {
+    if (dict.entries().empty()) return add("{}");
+    std::vector<const Dict::Entry*> entries;
+    for (const Dict::Entry& entry : dict.entries()) entries.push_back(&entry);
+    if (style_.sorts_keys) {
+      std::ranges::sort(entries, {}, [](const auto* entry) { return entry->first.bytes(); });
+    }
+    add("{");
+    ++level_;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (i > 0) add(style_.item_separator);
+      begin_line();
+      print_string(entries[i]->first);
+      add(style_.key_separator);
+      print(entries[i]->second);
+    }
+    --level_;
+    begin_line();
+    add("}");
+  }
+
+  void print_string(const Text& text) {
+    runtime_.count_text(text.size());
+    add("\"");
+    size_t kept = 0;  // where the bytes that stand for themselves begin
+    for (size_t i = 0; i < text.size(); ++i) {
+      const std::string escape = escaped(text.bytes()[i]);
+      if (escape.empty()) continue;
+      text_.append(text, kept, i);
+      add(escape);
+      kept = i + 1;
+    }
+    text_.append(text, kept, text.size());
+    add("\"");
+  }
+
+  static std::string escaped(char byte) {
+    constexpr std::string_view kEscapes = "\"\\\b\f\n\r\t";
+    constexpr std::string_view kNames = "\"\\bfnrt";
+    constexpr char kDigits[] = "0123456789abcdef";
+    const size_t place = kEscapes.find(byte);
+    if (place != std::string_view::npos) return {'\\', kNames[place]};
+    const auto code = static_cast<unsigned char>(byte);
+    if (code >= 0x20) return "";
+    return {'\\', 'u', '0', '0', kDigits[code >> 4], kDigits[code & 15]};
+  }
+
+  const JsonStyle& style_;
+  Runtime& runtime_;
+  Text text_;
+  size_t level_ = 0;
+};
+
+}  // namespace
+
+Text printed_json(const Value& value, const JsonStyle& style, Runtime& runtime) {
+  JsonPrinter printer(style, runtime);
+  printer.print(value);
+  return printer.take();
+}
+
+}  // namespace tessera::jinja

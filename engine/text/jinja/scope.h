@@ -1,0 +1,40 @@
+// Names and their values while a template runs.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/text/jinja/value.h"
+
+namespace tessera::jinja {
+
+// Where a loop stands, for `loop.index` and its like.
+struct LoopState {
+  const std::vector<Value>& elements;
+  size_t index = 0;
+};
+
+// The names of a template, of one round of a loop, or of a call of a macro; others are looked up in
+// the scope around it.
+struct Scope {
+  Scope* parent = nullptr;
+  const LoopState* loop = nullptr;
+  std::unordered_map<std::string, Value> values;
+
+  const Value* find(const std::string& name) const {
+    for (const Scope* scope = this; scope != nullptr; scope = scope->parent) {
+      const auto found = scope->values.find(name);
+      if (found != scope->values.end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+  const LoopState* find_loop() const {
+    const Scope* scope = this;
+    while (scope != nullptr && scope->loop == nullptr) scope = scope->parent;
+    return scope == nullptr ? nullptr : scope->loop;
+  }
+};
+
+}  // namespace tessera::jinja

@@ -1,0 +1,44 @@
+#include "engine/text/jinja/template.h"
+
+#include "engine/text/jinja/interpreter.h"
+#include "engine/text/jinja/parser.h"
+#include "engine/text/utf8.h"
+
+namespace tessera::jinja {
+namespace {
+
+constexpr size_t kMaxSourceBytes = size_t{256} << 10;
+
+uint64_t bytes_of(const Value& value) {
+  uint64_t bytes = 1;
+  if (const Text* const text = value.as_text()) bytes += text->size();
+  if (const List* const list = value.as_list()) {
+    for (const Value& element : list->elements()) bytes += bytes_of(element);
+  }
+  if (const Dict* const dict = value.as_dict()) {
+    for (const auto& [key, element] : dict->entries()) bytes += key.size() + bytes_of(element);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+struct Template::Program {
+  Statements statements;
+};
+
+Template::Template(std::string_view source) {
+  CHECK(source.size() <= kMaxSourceBytes, "the chat template has ", source.size(),
+        " bytes; at most ", kMaxSourceBytes, " are allowed");
+  const auto invalid = find_invalid_utf8(source);
+  CHECK(!invalid, "the chat template is not UTF-8 at byte ", invalid.value_or(0));
+  program_ = std::make_shared<const Program>(Program{parse_template(source)});
+}
+
+Text Template::render(const Dict& variables) const {
+  uint64_t input_bytes = 0;
+  for (const auto& [name, value] : variables.entries()) input_bytes += bytes_of(value);
+  return Interpreter(variables, input_bytes).run(program_->statements);
+}
+
+}  // namespace tessera::jinja

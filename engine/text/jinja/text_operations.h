@@ -1,0 +1,25 @@
+// Operations on text that several filters and methods share. All keep the origin of every byte.
+#pragma once
+
+#include "engine/text/jinja/runtime.h"
+
+namespace tessera::jinja {
+
+enum class Side : uint8_t { kBoth, kLeft, kRight };
+
+// Without white space, or the characters of `characters`, at its ends.
+Text stripped(const Text& text, const Text* characters, Side side);
+
+// With `replacement` for the first `max_count` places of `pattern`, all of them if negative.
+Text replaced(const Text& text, const Text& pattern, const Text& replacement, int64_t max_count,
+              Runtime& runtime);
+
+// Without their line ends.
+std::vector<Text> split_lines(const Text& text, Runtime& runtime);
+
+// kCapitalized: the first character upper and the others lower; kTitle: of each word.
+enum class LetterCase : uint8_t { kUpper, kLower, kCapitalized };
+// Of ASCII alone: throws Error for text with other characters.
+Text with_case(const Text& text, LetterCase letter_case, const Call& call);
+
+}  // namespace tessera::jinja
