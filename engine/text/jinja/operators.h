@@ -31,7 +31,7 @@ std::vector<Value> elements_of(const Value& value, Runtime& runtime);
 Value format_text(const Text& format, const Value& arguments, Runtime& runtime);
 
 // value[index] and value[start:stop:step], whose parts may be none. An index that is not there
-// gives nothing.
+// gives nothing, and what has no items an undefined slice.
 std::optional<Value> item_of(const Value& value, const Value& index, Runtime& runtime);
 Value slice_of(const Value& value, const Value& start, const Value& stop, const Value& step,
                Runtime& runtime);

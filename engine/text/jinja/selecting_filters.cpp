@@ -23,8 +23,14 @@ Function named_function(Call& call, size_t place, Function (*find)(std::string_v
   return function;
 }
 
+// These filters take any false value for an empty list.
+std::vector<Value> subject_elements_or_none(Call& call) {
+  if (!call.subject().is_true()) return {};
+  return elements_of(call.subject(), call.runtime);
+}
+
 Value filter_map(Call& call) {
-  std::vector<Value> elements = elements_of(call.subject(), call.runtime);
+  std::vector<Value> elements = subject_elements_or_none(call);
   if (call.arguments.size() == 1) {
     const auto bound = call.bind({"attribute", "default"});
     if (bound[0] == nullptr) throw call.error("needs a filter or an attribute");
@@ -47,7 +53,7 @@ Value filter_select(Call& call) {
   const bool has_test = call.arguments.size() > place;
   const Function test = has_test ? named_function(call, place, find_test, "test") : nullptr;
   std::vector<Value> kept;
-  for (const Value& element : elements_of(call.subject(), call.runtime)) {
+  for (const Value& element : subject_elements_or_none(call)) {
     const Value value =
         kOfAttribute ? attribute_path(element, call.arguments[1], call.runtime) : element;
     const bool holds = has_test ? apply_named(call, test, place, value).is_true() : value.is_true();

@@ -117,7 +117,7 @@ Value slice_of(const Value& value, const Value& start, const Value& stop, const 
   }
   if (value.is_undefined())
     throw runtime.error(concat("'", *value.as_undefined()->name, "' is undefined"));
-  throw runtime.error(concat("cannot slice ", value.kind()));
+  return Value::undefined("slice");
 }
 
 }  // namespace tessera::jinja

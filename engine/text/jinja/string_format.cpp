@@ -24,6 +24,8 @@ class Formatter {
   Formatter(const Text& format, const Value& arguments, Runtime& runtime)
       : format_(format), runtime_(runtime) {
     const List* const list = arguments.as_list();
+    may_be_unused_ = arguments.is_undefined() || arguments.as_dict() != nullptr ||
+                     (list != nullptr && !list->is_tuple());
     if (list != nullptr && list->is_tuple()) {
       arguments_ = list->elements();
     } else {
@@ -39,7 +41,9 @@ class Formatter {
       at_ = percent;
       if (at_ < bytes.size()) format_next();
     }
-    if (next_argument_ < arguments_.size()) throw runtime_.error("%: too many values");
+    if (next_argument_ < arguments_.size() && !may_be_unused_) {
+      throw runtime_.error("%: too many values");
+    }
     return std::move(text_);
   }
 
@@ -122,6 +126,7 @@ class Formatter {
   const Text& format_;
   Runtime& runtime_;
   std::vector<Value> arguments_;
+  bool may_be_unused_;  // Python lets what has items be one value, or none
   size_t next_argument_ = 0;
   size_t at_ = 0;
   Text text_;

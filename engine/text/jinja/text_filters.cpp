@@ -151,6 +151,7 @@ Value filter_round(Call& call) {
   const auto number = call.subject().number();
   if (!number) throw call.error(concat("needs a number, got ", call.subject().kind()));
   if (bound[1] != nullptr) throw call.error("knows the common method only");
+  if (const auto integer = call.subject().integer_value()) return Value(*integer);
   const int64_t precision = bound[0] == nullptr ? 0 : call.integer(*bound[0]);
   if (precision < 0 || precision > 15) throw call.error("the precision must be in 0..15");
   char buffer[400];
@@ -162,7 +163,8 @@ Value filter_abs(Call& call) {
   call.bind({});
   const Value& value = call.subject();
   if (!value.number()) throw call.error(concat("needs a number, got ", value.kind()));
-  return *value.number() < 0 ? negated(value, call.runtime) : value;
+  if (*value.number() < 0) return negated(value, call.runtime);
+  return value.as_bool() == nullptr ? value : Value(*value.integer_value());
 }
 
 Value filter_safe(Call& call) { return filter_string(call); }
