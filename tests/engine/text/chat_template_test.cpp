@@ -183,7 +183,7 @@ TEST(ChatTemplate, NoOperationOfATemplateMakesContentSpecial) {
                                      "content | trim",
                                      "content.split('|') | join('|')",
                                      "'<' + content[1:]",
-                                     "content | replace('y', '<|end|>')",
+                                     "content | replace('y', 'z')",
                                      "content.split('x')[0]",
                                      "content | tojson",
                                      "content[::-1][::-1]",
