@@ -8,16 +8,18 @@
 namespace tessera {
 namespace {
 
-std::string find_tokenizer_model(const std::string& folder) {
-  const std::string path = join_path(folder, "tokenizer.model");
-  if (file_exists(path)) return path;
-  if (file_exists(join_path(folder, "tokenizer.json"))) {
-    throw Error(folder + ": has tokenizer.json only, which is not supported",
-                "models with a SentencePiece tokenizer.model work: Llama 2, Mistral up to 0.3, "
-                "TinyLlama");
+// The tokens of folders with both stay what they are in tokenizer.model.
+void find_tokenizer(ModelFolder& folder) {
+  const std::string model = join_path(folder.path, "tokenizer.model");
+  const std::string json = join_path(folder.path, "tokenizer.json");
+  if (file_exists(model)) {
+    folder.tokenizer_model_path = model;
+  } else if (file_exists(json)) {
+    folder.tokenizer_json_path = json;
+  } else {
+    throw Error(folder.path + ": has no tokenizer: neither tokenizer.model nor tokenizer.json",
+                "download the model again");
   }
-  throw Error(folder + ": has no tokenizer: neither tokenizer.model nor tokenizer.json",
-              "download the model again");
 }
 
 }  // namespace
@@ -39,7 +41,7 @@ ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_conf
   result.generation =
       read_generation_config(join_path(folder, "generation_config.json"), result.config.vocab_size);
   result.tokenizer = read_tokenizer_config(folder);
-  result.tokenizer_model_path = find_tokenizer_model(folder);
+  find_tokenizer(result);
   return result;
 }
 

@@ -15,7 +15,8 @@ struct ModelFolder {
   ModelConfig config;                // config.json
   GenerationConfig generation;       // generation_config.json, defaults when absent
   TokenizerConfig tokenizer;         // tokenizer_config.json and its neighbours
-  std::string tokenizer_model_path;  // tokenizer.model, which exists
+  std::string tokenizer_model_path;  // tokenizer.model; "" where there is none
+  std::string tokenizer_json_path;   // tokenizer.json, which exists if the other does not, else ""
   std::vector<std::string> warnings;
 };
 

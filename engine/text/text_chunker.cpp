@@ -24,14 +24,15 @@ uint64_t pair_key(std::string_view left, std::string_view right) {
 }  // namespace
 
 TextChunker::TextChunker(const SentencePieceModel& model) {
-  for (const SentencePiece& piece : model.pieces) {
-    std::string_view rest = piece.text;
-    std::string_view left = first_character(rest);
-    for (rest.remove_prefix(left.size()); !rest.empty(); rest.remove_prefix(left.size())) {
-      const std::string_view right = first_character(rest);
-      pairs_.insert(pair_key(left, right));
-      left = right;
-    }
+  for (const SentencePiece& piece : model.pieces) add(piece.text);
+}
+
+void TextChunker::add(std::string_view piece) {
+  std::string_view left = first_character(piece);
+  for (piece.remove_prefix(left.size()); !piece.empty(); piece.remove_prefix(left.size())) {
+    const std::string_view right = first_character(piece);
+    pairs_.insert(pair_key(left, right));
+    left = right;
   }
 }
 

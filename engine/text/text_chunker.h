@@ -20,6 +20,9 @@ namespace tessera {
 class TextChunker {
  public:
   explicit TextChunker(const SentencePieceModel& model);
+  // Pieces are added one by one.
+  TextChunker() = default;
+  void add(std::string_view piece);
 
   // The beginning of `text` up to the first place at or after `min_bytes` (at least 1) where it may
   // be cut; all of it when there is none. Stops looking behind `max_bytes`: what is longer may not

@@ -1,4 +1,4 @@
-// Text to token ids and back, through SentencePiece behind a fence.
+// Text to token ids and back.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,10 @@ using EncodeProgress = std::function<void(uint64_t done_bytes, uint64_t total_by
 // when it is not in [0, size()).
 class Tokenizer {
  public:
-  // Loads folder.tokenizer_model_path. The file is validated before SentencePiece sees it: the
-  // packaged version crashes on some malformed files. Throws Error with path and reason, also when
-  // there are more pieces than folder.config.vocab_size.
+  // Loads folder.tokenizer_model_path, or folder.tokenizer_json_path where there is none. A
+  // SentencePiece file is validated before the library sees it: the packaged version crashes on
+  // some malformed files. Throws Error with path and reason, also when there are more pieces than
+  // folder.config.vocab_size.
   static std::unique_ptr<Tokenizer> load(const ModelFolder& folder);
 
   ~Tokenizer();

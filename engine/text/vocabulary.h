@@ -1,5 +1,5 @@
-// What every token id means: the pieces of the SentencePiece model and the tokens that
-// tokenizer_config.json adds to them.
+// What every token id means: the entries of the tokenizer's file and the tokens that are added to
+// them.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/text/sentencepiece_model.h"
-#include "engine/text/tokenizer.h"
-#include "model_loaders/model_folder.h"
+#include "engine/text/token_id.h"
+#include "model_loaders/tokenizer_config.h"
 
 namespace tessera {
 
@@ -26,14 +25,13 @@ struct Vocabulary {
   std::unordered_map<std::string, TokenId> special_tokens;  // and added ones, by content
 
   std::optional<TokenId> special_token(std::string_view content) const;
+
+  // Defines added.id, which is not negative. `bytes` is what it adds to a text unless it is
+  // special, as it stays when it has been.
+  void add_token(const AddedToken& added, const std::string& bytes);
+
+  // Fills the ids below `size` that nothing defines.
+  void add_undefined_tokens(size_t size);
 };
-
-// Makes control pieces of those that the folder's files call special or name as BOS or EOS: models
-// that declare them user defined would let anyone type the end of a turn.
-void mark_special_pieces(SentencePieceModel& model, const ModelFolder& folder);
-
-// Added tokens from the folder's vocab_size on are left out: the embedding table has no row for
-// them. Throws Error when an id is negative or absurd.
-Vocabulary make_vocabulary(const SentencePieceModel& model, const ModelFolder& folder);
 
 }  // namespace tessera

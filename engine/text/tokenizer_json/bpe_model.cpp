@@ -1,0 +1,195 @@
+#include "engine/text/tokenizer_json/bpe_model.h"
+
+#include <algorithm>
+
+#include "engine/text/sentencepiece_model.h"
+#include "engine/text/tokenizer_json/byte_level.h"
+#include "engine/text/utf8.h"
+#include "kernels/tensor/check.h"
+#include "model_loaders/printable.h"
+
+namespace tessera {
+namespace {
+
+constexpr TokenId kNone = -1;
+
+bool is_one_character(std::string_view piece) {
+  return !piece.empty() && piece.size() == utf8_character_bytes(piece[0]);
+}
+
+bool is_special(const Vocabulary& vocabulary, TokenId id) {
+  return vocabulary.tokens[static_cast<size_t>(id)].is_special;
+}
+
+// The lowest rank, then the leftmost, is at the front of a heap.
+bool comes_later(const BpeModel::Memory::Candidate& a, const BpeModel::Memory::Candidate& b) {
+  return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
+}
+
+void add_symbol(BpeModel::Memory& memory, TokenId id) {
+  const auto index = static_cast<int32_t>(memory.symbols.size());
+  if (index > 0) memory.symbols.back().next = index;
+  memory.symbols.push_back({.id = id, .previous = index - 1});
+}
+
+}  // namespace
+
+BpeModel::BpeModel(const TokenizerJson& json, const Vocabulary& vocabulary, bool is_byte_level)
+    : is_byte_level_(is_byte_level),
+      ignores_merges_(json.model.ignores_merges),
+      fuses_unknown_(json.model.fuses_unknown),
+      characters_(json.model.vocabulary.size()),
+      merges_(json.model.merges.size()) {
+  byte_ids_.fill(kNone);
+  ascii_ids_.fill(kNone);
+  PieceTable pieces(json.model.vocabulary.size());
+  for (const VocabularyEntry& entry : json.model.vocabulary) {
+    CHECK(pieces.insert(entry.piece, entry.id), json.path,
+          ": model.vocab: ", printable(entry.piece), " is there twice");
+  }
+  if (const auto& unknown = json.model.unknown_token) {
+    unknown_token_ = pieces.find(*unknown);
+    CHECK(unknown_token_, json.path, ": model.unk_token is ", printable(*unknown),
+          ", which model.vocab does not have");
+  }
+  read_pieces(json, vocabulary);
+  read_merges(json, vocabulary, pieces);
+}
+
+void BpeModel::read_pieces(const TokenizerJson& json, const Vocabulary& vocabulary) {
+  for (const auto& [piece, id] : json.model.vocabulary) {
+    if (is_special(vocabulary, id)) continue;
+    const std::optional<char> byte =
+        json.model.has_byte_fallback ? byte_of_piece(piece) : std::nullopt;
+    if (byte && !is_byte_level_) byte_ids_[static_cast<unsigned char>(*byte)] = id;
+    const auto bytes = is_byte_level_ ? bytes_of_byte_level(piece) : std::string(piece);
+    if (!bytes || bytes->empty()) continue;
+    longest_piece_ = std::max(longest_piece_, bytes->size());
+    const auto first = static_cast<unsigned char>((*bytes)[0]);
+    if (is_byte_level_ && bytes->size() == 1) byte_ids_[first] = id;
+    if (!is_byte_level_ && bytes->size() == 1) ascii_ids_[first] = id;
+    if (ignores_merges_ || is_one_character(*bytes)) characters_.insert(*bytes, id);
+  }
+  const bool has_all_bytes = std::ranges::find(byte_ids_, kNone) == byte_ids_.end();
+  // Unknown characters may become one token across a cut, and whole words one without merges.
+  if (is_byte_level_ || !has_all_bytes || ignores_merges_) return;
+  chunker_.emplace();
+  for (const VocabularyEntry& entry : json.model.vocabulary) {
+    if (!entry.piece.empty()) chunker_->add(entry.piece);
+  }
+}
+
+void BpeModel::read_merges(const TokenizerJson& json, const Vocabulary& vocabulary,
+                           const PieceTable& pieces) {
+  uint32_t rank = 0;
+  std::string joined;
+  for (const Merge& merge : json.model.merges) {
+    joined.assign(merge.left);
+    joined += merge.right;
+    const auto left = pieces.find(merge.left);
+    const auto right = pieces.find(merge.right);
+    const auto result = pieces.find(joined);
+    CHECK(left && right && result, json.path, ": model.merges[", rank, "]: model.vocab has no ",
+          printable(!left    ? merge.left
+                    : !right ? merge.right
+                             : joined));
+    if (!is_special(vocabulary, *result)) merges_.insert(*left, *right, {rank, *result});
+    ++rank;
+  }
+}
+
+std::optional<int64_t> BpeModel::max_token_bytes() const {
+  if (std::ranges::find(byte_ids_, kNone) != byte_ids_.end()) return std::nullopt;
+  return static_cast<int64_t>(longest_piece_);
+}
+
+void BpeModel::start_with_bytes(std::string_view word, Memory& memory) const {
+  for (const char byte : word) {
+    const TokenId id = byte_ids_[static_cast<unsigned char>(byte)];
+    if (id != kNone) {
+      add_symbol(memory, id);
+    } else if (unknown_token_) {
+      const bool fuses =
+          fuses_unknown_ && !memory.symbols.empty() && memory.symbols.back().id == *unknown_token_;
+      if (!fuses) add_symbol(memory, *unknown_token_);
+    }
+  }
+}
+
+bool BpeModel::add_byte_tokens(std::string_view character, Memory& memory) const {
+  const auto id_of = [&](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
+  if (std::ranges::any_of(character, [&](char byte) { return id_of(byte) == kNone; })) return false;
+  for (const char byte : character) add_symbol(memory, id_of(byte));
+  return true;
+}
+
+void BpeModel::start_with_characters(std::string_view word, Memory& memory) const {
+  bool follows_unknown = false;
+  for (; !word.empty(); word.remove_prefix(utf8_character_bytes(word[0]))) {
+    const std::string_view character = word.substr(0, utf8_character_bytes(word[0]));
+    const TokenId id = character.size() == 1 ? ascii_ids_[static_cast<unsigned char>(word[0])]
+                                             : characters_.find(character).value_or(kNone);
+    if (id != kNone) {
+      add_symbol(memory, id);
+    } else if (add_byte_tokens(character, memory)) {
+    } else if (unknown_token_) {
+      if (!(fuses_unknown_ && follows_unknown)) add_symbol(memory, *unknown_token_);
+      follows_unknown = true;
+      continue;
+    }
+    follows_unknown = false;
+  }
+}
+
+void BpeModel::merge(Memory& memory) const {
+  auto& [symbols, heap] = memory;
+  const auto symbol = [&](int32_t index) -> Memory::Symbol& {
+    return symbols[static_cast<size_t>(index)];
+  };
+  const auto add_candidate = [&](int32_t left) {
+    const MergeResult* const result = merges_.find(symbol(left).id, symbol(symbol(left).next).id);
+    if (result != nullptr) heap.push_back({result->rank, left, result->id});
+    return result != nullptr;
+  };
+  heap.clear();
+  for (size_t i = 0; i + 1 < symbols.size(); ++i) add_candidate(static_cast<int32_t>(i));
+  std::ranges::make_heap(heap, comes_later);
+  const auto push_candidate = [&](int32_t left) {
+    if (add_candidate(left)) std::ranges::push_heap(heap, comes_later);
+  };
+  while (!heap.empty()) {
+    std::ranges::pop_heap(heap, comes_later);
+    const Memory::Candidate top = heap.back();
+    heap.pop_back();
+    Memory::Symbol& left = symbol(top.position);
+    if (left.is_gone || left.next < 0) continue;
+    Memory::Symbol& right = symbol(left.next);
+    // Since it was found, one of the two may have merged with something else.
+    const MergeResult* const result = merges_.find(left.id, right.id);
+    if (result == nullptr || result->id != top.id) continue;
+    left.id = top.id;
+    right.is_gone = true;
+    left.next = right.next;
+    if (left.next >= 0) symbol(left.next).previous = top.position;
+    if (left.previous >= 0) push_candidate(left.previous);
+    if (left.next >= 0) push_candidate(top.position);
+  }
+}
+
+void BpeModel::encode(std::string_view word, Memory& memory, std::vector<TokenId>& tokens) const {
+  if (ignores_merges_) {
+    if (const auto whole = characters_.find(word)) return tokens.push_back(*whole);
+  }
+  memory.symbols.clear();
+  if (is_byte_level_) {
+    start_with_bytes(word, memory);
+  } else {
+    start_with_characters(word, memory);
+  }
+  merge(memory);
+  for (const Memory::Symbol& symbol : memory.symbols) {
+    if (!symbol.is_gone) tokens.push_back(symbol.id);
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,33 @@
+// The first part of tokenizer.json's pipeline: changes the text before it is divided.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/text/tokenizer_json/pattern.h"
+#include "model_loaders/tokenizer_json.h"
+
+namespace tessera {
+
+// Immutable; all functions are thread-safe.
+class Normalizer {
+ public:
+  explicit Normalizer(const TokenizerJson& json);
+
+  // `text`, which is UTF-8 and not empty, or what became of it, kept in `storage`.
+  std::string_view apply(std::string_view text, std::string& storage) const;
+
+  // How many bytes of text become one byte at most; nothing where there is no limit.
+  std::optional<int64_t> max_shrinking() const;
+
+ private:
+  struct Step {
+    NormalizerStep step;
+    std::optional<Pattern> pattern;  // of kReplace
+  };
+  std::vector<Step> steps_;
+};
+
+}  // namespace tessera

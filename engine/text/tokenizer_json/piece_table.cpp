@@ -1,0 +1,72 @@
+#include "engine/text/tokenizer_json/piece_table.h"
+
+#include <bit>
+#include <functional>
+
+namespace tessera {
+namespace {
+
+size_t num_slots_for(size_t num_entries) { return std::bit_ceil(2 * num_entries + 2); }
+
+uint32_t hash_of(std::string_view piece) {
+  return static_cast<uint32_t>(std::hash<std::string_view>()(piece));
+}
+
+uint64_t pair_of(TokenId left, TokenId right) {
+  return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
+}
+
+}  // namespace
+
+PieceTable::PieceTable(size_t num_pieces) : slots_(num_slots_for(num_pieces)) {}
+
+size_t PieceTable::slot_of(std::string_view piece, uint32_t hash) const {
+  const size_t mask = slots_.size() - 1;
+  for (size_t index = hash & mask;; index = (index + 1) & mask) {
+    const Slot& slot = slots_[index];
+    if (slot.id < 0) return index;
+    if (slot.hash == hash && std::string_view(bytes_).substr(slot.offset, slot.length) == piece) {
+      return index;
+    }
+  }
+}
+
+bool PieceTable::insert(std::string_view piece, TokenId id) {
+  const uint32_t hash = hash_of(piece);
+  Slot& slot = slots_[slot_of(piece, hash)];
+  if (slot.id >= 0) return false;
+  slot = {.hash = hash,
+          .offset = static_cast<uint32_t>(bytes_.size()),
+          .length = static_cast<uint32_t>(piece.size()),
+          .id = id};
+  bytes_ += piece;
+  return true;
+}
+
+std::optional<TokenId> PieceTable::find(std::string_view piece) const {
+  const Slot& slot = slots_[slot_of(piece, hash_of(piece))];
+  if (slot.id < 0) return std::nullopt;
+  return slot.id;
+}
+
+MergeTable::MergeTable(size_t num_merges) : slots_(num_slots_for(num_merges)) {}
+
+size_t MergeTable::slot_of(uint64_t pair) const {
+  constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // spreads neighbouring numbers
+  const size_t mask = slots_.size() - 1;
+  size_t index = static_cast<size_t>((pair * kGoldenRatio) >> 32) & mask;
+  while (slots_[index].result.id >= 0 && slots_[index].pair != pair) index = (index + 1) & mask;
+  return index;
+}
+
+void MergeTable::insert(TokenId left, TokenId right, MergeResult result) {
+  const uint64_t pair = pair_of(left, right);
+  slots_[slot_of(pair)] = {.pair = pair, .result = result};
+}
+
+const MergeResult* MergeTable::find(TokenId left, TokenId right) const {
+  const Slot& slot = slots_[slot_of(pair_of(left, right))];
+  return slot.result.id < 0 ? nullptr : &slot.result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,40 @@
+// The second part of tokenizer.json's pipeline: divides text into words.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "engine/text/tokenizer_json/pattern.h"
+#include "model_loaders/tokenizer_json.h"
+
+namespace tessera {
+
+// Immutable; all functions are thread-safe.
+class PreTokenizer {
+ public:
+  // Receives words in order. They last as long as the call.
+  using Receive = std::function<void(std::string_view word)>;
+
+  // Throws Error naming the step whose regular expression cannot be used.
+  explicit PreTokenizer(const TokenizerJson& json);
+
+  // `at_start`: nothing comes before the text, where some models want a space.
+  void split(std::string_view text, bool at_start, const Receive& receive) const;
+
+  // Whether some step drops a part of the text.
+  bool drops_text() const;
+  // Whether the model sees bytes instead of characters.
+  bool is_byte_level() const;
+
+ private:
+  struct Step {
+    PreTokenizerStep step;
+    std::optional<Pattern> pattern;  // where it divides, unless nowhere
+  };
+  void run(size_t index, std::string_view text, bool at_start, const Receive& receive) const;
+
+  std::vector<Step> steps_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,191 @@
+#include "model_loaders/tokenizer_json.h"
+
+#include "kernels/tensor/check.h"
+#include "model_loaders/json.h"
+#include "model_loaders/json_scanner.h"
+#include "model_loaders/printable.h"
+#include "model_loaders/tokenizer_json_steps.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kMaxEntries = 4'000'000;
+constexpr int64_t kMaxTokenId = kMaxEntries - 1;
+
+// Reads the large lists where they stand and gathers the text of everything else, a small document.
+class Divider {
+ public:
+  Divider(std::string& text, const std::string& path)
+      : path_(path), scanner_(text, {.path = path}) {}
+
+  void run() {
+    read_object([&](std::string_view key) {
+      if (key != R"("model")" || !scanner_.is_next('{')) return false;
+      read_object([&](std::string_view inner) { return read_large_list(inner); });
+      return true;
+    });
+    scanner_.expect_end();
+  }
+
+  bool has_vocabulary() const { return has_vocabulary_; }
+  const std::string& rest() const { return rest_; }
+  BytePairEncoding take_model() { return std::move(model_); }
+
+ private:
+  // Copies an object to the rest, but for the values that `read_value` takes: a function of the
+  // key's text as it stands in the file.
+  template <typename ReadValue>
+  void read_object(const ReadValue& read_value) {
+    scanner_.expect('{');
+    rest_ += '{';
+    bool is_first = true;
+    for (bool ends = scanner_.consume('}'); !ends; ends = end_of_list('}')) {
+      const size_t before = rest_.size();
+      const std::string_view key = scanner_.raw_value();
+      scanner_.expect(':');
+      rest_ += concat(is_first ? "" : ",", key, ":");
+      const size_t after_key = rest_.size();
+      if (!read_value(key)) {
+        rest_ += scanner_.raw_value();
+      } else if (rest_.size() == after_key) {
+        rest_.resize(before);  // a large list leaves nothing behind
+        continue;
+      }
+      is_first = false;
+    }
+    rest_ += '}';
+  }
+
+  bool end_of_list(char closing) {
+    if (scanner_.consume(',')) return false;
+    scanner_.expect(closing);
+    return true;
+  }
+
+  bool read_large_list(std::string_view key) {
+    if (key == R"("vocab")") {
+      CHECK(!has_vocabulary_, path_, ": duplicate key 'vocab'");
+      // Other models have lists, which are not read: their type is refused.
+      if (scanner_.is_next('{')) {
+        read_vocabulary();
+      } else {
+        scanner_.raw_value();
+      }
+      return has_vocabulary_ = true;
+    }
+    if (key != R"("merges")") return false;
+    CHECK(!has_merges_, path_, ": duplicate key 'merges'");
+    read_merges();
+    return has_merges_ = true;
+  }
+
+  void read_vocabulary() {
+    scanner_.expect('{');
+    for (bool ends = scanner_.consume('}'); !ends; ends = end_of_list('}')) {
+      const std::string_view piece = scanner_.string();
+      scanner_.expect(':');
+      const int32_t id = scanner_.integer();
+      CHECK(id <= kMaxTokenId, path_, ": model.vocab: ", printable(piece), " has the id ", id);
+      CHECK(model_.vocabulary.size() < kMaxEntries, path_, ": model.vocab has more than ",
+            kMaxEntries, " tokens");
+      model_.vocabulary.push_back({piece, id});
+    }
+  }
+
+  void read_merges() {
+    scanner_.expect('[');
+    for (bool ends = scanner_.consume(']'); !ends; ends = end_of_list(']')) {
+      CHECK(model_.merges.size() < kMaxEntries, path_, ": model.merges has more than ", kMaxEntries,
+            " pairs");
+      model_.merges.push_back(scanner_.is_next('[') ? read_pair() : read_joined_pair());
+    }
+  }
+
+  // ["a", "b"]
+  Merge read_pair() {
+    scanner_.expect('[');
+    const std::string_view left = scanner_.string();
+    scanner_.expect(',');
+    const std::string_view right = scanner_.string();
+    scanner_.expect(']');
+    return {left, right};
+  }
+
+  // "a b"
+  Merge read_joined_pair() {
+    const std::string_view joined = scanner_.string();
+    const size_t space = joined.find(' ');
+    CHECK(space != std::string_view::npos && space == joined.rfind(' '), path_, ": model.merges[",
+          model_.merges.size(), "] must be two strings with a space between, got ",
+          printable(joined));
+    return {joined.substr(0, space), joined.substr(space + 1)};
+  }
+
+  const std::string& path_;
+  JsonScanner scanner_;
+  std::string rest_;
+  BytePairEncoding model_;
+  bool has_vocabulary_ = false;
+  bool has_merges_ = false;
+};
+
+// What byte-pair encoding could have and no supported model has.
+void refuse_options(const JsonObject& model) {
+  const auto refuse = [&](std::string_view key) {
+    throw Error(concat(model.path(), ": ", model.field(key), " is not supported"));
+  };
+  if (model.find_number("dropout", 0.0, 1.0).value_or(0.0) != 0.0) refuse("dropout");
+  for (const std::string_view key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    if (!model.find_string(key).value_or("").empty()) refuse(key);
+  }
+}
+
+void read_model(const JsonObject& json, bool has_vocabulary, BytePairEncoding& result) {
+  const auto model = json.find_object("model");
+  CHECK(model, json.path(), ": model is missing; it must be an object");
+  const std::string type = model->find_string("type").value_or("BPE");  // old files say nothing
+  if (type != "BPE") {
+    throw Error(concat(json.path(), ": ", model->field("type"), " is ", printable(type),
+                       ", which is not supported"),
+                "supported is BPE");
+  }
+  CHECK(has_vocabulary, json.path(), ": ", model->field("vocab"), " is missing");
+  refuse_options(*model);
+  result.unknown_token = model->find_string("unk_token");
+  result.fuses_unknown = model->find_bool("fuse_unk").value_or(false);
+  result.has_byte_fallback = model->find_bool("byte_fallback").value_or(false);
+  result.ignores_merges = model->find_bool("ignore_merges").value_or(false);
+}
+
+std::vector<AddedToken> read_added_tokens(const JsonObject& json) {
+  std::vector<AddedToken> tokens;
+  const auto objects = json.find_objects("added_tokens");
+  if (!objects) return tokens;
+  for (const JsonObject& token : *objects) {
+    tokens.push_back({.id = token.get_integer("id", 0, kMaxTokenId),
+                      .content = token.get_string("content"),
+                      .special = token.get_bool_or("special", false),
+                      .lstrip = token.get_bool_or("lstrip", false),
+                      .rstrip = token.get_bool_or("rstrip", false)});
+  }
+  return tokens;
+}
+
+}  // namespace
+
+TokenizerJson parse_tokenizer_json(std::string text, const std::string& path) {
+  TokenizerJson result = {.path = path, .text = std::make_unique<std::string>(std::move(text))};
+  Divider divider(*result.text, path);
+  divider.run();
+  const JsonObject json = JsonObject::parse(divider.rest(), path);
+  result.model = divider.take_model();
+  read_model(json, divider.has_vocabulary(), result.model);
+  result.normalizer = read_normalizer(json);
+  result.pre_tokenizer = read_pre_tokenizer(json);
+  result.prompt_prefix = read_prompt_prefix(json);
+  result.decoder = read_decoder(json);
+  result.added_tokens = read_added_tokens(json);
+  return result;
+}
+
+}  // namespace tessera

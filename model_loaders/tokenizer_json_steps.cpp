@@ -1,0 +1,215 @@
+#include "model_loaders/tokenizer_json_steps.h"
+
+#include "kernels/tensor/check.h"
+#include "model_loaders/printable.h"
+
+namespace tessera {
+namespace {
+
+// "path: pre_tokenizer.pretokenizers[1].type", the beginning of a message about a field.
+std::string where(const JsonObject& json, std::string_view key) {
+  return json.path() + ": " + json.field(key);
+}
+
+// The step's own place: its fields' without their name.
+std::string place(const JsonObject& step) {
+  const std::string type = step.field("type");
+  return type.substr(0, type.size() - std::string_view(".type").size());
+}
+
+[[noreturn]] void refuse(const JsonObject& json, std::string_view key, std::string_view got,
+                         std::string_view supported) {
+  throw Error(concat(where(json, key), " is ", printable(got), ", which is not supported"),
+              concat("supported are ", supported));
+}
+
+// Calls `read` for `step`, or for each of the steps that it is a sequence of.
+template <typename Read>
+void for_each_step(const JsonObject& step, std::string_view list, const Read& read) {
+  if (step.get_string("type") != "Sequence") return read(step);
+  const auto steps = step.find_objects(list);
+  CHECK(steps, where(step, list), " is missing; it must be a list of objects");
+  for (const JsonObject& inner : *steps) for_each_step(inner, list, read);
+}
+
+TokenizerPattern read_pattern(const JsonObject& step) {
+  const auto pattern = step.find_object("pattern");
+  CHECK(pattern, where(step, "pattern"), " is missing; it must be an object");
+  if (const auto text = pattern->find_string("String")) return {.text = *text};
+  return {.text = pattern->get_string("Regex"), .is_regex = true};
+}
+
+SplitBehavior read_behavior(const JsonObject& step) {
+  const std::string name = step.get_string("behavior");
+  if (name == "Isolated") return SplitBehavior::kIsolated;
+  if (name == "Removed") return SplitBehavior::kRemoved;
+  if (name == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
+  if (name == "MergedWithNext") return SplitBehavior::kMergedWithNext;
+  if (name == "Contiguous") return SplitBehavior::kContiguous;
+  refuse(step, "behavior", name,
+         "Isolated, Removed, MergedWithPrevious, MergedWithNext and Contiguous");
+}
+
+// Files of older versions have add_prefix_space instead.
+PrependScheme read_prepend_scheme(const JsonObject& step) {
+  const bool adds_prefix_space = step.get_bool_or("add_prefix_space", true);
+  const auto name = step.find_string("prepend_scheme");
+  if (!name) return adds_prefix_space ? PrependScheme::kAlways : PrependScheme::kNever;
+  if (name == "always") return PrependScheme::kAlways;
+  if (name == "first") return PrependScheme::kFirst;
+  if (name == "never") return PrependScheme::kNever;
+  refuse(step, "prepend_scheme", *name, "always, first and never");
+}
+
+NormalizerStep read_normalizer_step(const JsonObject& step) {
+  using Kind = NormalizerStep::Kind;
+  const std::string type = step.get_string("type");
+  NormalizerStep result;
+  result.field = place(step);
+  if (type == "NFC") {
+    result.kind = Kind::kNfc;
+  } else if (type == "Prepend") {
+    result.kind = Kind::kPrepend;
+    result.content = step.get_string("prepend");
+  } else if (type == "Replace") {
+    result.kind = Kind::kReplace;
+    result.pattern = read_pattern(step);
+    result.content = step.get_string("content");
+  } else {
+    refuse(step, "type", type, "NFC, Prepend, Replace and Sequence");
+  }
+  return result;
+}
+
+PreTokenizerStep read_pre_tokenizer_step(const JsonObject& step) {
+  using Kind = PreTokenizerStep::Kind;
+  const std::string type = step.get_string("type");
+  PreTokenizerStep result;
+  result.field = place(step);
+  if (type == "Split") {
+    result.kind = Kind::kSplit;
+    result.pattern = read_pattern(step);
+    result.behavior = read_behavior(step);
+    result.inverts = step.get_bool_or("invert", false);
+  } else if (type == "Digits") {
+    const bool individual = step.get_bool_or("individual_digits", false);
+    result.kind = Kind::kSplit;
+    result.pattern.text = R"(\p{N})";
+    result.pattern.is_regex = true;
+    result.behavior = individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous;
+  } else if (type == "ByteLevel") {
+    result.kind = Kind::kByteLevel;
+    result.adds_prefix_space = step.get_bool_or("add_prefix_space", true);
+    result.splits = step.get_bool_or("use_regex", true);
+  } else if (type == "Metaspace") {
+    result.kind = Kind::kMetaspace;
+    result.replacement = step.get_string("replacement");
+    result.prepend_scheme = read_prepend_scheme(step);
+    result.splits = step.get_bool_or("split", true);
+  } else {
+    refuse(step, "type", type, "Split, Digits, ByteLevel, Metaspace and Sequence");
+  }
+  return result;
+}
+
+// The tokens of a template before the text. None may follow it: the text is a prompt.
+std::vector<std::string> read_template(const JsonObject& step) {
+  std::vector<std::string> prefix;
+  const auto parts = step.find_objects("single");
+  CHECK(parts, where(step, "single"), " is missing; it must be a list of objects");
+  bool text_came = false;
+  for (const JsonObject& part : *parts) {
+    if (const auto special = part.find_object("SpecialToken")) {
+      CHECK(!text_came, special->path(), ": ", special->field("id"),
+            ": a token behind the text is not supported");
+      prefix.push_back(special->get_string("id"));
+    } else {
+      text_came = true;
+    }
+  }
+  return prefix;
+}
+
+DecoderStep read_decoder_step(const JsonObject& step) {
+  using Kind = DecoderStep::Kind;
+  const std::string type = step.get_string("type");
+  DecoderStep result;
+  result.field = place(step);
+  if (type == "ByteLevel") {
+    result.kind = Kind::kByteLevel;
+  } else if (type == "ByteFallback") {
+    result.kind = Kind::kByteFallback;
+  } else if (type == "Fuse") {
+    result.kind = Kind::kFuse;
+  } else if (type == "Replace") {
+    const TokenizerPattern pattern = read_pattern(step);
+    CHECK(!pattern.is_regex, where(step, "pattern"),
+          ": a decoder's Regex is not supported, only a String");
+    result.kind = Kind::kReplace;
+    result.pattern = pattern.text;
+    result.content = step.get_string("content");
+  } else if (type == "Strip") {
+    result.kind = Kind::kStrip;
+    result.content = step.get_string("content");
+    result.start = step.get_integer_or("start", 0, 0, 1);
+    step.get_integer_or("stop", 0, 0, 0);
+  } else if (type == "Metaspace") {
+    result.kind = Kind::kMetaspace;
+    result.pattern = step.get_string("replacement");
+    result.prepend_scheme = read_prepend_scheme(step);
+  } else {
+    refuse(step, "type", type,
+           "ByteLevel, Replace, ByteFallback, Fuse, Strip, Metaspace and Sequence");
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<NormalizerStep> read_normalizer(const JsonObject& json) {
+  std::vector<NormalizerStep> steps;
+  const auto normalizer = json.find_object("normalizer");
+  if (!normalizer) return steps;
+  for_each_step(*normalizer, "normalizers",
+                [&](const JsonObject& step) { steps.push_back(read_normalizer_step(step)); });
+  return steps;
+}
+
+std::vector<PreTokenizerStep> read_pre_tokenizer(const JsonObject& json) {
+  std::vector<PreTokenizerStep> steps;
+  const auto pre_tokenizer = json.find_object("pre_tokenizer");
+  if (!pre_tokenizer) return steps;
+  for_each_step(*pre_tokenizer, "pretokenizers", [&](const JsonObject& step) {
+    const bool is_last = !steps.empty() && steps.back().kind != PreTokenizerStep::Kind::kSplit;
+    CHECK(!is_last, step.path(), ": ", place(step),
+          ": a step after ByteLevel or Metaspace is not supported");
+    steps.push_back(read_pre_tokenizer_step(step));
+  });
+  return steps;
+}
+
+std::vector<std::string> read_prompt_prefix(const JsonObject& json) {
+  std::vector<std::string> prefix;
+  const auto post_processor = json.find_object("post_processor");
+  if (!post_processor) return prefix;
+  for_each_step(*post_processor, "processors", [&](const JsonObject& step) {
+    const std::string type = step.get_string("type");
+    if (type == "ByteLevel") return;  // moves offsets, which nobody here asks for
+    if (type != "TemplateProcessing") {
+      refuse(step, "type", type, "TemplateProcessing, ByteLevel and Sequence");
+    }
+    prefix = read_template(step);
+  });
+  return prefix;
+}
+
+std::vector<DecoderStep> read_decoder(const JsonObject& json) {
+  const auto decoder = json.find_object("decoder");
+  CHECK(decoder, where(json, "decoder"), " is missing: without one, tokens have no text");
+  std::vector<DecoderStep> steps;
+  for_each_step(*decoder, "decoders",
+                [&](const JsonObject& step) { steps.push_back(read_decoder_step(step)); });
+  return steps;
+}
+
+}  // namespace tessera

@@ -1,0 +1,19 @@
+// The steps of a tokenizer.json: sequences of them become flat lists.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model_loaders/json.h"
+#include "model_loaders/tokenizer_json.h"
+
+namespace tessera {
+
+// Each reads its key of `json`, the whole document. Absent and null mean no step, but a decoder
+// must be there.
+std::vector<NormalizerStep> read_normalizer(const JsonObject& json);
+std::vector<PreTokenizerStep> read_pre_tokenizer(const JsonObject& json);
+std::vector<std::string> read_prompt_prefix(const JsonObject& json);
+std::vector<DecoderStep> read_decoder(const JsonObject& json);
+
+}  // namespace tessera
