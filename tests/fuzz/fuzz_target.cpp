@@ -9,8 +9,8 @@ std::vector<FuzzTarget> fuzz_targets() {
   return {safetensors_header_target(), safetensors_file_target(),
           sharded_index_target(),      config_target(),
           generation_config_target(),  tokenizer_config_target(),
-          tokenizer_model_target(),    batch_line_target(),
-          conversation_target()};
+          tokenizer_model_target(),    tokenizer_json_target(),
+          batch_line_target(),         conversation_target()};
 }
 
 void run(const FuzzTarget& target, std::string_view bytes) {

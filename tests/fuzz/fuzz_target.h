@@ -37,6 +37,7 @@ FuzzTarget config_target();
 FuzzTarget generation_config_target();
 FuzzTarget tokenizer_config_target();
 FuzzTarget tokenizer_model_target();
+FuzzTarget tokenizer_json_target();
 FuzzTarget batch_line_target();
 FuzzTarget conversation_target();
 

@@ -48,7 +48,12 @@ TEST(ModelFolder, NeedsATokenizer) {
   EXPECT_THAT(read_error(folder).message,
               HasSubstr("has no tokenizer: neither tokenizer.model nor tokenizer.json"));
   folder.write("tokenizer.json", "{}");
-  EXPECT_THAT(read_error(folder).message, HasSubstr("has tokenizer.json only"));
+  EXPECT_EQ(read_model_folder(folder.path(), false).tokenizer_json_path,
+            folder.path("tokenizer.json"));
+  folder.write("tokenizer.model", "");
+  const ModelFolder both = read_model_folder(folder.path(), false);
+  EXPECT_EQ(both.tokenizer_model_path, folder.path("tokenizer.model"));
+  EXPECT_EQ(both.tokenizer_json_path, "");
 }
 
 TEST(ModelFolder, NamesTheFileAtFault) {

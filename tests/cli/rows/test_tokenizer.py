@@ -24,7 +24,7 @@ class Tokenizer(Row):
         self.path.unlink()
         self.folder_refused(self.model_folder, "neither tokenizer.model nor tokenizer.json")
         (self.model_folder / "tokenizer.json").write_text("{}")
-        self.folder_refused(self.model_folder, "tokenizer.json only", hint="tokenizer.model")
+        self.folder_refused(self.model_folder, "model is missing", "tokenizer.json")
 
     def test_row_054_noise(self):
         noise = random.Random(54).randbytes(5000)
@@ -59,7 +59,25 @@ class Tokenizer(Row):
                                ["321 pieces", "vocab_size 320"])  # fmt: skip
 
     def test_row_058_tokenizer_json(self):
-        self.skipTest("tokenizer.json is not read; that it is refused is row 53")
+        self.path.unlink()
+        path = self.model_folder / "tokenizer.json"
+        good = {"added_tokens": [{"id": 1, "content": "<s>"}, {"id": 2, "content": "</s>"}],
+                "pre_tokenizer": {"type": "ByteLevel"}, "decoder": {"type": "ByteLevel"},
+                "model": {"type": "BPE", "vocab": {"x": 0}, "merges": []}}  # fmt: skip
+        path.write_text(json.dumps(good))
+        self.works("generate", *self.flags(self.model_folder), "--raw", "-p", "x", "-n", "3")
+        for damage, words in [
+            ({"model": {"type": "Unigram", "vocab": [["x", 0.0]]}}, "model.type is Unigram"),
+            ({"model": {"type": "BPE", "vocab": {"x": 320}, "merges": []}}, "vocab_size 320"),
+            ({"model": {"type": "BPE", "vocab": {"x": 0}, "merges": ["x y"]}}, "merges[0]"),
+            ({"decoder": None}, "decoder is missing"),
+            ({"normalizer": {"type": "NF\x9bKC"}}, "normalizer.type is NF\\xc2\\x9bKC"),
+        ]:
+            path.write_text(json.dumps({**good, **damage}))
+            self.folder_refused(self.model_folder, words, "tokenizer.json")
+        for content in (b"", b"[", b"{", b"\0", b"[" * (1 << 20), json.dumps(good).encode()[:-1]):
+            path.write_bytes(content)
+            self.folder_refused(self.model_folder, "invalid JSON at byte", "tokenizer.json")
 
     def test_row_059_padded_vocabulary(self):
         pieces = pieces_of(self.good)

@@ -1,0 +1,225 @@
+// tokenizer.json: ids and text as Hugging Face's library gives them (make_tokenizers.py), and what
+// must hold whatever the file says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "engine/text/utf8.h"
+#include "tests/engine/error_of.h"
+#include "tests/engine/text/json_tokenizer_fixture.h"
+
+namespace tessera {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::string streamed(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
+  TextStream stream(tokenizer);
+  std::string text;
+  for (const TokenId token : tokens) {
+    const std::string part = stream.append(token);
+    EXPECT_EQ(find_invalid_utf8(part), std::nullopt);
+    text += part;
+  }
+  return text + stream.finish();
+}
+
+class JsonTokenizer : public testing::TestWithParam<const char*> {
+ protected:
+  std::string text() const { return tokenizer_data_text(concat(GetParam(), ".json")); }
+  std::unique_ptr<Tokenizer> load() const { return load_tokenizer_json(text()); }
+};
+
+TEST_P(JsonTokenizer, TokensAndTextAreThoseOfTheLibrary) {
+  const auto tokenizer = load();
+  std::ifstream file(tokenizer_data(concat(GetParam(), ".expected.jsonl")));
+  int num_lines = 0;
+  for (std::string line; std::getline(file, line); ++num_lines) {
+    const json expected = json::parse(line);
+    const std::vector<TokenId> tokens = tokenizer->encode(expected["text"].get<std::string>());
+    EXPECT_EQ(tokens, expected["ids"].get<std::vector<TokenId>>()) << line;
+    EXPECT_EQ(tokenizer->decode(tokens), expected["decoded"].get<std::string>()) << line;
+    EXPECT_EQ(streamed(*tokenizer, tokens), expected["decoded"].get<std::string>()) << line;
+  }
+  EXPECT_GT(num_lines, 200);
+}
+
+TEST_P(JsonTokenizer, NoTextBecomesAnAddedToken) {
+  const auto tokenizer = load();
+  for (const json& added : json::parse(text())["added_tokens"]) {
+    const std::string content = added["content"];
+    const TokenId id = added["id"];
+    EXPECT_EQ(tokenizer->special_token(content), id);
+    EXPECT_EQ(tokenizer->is_special(id), added["special"].get<bool>());
+    for (const std::string& typed : {content, "a" + content + "b", content + content}) {
+      EXPECT_THAT(tokenizer->encode(typed), Not(Contains(id))) << typed;
+      EXPECT_THAT(tokenizer->decode(tokenizer->encode(typed)), HasSubstr(typed));
+    }
+  }
+}
+
+TEST_P(JsonTokenizer, AMillionCharactersInARowAreTokens) {
+  const auto tokenizer = load();
+  for (const char* const unit : {"a", " ", "\n", "中", "!", "1"}) {
+    std::string text;
+    while (text.size() < 1'000'000) text += unit;
+    // Some put a space in front, some take one away.
+    const std::string decoded = tokenizer->decode(tokenizer->encode(text));
+    EXPECT_TRUE(decoded.ends_with(std::string_view(text).substr(1))) << unit;
+  }
+}
+
+TEST_P(JsonTokenizer, TextsOfSeveralThreadsDoNotMix) {
+  const auto tokenizer = load();
+  const std::string text = "Paris in 1999, naïve façade 你好 ";
+  const std::vector<TokenId> expected = tokenizer->encode(text);
+  const auto repeat = [&] {
+    for (int i = 0; i < 200; ++i) EXPECT_EQ(tokenizer->encode(text), expected);
+  };
+  std::thread other(repeat);
+  repeat();
+  other.join();
+}
+
+TEST_P(JsonTokenizer, NoTokenIsLongerThanTheMost) {
+  const auto tokenizer = load();
+  const auto most = tokenizer->max_token_bytes();
+  ASSERT_TRUE(most);
+  const std::string text = "when we there can an your which their said if do will";
+  EXPECT_GE(tokenizer->encode(text).size() * static_cast<size_t>(*most), text.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(, JsonTokenizer,
+                         testing::Values("gpt2", "gpt2-prefix", "llama3", "qwen2", "tekken",
+                                         "o200k", "deepseek", "cohere", "llama2", "metaspace",
+                                         "gemma"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+// The letters a, b, c, and ab, abc, of bytes.
+json small() {
+  return json::parse(R"({
+    "added_tokens": [{"id": 5, "content": "<s>", "special": true, "lstrip": true}],
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+    "decoder": {"type": "ByteLevel"},
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4},
+              "merges": [["a", "b"], ["ab", "c"]]}})");
+}
+
+std::string refusal(const json& file) {
+  return error_of([&] { load_tokenizer_json(file.dump()); }).what();
+}
+
+TEST(SmallJsonTokenizer, MergesInTheOrderOfTheList) {
+  json file = small();
+  EXPECT_THAT(load_tokenizer_json(file.dump())->encode("abcab"), ElementsAre(4, 3));
+  file["model"]["merges"] = {"b c", "a b"};
+  file["model"]["vocab"]["bc"] = 6;
+  EXPECT_THAT(load_tokenizer_json(file.dump())->encode("abcab"), ElementsAre(0, 6, 3));
+}
+
+TEST(SmallJsonTokenizer, NoMergeMakesASpecialToken) {
+  json file = small();
+  file["added_tokens"].push_back({{"id", 4}, {"content", "abc"}, {"special", true}});
+  EXPECT_THAT(load_tokenizer_json(file.dump())->encode("abc"), ElementsAre(3, 2));
+  file["model"]["ignore_merges"] = true;
+  EXPECT_THAT(load_tokenizer_json(file.dump())->encode("abc"), ElementsAre(3, 2));
+  TokenizerConfig config;
+  config.eos_token = "ab";
+  const auto tokenizer = load_tokenizer_json(file.dump(), config);
+  EXPECT_THAT(tokenizer->encode("abc"), ElementsAre(0, 1, 2));
+  EXPECT_EQ(tokenizer->eos_token(), 3);
+}
+
+TEST(SmallJsonTokenizer, TheTemplateSaysWhatAPromptBeginsWith) {
+  json file = small();
+  EXPECT_FALSE(load_tokenizer_json(file.dump())->adds_bos_token());
+  const json token = {{"SpecialToken", {{"id", "<s>"}}}};
+  const json text = {{"Sequence", {{"id", "A"}}}};
+  file["post_processor"] = {{"type", "TemplateProcessing"}, {"single", {token, text}}};
+  const auto tokenizer = load_tokenizer_json(file.dump());
+  EXPECT_TRUE(tokenizer->adds_bos_token());
+  EXPECT_EQ(tokenizer->bos_token(), 5);
+  EXPECT_TRUE(tokenizer->strips_left(5));
+  file["post_processor"]["single"] = {token, token, text};
+  EXPECT_THAT(refusal(file), HasSubstr("2 tokens in front"));
+  file["post_processor"]["single"] = {text, token};
+  EXPECT_THAT(refusal(file), HasSubstr("a token behind the text"));
+}
+
+TEST(SmallJsonTokenizer, UnknownCharactersWithoutATokenForThemAreNothing) {
+  EXPECT_THAT(load_tokenizer_json(small().dump())->encode("xyz"), IsEmpty());
+  EXPECT_EQ(load_tokenizer_json(small().dump())->max_token_bytes(), std::nullopt);
+}
+
+TEST(SmallJsonTokenizer, RefusesByName) {
+  const auto with = [](const std::string& pointer, const json& value) {
+    json file = small();
+    file[json::json_pointer(pointer)] = value;
+    return refusal(file);
+  };
+  EXPECT_THAT(with("/model/type", "Unigram"),
+              HasSubstr("model.type is Unigram, which is not supp"));
+  EXPECT_THAT(with("/model/dropout", 0.1), HasSubstr("model.dropout is not supported"));
+  EXPECT_THAT(with("/normalizer/type", "NFKC"), HasSubstr("normalizer.type is NFKC, which is not"));
+  EXPECT_THAT(with("/pre_tokenizer/type", "Bert"), HasSubstr("pre_tokenizer.type is Bert, which"));
+  EXPECT_THAT(with("/decoder/type", "CTC"), HasSubstr("decoder.type is CTC, which is not"));
+  EXPECT_THAT(with("/decoder", nullptr), HasSubstr("decoder is missing"));
+  EXPECT_THAT(with("/post_processor/type", "X"), HasSubstr("post_processor.type is X, which"));
+  EXPECT_THAT(with("/model/merges/1", {"ab", "x"}), HasSubstr("merges[1]: model.vocab has no x"));
+  EXPECT_THAT(with("/model/merges/1", {"ab", "b"}), HasSubstr("merges[1]: model.vocab has no abb"));
+  EXPECT_THAT(with("/model/merges/1", "a b c"), HasSubstr("merges[1] must be two strings"));
+  EXPECT_THAT(with("/model/vocab/abc", 2), HasSubstr("has the id 2, as c has"));
+  EXPECT_THAT(with("/model/vocab/abc", 2000), HasSubstr("config.json has vocab_size 2000"));
+  EXPECT_THAT(with("/model/unk_token", "?"), HasSubstr("model.unk_token is ?, which model.vocab"));
+}
+
+TEST(SmallJsonTokenizer, RefusesRegularExpressionsThatLibrariesReadDifferently) {
+  const auto with = [](const std::string& regex) {
+    json file = small();
+    const json split = {
+        {"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}};
+    file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split}}};
+    return refusal(file);
+  };
+  for (const char* const regex : {"\\w+", "a\\b", "^a", "a$", "[a&&b]", "[a[b]]", "[[:alpha:]]",
+                                  "\\p{Han}", "[\\S]", "a{,2}", "(?x)a", "(?<n>a)", "\\G", "\\1"}) {
+    EXPECT_THAT(with(regex), HasSubstr("not supported")) << regex;
+    EXPECT_THAT(with(regex), HasSubstr("pre_tokenizer.pretokenizers[0]")) << regex;
+  }
+  EXPECT_THAT(with("(a"), HasSubstr("cannot be read: missing"));
+}
+
+TEST(SmallJsonTokenizer, DamagedFilesAreErrors) {
+  const std::string good = small().dump();
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_THROW(load_tokenizer_json(good.substr(0, size)), Error) << size;
+  }
+  EXPECT_THROW(load_tokenizer_json(good + "x"), Error);
+  EXPECT_THROW(load_tokenizer_json(std::string(100'000, '[')), Error);
+  EXPECT_THROW(load_tokenizer_json("{\"model\":" + std::string(100'000, '[')), Error);
+}
+
+TEST(SmallJsonTokenizer, EscapesOfPiecesAreRead) {
+  std::string file = small().dump();
+  const std::string piece = R"("abc":4)";
+  file.replace(file.find(piece), piece.size(), R"("\u0061bc":4,"\ud83d\ude00\n":6)");
+  const auto tokenizer = load_tokenizer_json(file);
+  EXPECT_THAT(tokenizer->encode("abc"), ElementsAre(4));
+  EXPECT_EQ(tokenizer->piece(6), "😀\n");
+}
+
+}  // namespace
+}  // namespace tessera
