@@ -103,7 +103,7 @@ std::optional<Value> joined(const Value& left, const Value& right, Runtime& runt
   return runtime.make(std::move(elements), first->is_tuple());
 }
 
-bool is_sequence(const Value& value) {
+bool is_repeatable(const Value& value) {
   return value.as_text() != nullptr || value.as_list() != nullptr;
 }
 
@@ -119,10 +119,10 @@ Value apply_binary(std::string_view name, const Value& left, const Value& right,
     return apply_to_floats(name, *left.number(), *right.number(), runtime);
   }
   if (name == "%" && left.as_text() != nullptr) return format_text(*left.as_text(), right, runtime);
-  if (name == "*" && is_sequence(left) && right_integer) {
+  if (name == "*" && is_repeatable(left) && right_integer) {
     return repeated(left, *right_integer, runtime);
   }
-  if (name == "*" && left_integer && is_sequence(right)) {
+  if (name == "*" && left_integer && is_repeatable(right)) {
     return repeated(right, *left_integer, runtime);
   }
   if (name == "+") {

@@ -9,13 +9,8 @@
 #include "model_loaders/printable.h"
 
 namespace tessera {
-namespace {
 
-constexpr size_t kMaxPatternBytes = 64 << 10;
-constexpr size_t kJitStackBytes = 32 << 10;
-constexpr size_t kMaxJitStackBytes = 8 << 20;
-
-struct Free {
+struct FreePcre {
   void operator()(pcre2_code* code) const { pcre2_code_free(code); }
   void operator()(pcre2_compile_context* context) const { pcre2_compile_context_free(context); }
   void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
@@ -23,12 +18,18 @@ struct Free {
   void operator()(pcre2_jit_stack* stack) const { pcre2_jit_stack_free(stack); }
 };
 
+namespace {
+
+constexpr size_t kMaxPatternBytes = 64 << 10;
+constexpr size_t kJitStackBytes = 32 << 10;
+constexpr size_t kMaxJitStackBytes = 8 << 20;
+
 // What a match writes to: one for each thread, since a pattern belongs to all.
 struct MatchMemory {
-  std::unique_ptr<pcre2_match_data, Free> data{pcre2_match_data_create(1, nullptr)};
-  std::unique_ptr<pcre2_jit_stack, Free> stack{
+  std::unique_ptr<pcre2_match_data, FreePcre> data{pcre2_match_data_create(1, nullptr)};
+  std::unique_ptr<pcre2_jit_stack, FreePcre> stack{
       pcre2_jit_stack_create(kJitStackBytes, kMaxJitStackBytes, nullptr)};
-  std::unique_ptr<pcre2_match_context, Free> context{pcre2_match_context_create(nullptr)};
+  std::unique_ptr<pcre2_match_context, FreePcre> context{pcre2_match_context_create(nullptr)};
 
   MatchMemory() {
     CHECK(data && stack && context, "out of memory for a regular expression");
@@ -50,7 +51,7 @@ std::string message_of(int code) {
 }  // namespace
 
 struct Pattern::Regex {
-  std::unique_ptr<pcre2_code, Free> code;
+  std::unique_ptr<pcre2_code, FreePcre> code;
   bool has_machine_code = false;  // where the system lets a process make some
 };
 
@@ -60,7 +61,8 @@ Pattern::Pattern(const TokenizerPattern& pattern, const std::string& where)
   CHECK(pattern.text.size() <= kMaxPatternBytes, where, ": the regular expression has ",
         pattern.text.size(), " bytes, more than ", kMaxPatternBytes);
   const std::string translated = translate_regex(pattern.text, where);
-  const std::unique_ptr<pcre2_compile_context, Free> context(pcre2_compile_context_create(nullptr));
+  const std::unique_ptr<pcre2_compile_context, FreePcre> context(
+      pcre2_compile_context_create(nullptr));
   CHECK(context, "out of memory for a regular expression");
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   int error = 0;

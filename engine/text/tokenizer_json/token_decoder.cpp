@@ -8,20 +8,20 @@
 namespace tessera {
 namespace {
 
-using Kind = DecoderStep::Kind;
+using DecoderKind = DecoderStep::Kind;
 
 // Steps for single tokens come before those for the whole text.
-int order_of(Kind kind) {
+int order_of(DecoderKind kind) {
   switch (kind) {
-    case Kind::kReplace:
+    case DecoderKind::kReplace:
       return 0;
-    case Kind::kByteLevel:
-    case Kind::kByteFallback:
-    case Kind::kMetaspace:
+    case DecoderKind::kByteLevel:
+    case DecoderKind::kByteFallback:
+    case DecoderKind::kMetaspace:
       return 1;
-    case Kind::kFuse:
+    case DecoderKind::kFuse:
       return 2;
-    case Kind::kStrip:
+    case DecoderKind::kStrip:
       return 3;
   }
   return 0;
@@ -47,11 +47,11 @@ TokenDecoder::TokenDecoder(const TokenizerJson& json) : steps_(json.decoder) {
     CHECK(order_of(step.kind) >= order, json.path, ": ", step.field,
           ": this step of a decoder is not supported at this place");
     order = order_of(step.kind);
-    if (step.kind == Kind::kMetaspace) {
+    if (step.kind == DecoderKind::kMetaspace) {
       CHECK(step.pattern == kPieceSpace, json.path, ": ", step.field, ".replacement is ",
             printable(step.pattern), "; only U+2581 is supported");
       if (step.prepend_scheme != PrependScheme::kNever) leading_space_ = LeadingSpace::kAllGo;
-    } else if (step.kind == Kind::kStrip && step.start == 1) {
+    } else if (step.kind == DecoderKind::kStrip && step.start == 1) {
       CHECK(step.content == " ", json.path, ": ", step.field, ".content is ",
             printable(step.content), "; only a space is supported");
       leading_space_ = LeadingSpace::kOneGoes;
@@ -62,13 +62,14 @@ TokenDecoder::TokenDecoder(const TokenizerJson& json) : steps_(json.decoder) {
 std::string TokenDecoder::bytes_of(std::string_view piece) const {
   std::string bytes(piece);
   for (const DecoderStep& step : steps_) {
-    if (step.kind == Kind::kReplace) {
+    if (step.kind == DecoderKind::kReplace) {
       bytes = replace_all(bytes, step.pattern, step.content);
-    } else if (step.kind == Kind::kMetaspace) {
+    } else if (step.kind == DecoderKind::kMetaspace) {
       bytes = replace_all(bytes, step.pattern, " ");
-    } else if (step.kind == Kind::kByteLevel) {
+    } else if (step.kind == DecoderKind::kByteLevel) {
       bytes = bytes_of_byte_level(bytes).value_or(bytes);
-    } else if (const auto byte = byte_of_piece(bytes); step.kind == Kind::kByteFallback && byte) {
+    } else if (const auto byte = byte_of_piece(bytes);
+               step.kind == DecoderKind::kByteFallback && byte) {
       return std::string(1, *byte);
     }
   }
