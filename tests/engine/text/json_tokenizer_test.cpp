@@ -55,7 +55,8 @@ TEST_P(JsonTokenizer, TokensAndTextAreThoseOfTheLibrary) {
 
 TEST_P(JsonTokenizer, NoTextBecomesAnAddedToken) {
   const auto tokenizer = load();
-  for (const json& added : json::parse(text())["added_tokens"]) {
+  const json file = json::parse(text());
+  for (const json& added : file["added_tokens"]) {
     const std::string content = added["content"];
     const TokenId id = added["id"];
     EXPECT_EQ(tokenizer->special_token(content), id);
