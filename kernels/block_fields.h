@@ -24,7 +24,6 @@ template <typename Visit>
 void for_each_block_field(const Visit& visit) {
   visit("norm", &BlockSpec::norm);
   visit("norm_placement", &BlockSpec::norm_placement);
-  visit("norm_adds_one", &BlockSpec::norm_adds_one);
   visit("is_parallel", &BlockSpec::is_parallel);
   visit("qk_norm", &BlockSpec::qk_norm);
   visit("biases.qkv", &BlockSpec::biases, &BiasSpec::qkv);
@@ -37,7 +36,6 @@ void for_each_block_field(const Visit& visit) {
   visit("has_attention_sinks", &BlockSpec::has_attention_sinks);
   visit("embedding_multiplier", &BlockSpec::embedding_multiplier);
   visit("residual_multiplier", &BlockSpec::residual_multiplier);
-  visit("logit_multiplier", &BlockSpec::logit_multiplier);
   visit("logit_softcap", &BlockSpec::logit_softcap);
   visit("experts", &BlockSpec::experts);
   visit("layers", &BlockSpec::layers);

@@ -1,5 +1,7 @@
 // How the blocks of a decoder compute, as data: what model families do differently is a field here.
 // The defaults are Llama's block (Touvron et al. 2023). Sizes are not here; ModelConfig has them.
+// Nor is what vanishes while weights are loaded (model_loaders/weight_specs.h): norms that multiply
+// by 1 + weight, factors of logits, which elements of a head RoPE turns together.
 //
 // Who computes blocks states which fields it reads, and declines a model in which any other field
 // differs from its default (first_difference in block_fields.h), so that a field that was added
@@ -57,8 +59,7 @@ struct LayerSpec {
 struct BlockSpec {
   NormKind norm = NormKind::kRmsNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
-  bool norm_adds_one = false;  // norms multiply by 1 + weight: Gemma
-  bool is_parallel = false;    // both halves read the same norm, x + attention + ffn: Cohere
+  bool is_parallel = false;  // both halves read the same norm, x + attention + ffn: Cohere
   QkNorm qk_norm = QkNorm::kNone;
   BiasSpec biases;
   Activation activation = Activation::kSilu;
@@ -67,8 +68,7 @@ struct BlockSpec {
   bool has_attention_sinks = false;  // a learned logit per head in the softmax's denominator
   double embedding_multiplier = 1.0;
   double residual_multiplier = 1.0;  // of what each half adds
-  double logit_multiplier = 1.0;
-  double logit_softcap = 0.0;  // as attention_softcap
+  double logit_softcap = 0.0;        // as attention_softcap
   std::optional<ExpertsSpec> experts;
   std::vector<LayerSpec> layers;  // one for each layer of the model
 

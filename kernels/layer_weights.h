@@ -6,16 +6,20 @@
 
 namespace tessera {
 
-// Names are those of Hugging Face's checkpoints. Matrices whose products have the same input are
-// one, their rows below each other. Vectors are float32. What a model has not is empty.
+// Names of norms are those of Gemma 2, which has all four; Llama calls pre_feedforward_layernorm
+// post_attention_layernorm. Matrices whose products have the same input are one, their rows below
+// each other. Vectors are float32. What a model has not is empty.
 struct LayerWeights {
-  Tensor input_layernorm;           // [hidden_size]
-  WeightMatrix qkv_proj;            // [(num_heads + 2 num_kv_heads) head_dim, hidden_size]: q, k, v
-  Tensor qk_norm;                   // [2 head_dim]: of queries, of keys
-  WeightMatrix o_proj;              // [hidden_size, num_heads head_dim]
-  Tensor post_attention_layernorm;  // [hidden_size]
-  WeightMatrix gate_up_proj;        // [2 intermediate_size, hidden_size]: gate, up
-  WeightMatrix down_proj;           // [hidden_size, intermediate_size]
+  Tensor input_layernorm;  // [hidden_size]
+  WeightMatrix qkv_proj;   // [(num_heads + 2 num_kv_heads) head_dim, hidden_size]: q, k, v
+  Tensor qk_norm;          // of queries, of keys: [2 head_dim] per head, of whole projections
+                           // [(num_heads + num_kv_heads) head_dim]
+  WeightMatrix o_proj;     // [hidden_size, num_heads head_dim]
+  Tensor post_attention_layernorm;    // [hidden_size]: of what attention adds
+  Tensor pre_feedforward_layernorm;   // [hidden_size]
+  WeightMatrix gate_up_proj;          // [2 intermediate_size, hidden_size]: gate, up
+  WeightMatrix down_proj;             // [hidden_size, intermediate_size]
+  Tensor post_feedforward_layernorm;  // [hidden_size]: of what the feed-forward network adds
 };
 
 }  // namespace tessera

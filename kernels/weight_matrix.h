@@ -24,6 +24,7 @@ struct WeightMatrix {
 
   Tensor data;    // kDense: [out_features, in_features]
   Tensor scales;  // of formats that have them; else empty
+  Tensor bias;    // float32 [out_features], which every product adds; empty: none
   WeightFormat format = WeightFormat::kDense;
   int64_t out_features = 0;
   int64_t in_features = 0;

@@ -36,16 +36,27 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
       return {{vocabulary}, hidden, ShardAxis::kRows};
     case WeightRole::kInputLayernorm:
     case WeightRole::kPostAttentionLayernorm:
+    case WeightRole::kPreFeedforwardLayernorm:
+    case WeightRole::kPostFeedforwardLayernorm:
+    case WeightRole::kOBias:
+    case WeightRole::kDownBias:
     case WeightRole::kNorm:
       return {{hidden}, {}, ShardAxis::kNone};
     case WeightRole::kQkvProj:
       return {{query, key_value, key_value}, hidden, ShardAxis::kRows};
+    case WeightRole::kQkvBias:
+      return {{query, key_value, key_value}, {}, ShardAxis::kRows};
     case WeightRole::kQkNorm:
+      if (config.block.qk_norm == QkNorm::kWholeProjection) {
+        return {{query, key_value}, {}, ShardAxis::kRows};
+      }
       return {{head, head}, {}, ShardAxis::kNone};
     case WeightRole::kOProj:
       return {{hidden}, query, ShardAxis::kColumns};
     case WeightRole::kGateUpProj:
       return {{intermediate, intermediate}, hidden, ShardAxis::kRows};
+    case WeightRole::kGateUpBias:
+      return {{intermediate, intermediate}, {}, ShardAxis::kRows};
     case WeightRole::kDownProj:
       return {{hidden}, intermediate, ShardAxis::kColumns};
   }
@@ -54,10 +65,25 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
 
 // The roles of a layer. A role that only some blocks have depends on a field of BlockSpec.
 std::vector<WeightRole> layer_roles(const BlockSpec& block) {
-  std::vector<WeightRole> roles = {WeightRole::kInputLayernorm, WeightRole::kQkvProj};
-  if (block.qk_norm == QkNorm::kPerHead) roles.push_back(WeightRole::kQkNorm);
-  roles.insert(roles.end(), {WeightRole::kOProj, WeightRole::kPostAttentionLayernorm,
-                             WeightRole::kGateUpProj, WeightRole::kDownProj});
+  const bool has_pre_norm = block.norm_placement != NormPlacement::kPost;
+  const bool has_post_norm = block.norm_placement != NormPlacement::kPre;
+  std::vector<WeightRole> roles;
+  const auto add = [&](WeightRole role, bool is_present = true) {
+    if (is_present) roles.push_back(role);
+  };
+  add(WeightRole::kInputLayernorm, has_pre_norm);
+  add(WeightRole::kQkvProj);
+  add(WeightRole::kQkvBias, block.biases.qkv);
+  add(WeightRole::kQkNorm, block.qk_norm != QkNorm::kNone);
+  add(WeightRole::kOProj);
+  add(WeightRole::kOBias, block.biases.output);
+  add(WeightRole::kPostAttentionLayernorm, has_post_norm);
+  add(WeightRole::kPreFeedforwardLayernorm, has_pre_norm && !block.is_parallel);
+  add(WeightRole::kGateUpProj);
+  add(WeightRole::kGateUpBias, block.biases.gate_up);
+  add(WeightRole::kDownProj);
+  add(WeightRole::kDownBias, block.biases.down);
+  add(WeightRole::kPostFeedforwardLayernorm, has_post_norm);
   return roles;
 }
 

@@ -83,20 +83,38 @@ void ModelWeights::place(const WeightSpec& spec, const Tensor& tensor) {
     case WeightRole::kQkvProj:
       layer().qkv_proj = tensor;
       return;
+    case WeightRole::kQkvBias:
+      layer().qkv_proj.bias = tensor;
+      return;
     case WeightRole::kQkNorm:
       layer().qk_norm = tensor;
       return;
     case WeightRole::kOProj:
       layer().o_proj = tensor;
       return;
+    case WeightRole::kOBias:
+      layer().o_proj.bias = tensor;
+      return;
     case WeightRole::kPostAttentionLayernorm:
       layer().post_attention_layernorm = tensor;
+      return;
+    case WeightRole::kPreFeedforwardLayernorm:
+      layer().pre_feedforward_layernorm = tensor;
       return;
     case WeightRole::kGateUpProj:
       layer().gate_up_proj = tensor;
       return;
+    case WeightRole::kGateUpBias:
+      layer().gate_up_proj.bias = tensor;
+      return;
     case WeightRole::kDownProj:
       layer().down_proj = tensor;
+      return;
+    case WeightRole::kDownBias:
+      layer().down_proj.bias = tensor;
+      return;
+    case WeightRole::kPostFeedforwardLayernorm:
+      layer().post_feedforward_layernorm = tensor;
       return;
     case WeightRole::kNorm:
       norm = tensor;

@@ -27,7 +27,7 @@ void Transformer::forward(const ForwardBatch& batch) {
     const LayerTensors layer{
         .index = static_cast<int64_t>(i), .weights = layers[i], .pages = pages_[i]};
     const bool is_last = i + 1 == layers.size();
-    runner.attention_block(step, layer, layers[i].post_attention_layernorm);
+    runner.attention_block(step, layer, layers[i].pre_feedforward_layernorm);
     runner.feed_forward_block(step, layer, is_last ? Tensor{} : layers[i + 1].input_layernorm);
   }
 }

@@ -58,15 +58,15 @@ TEST(BlockFields, VisitsEveryMember) {
   EXPECT_EQ(visited_in(layer), (std::vector<const void*>{&sliding_window, &rope_table}));
 
   const BlockSpec spec;
-  const auto& [norm, norm_placement, norm_adds_one, is_parallel, qk_norm, block_biases, activation,
+  const auto& [norm, norm_placement, is_parallel, qk_norm, block_biases, activation,
                attention_scale, attention_softcap, has_attention_sinks, embedding_multiplier,
-               residual_multiplier, logit_multiplier, logit_softcap, experts, layers] = spec;
+               residual_multiplier, logit_softcap, experts, layers] = spec;
   EXPECT_EQ(visited_in(spec),
             (std::vector<const void*>{
-                &norm, &norm_placement, &norm_adds_one, &is_parallel, &qk_norm, &block_biases.qkv,
+                &norm, &norm_placement, &is_parallel, &qk_norm, &block_biases.qkv,
                 &block_biases.output, &block_biases.gate_up, &block_biases.down, &activation,
                 &attention_scale, &attention_softcap, &has_attention_sinks, &embedding_multiplier,
-                &residual_multiplier, &logit_multiplier, &logit_softcap, &experts, &layers}));
+                &residual_multiplier, &logit_softcap, &experts, &layers}));
 }
 
 }  // namespace

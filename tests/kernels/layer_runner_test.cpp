@@ -34,7 +34,7 @@ constexpr size_t kNumTables = 2;
 constexpr int64_t kPageSize = 16;
 
 struct LayerValues {
-  Values input_layernorm, qkv_proj, qk_norm, o_proj, post_attention_layernorm, gate_up_proj,
+  Values input_layernorm, qkv_proj, qk_norm, o_proj, pre_feedforward_layernorm, gate_up_proj,
       down_proj;
 };
 
@@ -52,7 +52,7 @@ class Problem {
                          .qkv_proj = matrix(kSizes.qkv_size(), kSizes.hidden_size),
                          .qk_norm = {},
                          .o_proj = matrix(kSizes.hidden_size, kSizes.query_size()),
-                         .post_attention_layernorm = norm(),
+                         .pre_feedforward_layernorm = norm(),
                          .gate_up_proj = matrix(2 * kSizes.intermediate_size, kSizes.hidden_size),
                          .down_proj = matrix(kSizes.hidden_size, kSizes.intermediate_size)});
     }
@@ -82,7 +82,7 @@ class Problem {
       const Values attention = round(attend(qkv, block, i, dtype));
       x = reference_linear(attention, layer.o_proj, kSizes.query_size(), x).values;
       const Values gate_up =
-          product(norm(layer.post_attention_layernorm), layer.gate_up_proj, kSizes.hidden_size);
+          product(norm(layer.pre_feedforward_layernorm), layer.gate_up_proj, kSizes.hidden_size);
       const Values hidden = round(reference_silu_mul(gate_up, kSizes.intermediate_size).values);
       x = reference_linear(hidden, layer.down_proj, kSizes.intermediate_size, x).values;
     }
@@ -160,7 +160,7 @@ class OnDevice {
                           .qkv_proj = matrix(layer.qkv_proj, kSizes.hidden_size),
                           .qk_norm = floats(layer.qk_norm, {2 * kSizes.head_dim}),
                           .o_proj = matrix(layer.o_proj, kSizes.query_size()),
-                          .post_attention_layernorm = norm(layer.post_attention_layernorm),
+                          .pre_feedforward_layernorm = norm(layer.pre_feedforward_layernorm),
                           .gate_up_proj = matrix(layer.gate_up_proj, kSizes.hidden_size),
                           .down_proj = matrix(layer.down_proj, kSizes.intermediate_size)});
       pages_.push_back({.keys = empty_pages(), .values = empty_pages()});
@@ -194,7 +194,7 @@ class OnDevice {
       const LayerTensors layer{
           .index = static_cast<int64_t>(i), .weights = weights, .pages = pages_[i]};
       const bool is_last = i + 1 == kNumLayers;
-      runner.attention_block(step, layer, weights_[i].post_attention_layernorm);
+      runner.attention_block(step, layer, weights_[i].pre_feedforward_layernorm);
       runner.feed_forward_block(step, layer, is_last ? Tensor{} : weights_[i + 1].input_layernorm);
     }
     return to_host(backend_, step.residual);

@@ -25,7 +25,7 @@ TEST(WeightSpecs, AreInTheOrderOfTheForwardPass) {
   for (const WeightSpec& spec : weight_specs(one_layer())) roles.push_back(spec.role);
   EXPECT_THAT(roles, ElementsAre(WeightRole::kEmbedTokens, WeightRole::kInputLayernorm,
                                  WeightRole::kQkvProj, WeightRole::kOProj,
-                                 WeightRole::kPostAttentionLayernorm, WeightRole::kGateUpProj,
+                                 WeightRole::kPreFeedforwardLayernorm, WeightRole::kGateUpProj,
                                  WeightRole::kDownProj, WeightRole::kNorm, WeightRole::kLmHead));
 }
 

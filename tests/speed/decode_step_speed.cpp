@@ -87,7 +87,7 @@ class DecodeStepSpeed : public BackendTest {
           {.input_layernorm = ones(shape.hidden_size),
            .qkv_proj = matrix(query_size + 2 * kv_size, shape.hidden_size),
            .o_proj = matrix(shape.hidden_size, query_size),
-           .post_attention_layernorm = ones(shape.hidden_size),
+           .pre_feedforward_layernorm = ones(shape.hidden_size),
            .gate_up_proj = matrix(2 * shape.intermediate_size, shape.hidden_size),
            .down_proj = matrix(shape.hidden_size, shape.intermediate_size)});
     }

@@ -23,9 +23,9 @@ enum FusedMap : uint8_t {
 
 // Device memory of a layer that is not read through tensor maps.
 struct FusedLayerPointers {
-  const float* input_layernorm;           // [hidden_size]
-  const float* post_attention_layernorm;  // [hidden_size]
-  __nv_bfloat16* keys;                    // pages of AttentionArguments
+  const float* input_layernorm;            // [hidden_size]
+  const float* pre_feedforward_layernorm;  // [hidden_size]
+  __nv_bfloat16* keys;                     // pages of AttentionArguments
   __nv_bfloat16* values;
 };
 

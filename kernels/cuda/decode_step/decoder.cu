@@ -42,7 +42,7 @@ Buffer upload_layers(const FusedDecoderModel& model) {
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const LayerWeights& layer = model.layers[i];
     layers.push_back({.input_layernorm = layer.input_layernorm.as<float>(),
-                      .post_attention_layernorm = layer.post_attention_layernorm.as<float>(),
+                      .pre_feedforward_layernorm = layer.pre_feedforward_layernorm.as<float>(),
                       .keys = static_cast<__nv_bfloat16*>(model.pages[i].keys.data),
                       .values = static_cast<__nv_bfloat16*>(model.pages[i].values.data)});
   }

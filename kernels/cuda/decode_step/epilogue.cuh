@@ -108,7 +108,7 @@ class FusedEpilogue {
     const int layer_index = position_.layer;
     const float* norm_weight = arguments_.norm;
     if (is_mid()) {
-      norm_weight = layer(layer_index).post_attention_layernorm;
+      norm_weight = layer(layer_index).pre_feedforward_layernorm;
     } else if (layer_index + 1 < arguments_.num_layers) {
       // Then the next layer's pointers are there.
       mbarrier_wait(&signals_.words_cleared, layer_index % 2);

@@ -19,7 +19,7 @@ __device__ inline void prefetch_norm_weights(const FusedLayerPointers& layer,
                                              int num_threads) {
   constexpr int kLineElements = 32;  // 128 bytes
   for (int i = thread * kLineElements; i < hidden_size; i += num_threads * kLineElements) {
-    prefetch_to_l2(layer.post_attention_layernorm + i);
+    prefetch_to_l2(layer.pre_feedforward_layernorm + i);
     prefetch_to_l2(next_norm + i);
   }
 }

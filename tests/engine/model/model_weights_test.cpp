@@ -61,7 +61,7 @@ TEST_F(ModelWeightsTest, EveryWeightIsWhereItsRoleSays) {
                 ElementsAreArray(
                     stored({attention + "q_proj", attention + "k_proj", attention + "v_proj"})));
     EXPECT_THAT(values(layer.o_proj.data), ElementsAreArray(stored({attention + "o_proj"})));
-    EXPECT_THAT(values(layer.post_attention_layernorm),
+    EXPECT_THAT(values(layer.pre_feedforward_layernorm),
                 ElementsAreArray(stored({prefix + "post_attention_layernorm"})));
     EXPECT_THAT(values(layer.gate_up_proj.data),
                 ElementsAreArray(stored({prefix + "mlp.gate_proj", prefix + "mlp.up_proj"})));

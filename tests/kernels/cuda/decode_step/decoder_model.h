@@ -37,7 +37,7 @@ struct DecodeStepSize {
 inline constexpr float kEpsilon = 1e-5f;
 
 struct DecodeStepLayer {
-  std::vector<double> input_layernorm, qkv_proj, o_proj, post_attention_layernorm, gate_up_proj,
+  std::vector<double> input_layernorm, qkv_proj, o_proj, pre_feedforward_layernorm, gate_up_proj,
       down_proj;
 };
 
@@ -62,7 +62,7 @@ class DecodeStepModel {
       model_.layers.push_back({.input_layernorm = floats(layer.input_layernorm),
                                .qkv_proj = matrix(layer.qkv_proj, size.hidden_size),
                                .o_proj = matrix(layer.o_proj, size.query_size()),
-                               .post_attention_layernorm = floats(layer.post_attention_layernorm),
+                               .pre_feedforward_layernorm = floats(layer.pre_feedforward_layernorm),
                                .gate_up_proj = matrix(layer.gate_up_proj, size.hidden_size),
                                .down_proj = matrix(layer.down_proj, size.intermediate_size)});
       model_.pages.emplace_back();
@@ -150,7 +150,7 @@ class DecodeStepModel {
                                        .workspace = workspace});
       operations.linear_add(residual, attention.reshape({tokens, size_.query_size()}),
                             layer.o_proj);
-      operations.rms_norm(normed, residual, layer.post_attention_layernorm, kEpsilon);
+      operations.rms_norm(normed, residual, layer.pre_feedforward_layernorm, kEpsilon);
       operations.linear(gate_up, normed, layer.gate_up_proj);
       operations.silu_mul(hidden, gate_up);
       operations.linear_add(residual, hidden, layer.down_proj);
@@ -175,7 +175,7 @@ class DecodeStepModel {
         const std::vector<double> attention = reference_attention(qkv, s, l);
         x = reference_linear(attention, layer.o_proj, size_.query_size(), x).values;
         const std::vector<double> mid =
-            reference_rms_norm(x, layer.post_attention_layernorm, kEpsilon).values;
+            reference_rms_norm(x, layer.pre_feedforward_layernorm, kEpsilon).values;
         const std::vector<double> hidden =
             reference_silu_mul(reference_linear(mid, layer.gate_up_proj, size_.hidden_size).values,
                                size_.intermediate_size)
@@ -254,7 +254,7 @@ class DecodeStepModel {
       layers_.push_back({.input_layernorm = norm(),
                          .qkv_proj = weight(size_.qkv_size(), size_.hidden_size),
                          .o_proj = weight(size_.hidden_size, size_.query_size()),
-                         .post_attention_layernorm = norm(),
+                         .pre_feedforward_layernorm = norm(),
                          .gate_up_proj = weight(2 * size_.intermediate_size, size_.hidden_size),
                          .down_proj = weight(size_.hidden_size, size_.intermediate_size)});
     }
