@@ -16,6 +16,9 @@ void ArgumentCheck::product(std::string_view out_name, const Tensor& out, const 
   (*this)("x", x, activation_, x.shape);
   shape("weight", weight.data, {weight.out_features, x.dim(1)});
   shape(out_name, out, {x.dim(0), weight.out_features});
+  if (weight.bias.shape.rank() > 0) {
+    (*this)("bias", weight.bias, DType::kFloat32, {weight.out_features});
+  }
 }
 
 void ArgumentCheck::pages(const KvPages& pages) const {
@@ -35,11 +38,17 @@ void ArgumentCheck::rope(const RopeStoreKvParams& params) const {
           {num_tokens, (num_heads + 2 * params.pages.num_kv_heads()) * head_dim});
   (*this)("positions", params.positions, DType::kInt32, {num_tokens});
   (*this)("kv_slots", params.kv_slots, DType::kInt32, {num_tokens});
-  (*this)("inverse_frequencies", params.inverse_frequencies, DType::kFloat32, {head_dim / 2});
+  (*this)("rope_table", params.rope_table, DType::kFloat32, {2, head_dim / 2});
   if (params.qk_norm.shape.rank() > 0) {
-    (*this)("qk_norm", params.qk_norm, DType::kFloat32, {2 * head_dim});
+    const Shape whole{(num_heads + params.pages.num_kv_heads()) * head_dim};
+    const bool is_whole = params.qk_norm.shape == whole;
+    (*this)("qk_norm", params.qk_norm, DType::kFloat32, is_whole ? whole : Shape{2 * head_dim});
   }
   CHECK(head_dim % 2 == 0, operation_, ": head_dim is ", head_dim, ", expected an even number");
+  const QueryScalingSpec& scaling = params.query_scaling;
+  CHECK(scaling.beta == 0.0 || scaling.original_max_position_embeddings > 0, operation_,
+        ": queries are scaled by their position in contexts of ",
+        scaling.original_max_position_embeddings, " tokens");
 }
 
 }  // namespace tessera

@@ -33,6 +33,7 @@ void for_each_block_field(const Visit& visit) {
   visit("activation", &BlockSpec::activation);
   visit("attention_scale", &BlockSpec::attention_scale);
   visit("attention_softcap", &BlockSpec::attention_softcap);
+  visit("query_scaling", &BlockSpec::query_scaling);
   visit("has_attention_sinks", &BlockSpec::has_attention_sinks);
   visit("embedding_multiplier", &BlockSpec::embedding_multiplier);
   visit("residual_multiplier", &BlockSpec::residual_multiplier);

@@ -41,6 +41,15 @@ struct BiasSpec {
   bool operator==(const BiasSpec&) const = default;
 };
 
+// A factor of queries that grows with their position, after RoPE (Ministral 3):
+// 1 + beta * ln(1 + floor(position / original_max_position_embeddings))
+struct QueryScalingSpec {
+  double beta = 0.0;                             // 0: no factor
+  int64_t original_max_position_embeddings = 0;  // tokens; above 0 where beta is not 0
+
+  bool operator==(const QueryScalingSpec&) const = default;
+};
+
 // A feed-forward network of which each token takes a few of many.
 struct ExpertsSpec {
   int64_t num_experts = 0;
@@ -63,8 +72,9 @@ struct BlockSpec {
   QkNorm qk_norm = QkNorm::kNone;
   BiasSpec biases;
   Activation activation = Activation::kSilu;
-  double attention_scale = 0.0;      // of query . key; 0: 1 / sqrt(head_dim)
-  double attention_softcap = 0.0;    // scores become cap * tanh(score / cap); 0: as they are
+  double attention_scale = 0.0;    // of query . key; 0: 1 / sqrt(head_dim)
+  double attention_softcap = 0.0;  // scores become cap * tanh(score / cap); 0: as they are
+  QueryScalingSpec query_scaling;
   bool has_attention_sinks = false;  // a learned logit per head in the softmax's denominator
   double embedding_multiplier = 1.0;
   double residual_multiplier = 1.0;  // of what each half adds

@@ -24,7 +24,7 @@ struct FusedDecoderModel {
   std::vector<KvPages> pages;       // of each layer
   Tensor norm;                      // float32 [hidden_size]
   WeightMatrix lm_head;             // [vocab_size, hidden_size]
-  std::vector<Tensor> rope_tables;  // inverse frequencies, float32 [head_dim / 2] each
+  std::vector<Tensor> rope_tables;  // as RopeStoreKvParams::rope_table
 };
 
 // A step of sequences with one query token each, in order.

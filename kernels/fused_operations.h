@@ -13,15 +13,16 @@
 
 namespace tessera {
 
-// RMSNorm's result on its way from the operation that makes it to the products that read it: it may
+// A norm's result on its way from the operation that makes it to the products that read it: it may
 // not be normalised yet. Which form it has is the device's choice, the same for all operations on
-// as many tokens: `values` alone, or `values` without the norm's scale, which `squares` then gives.
+// as many tokens: `values` alone, or `values` without RMSNorm's scale, which `squares` then gives.
 struct PendingNorm {
   static constexpr int64_t kSquaresFeatures = 32;
 
   Tensor values;   // activation [num_tokens, hidden_size]
   Tensor squares;  // float32 [num_tokens, num_squares(hidden_size)]
   float epsilon = 0.0f;
+  NormKind kind = NormKind::kRmsNorm;
 
   // Columns of `squares`.
   static int64_t num_squares(int64_t hidden_size) {
@@ -38,23 +39,26 @@ class FusedOperations {
 
   Operations& operations() const { return operations_; }
 
-  // out = rms_norm(x, weight, out.epsilon), for the functions below only
+  // out = norm(out.kind, x, weight, out.epsilon), for the functions below only; with an empty
+  // weight there is no norm, and out = cast(x)
   void begin_norm(const PendingNorm& out, const Tensor& x, const Tensor& weight);
 
-  // linear_add(residual, x, weight), then begin_norm(next, residual, norm_weight)
+  // linear_add(residual, x, weight, multiplier), then begin_norm(next, residual, norm_weight)
   void linear_add_begin_norm(const Tensor& residual, const PendingNorm& next, const Tensor& x,
-                             const WeightMatrix& weight, const Tensor& norm_weight);
+                             const WeightMatrix& weight, const Tensor& norm_weight,
+                             float multiplier = 1.0f);
 
-  // out = x . weight^T, out activation; the rest as in linear()
+  // out = x . weight^T + bias, out activation; the rest as in linear()
   void normed_linear(const Tensor& out, const PendingNorm& x, const WeightMatrix& weight);
 
-  // out = silu_mul(x . weight^T)
+  // out = activate_mul(x . weight^T + bias, activation)
   //   out activation [num_tokens, intermediate_size], weight [2 * intermediate_size, hidden_size]
   //   gate_up activation [num_tokens, 2 * intermediate_size], scratch
-  void normed_linear_silu_mul(const Tensor& out, const PendingNorm& x, const WeightMatrix& weight,
-                              const Tensor& gate_up);
+  void normed_linear_activate_mul(const Tensor& out, const PendingNorm& x,
+                                  const WeightMatrix& weight, const Tensor& gate_up,
+                                  Activation activation);
 
-  // rope_store_kv(to) of to.qkv = x . weight^T; what to.qkv holds afterwards is unspecified.
+  // rope_store_kv(to) of to.qkv = x . weight^T + bias; what to.qkv holds afterwards is unspecified.
   //   weight [(num_heads + 2 * num_kv_heads) * head_dim, hidden_size]
   void normed_linear_rope_store_kv(const RopeStoreKvParams& to, const PendingNorm& x,
                                    const WeightMatrix& weight);
@@ -64,11 +68,12 @@ class FusedOperations {
   virtual void begin_norm_impl(const PendingNorm& out, const Tensor& x, const Tensor& weight);
   virtual void linear_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next,
                                           const Tensor& x, const WeightMatrix& weight,
-                                          const Tensor& norm_weight);
+                                          const Tensor& norm_weight, float multiplier);
   virtual void normed_linear_impl(const Tensor& out, const PendingNorm& x,
                                   const WeightMatrix& weight);
-  virtual void normed_linear_silu_mul_impl(const Tensor& out, const PendingNorm& x,
-                                           const WeightMatrix& weight, const Tensor& gate_up);
+  virtual void normed_linear_activate_mul_impl(const Tensor& out, const PendingNorm& x,
+                                               const WeightMatrix& weight, const Tensor& gate_up,
+                                               Activation activation);
   virtual void normed_linear_rope_store_kv_impl(const RopeStoreKvParams& to, const PendingNorm& x,
                                                 const WeightMatrix& weight);
 

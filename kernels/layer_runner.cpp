@@ -12,11 +12,37 @@
 
 namespace tessera {
 
+namespace {
+
+bool has_pre_norms(const BlockSpec& block) { return block.norm_placement != NormPlacement::kPost; }
+bool has_post_norms(const BlockSpec& block) { return block.norm_placement != NormPlacement::kPre; }
+
+// What is there although the block has no place for it would be left out, and what is missing would
+// not be missed, without any other sign.
+void check_presence(const LayerTensors& layer, std::string_view name, const Tensor& tensor,
+                    bool is_expected) {
+  CHECK(tensor.empty() != is_expected, "layer ", layer.index, is_expected ? " lacks " : " has ",
+        name, is_expected ? ", which its block has" : ", which its block has not");
+}
+
+}  // namespace
+
 std::string layer_runner_problem(const BlockSpec& block) {
   BlockSpec computed;
+  // What comes after a half is RMSNorm.
+  if (!has_post_norms(block)) computed.norm = block.norm;
+  computed.norm_placement = block.norm_placement;
+  computed.is_parallel = block.is_parallel;
+  computed.qk_norm = block.qk_norm;
+  computed.biases = block.biases;
+  computed.activation = block.activation;
   computed.attention_scale = block.attention_scale;
   computed.attention_softcap = block.attention_softcap;
-  if (block.qk_norm == QkNorm::kPerHead) computed.qk_norm = block.qk_norm;
+  computed.query_scaling = block.query_scaling;
+  computed.residual_multiplier = block.residual_multiplier;
+  // These are not of layers; see Operations::embed and softcap.
+  computed.embedding_multiplier = block.embedding_multiplier;
+  computed.logit_softcap = block.logit_softcap;
   computed.layers = block.layers;  // each with its window and its RoPE table
   return first_difference(block, computed);
 }
@@ -38,60 +64,79 @@ LayerRunner::LayerRunner(Arena& arena, const BlockSpec& block, const BlockSizes&
   attention_out_ = arena.take("attention out", activation, heads);
   gate_up_ = arena.take("gate and up", activation, {tokens, 2 * sizes.intermediate_size});
   hidden_ = arena.take("feed forward", activation, {tokens, sizes.intermediate_size});
+  if (has_post_norms(block)) {
+    half_out_ = arena.take("what a half adds", DType::kFloat32, {tokens, sizes.hidden_size});
+  }
   const size_t workspace_bytes = operations_.attention_workspace_bytes(limits);
   attention_workspace_ =
       arena.take("attention workspace", DType::kFloat32,
                  {static_cast<int64_t>(ceil_divide(workspace_bytes, sizeof(float)))});
   if (std::ranges::any_of(block.layers, [](const LayerSpec& layer) { return !layer.rope_table; })) {
-    take_zero_frequencies(arena);
+    take_no_rotation(arena);
   }
 }
 
-void LayerRunner::take_zero_frequencies(Arena& arena) {
-  const Shape shape{sizes_.head_dim / 2};
-  zero_frequencies_ = arena.take("zero frequencies", DType::kFloat32, shape);
-  if (zero_frequencies_.empty()) return;  // measuring
-  std::vector<float> zeros(static_cast<size_t>(shape[0]));
-  operations_.device().upload(zero_frequencies_,
-                              {zeros.data(), DType::kFloat32, DeviceType::kCpu, shape});
+void LayerRunner::take_no_rotation(Arena& arena) {
+  const Shape shape{2, sizes_.head_dim / 2};
+  no_rotation_ = arena.take("RoPE table of layers without one", DType::kFloat32, shape);
+  if (no_rotation_.empty()) return;  // measuring
+  std::vector<float> table(static_cast<size_t>(shape.num_elements()), 1.0f);
+  std::fill_n(table.begin(), shape[1], 0.0f);
+  operations_.device().upload(no_rotation_,
+                              {table.data(), DType::kFloat32, DeviceType::kCpu, shape});
   operations_.device().synchronize();  // before kernels read it early
 }
 
 const Tensor& LayerRunner::rope_table(const LayerStep& step, const LayerSpec& layer) const {
-  return layer.rope_table ? step.rope_tables[static_cast<size_t>(*layer.rope_table)]
-                          : zero_frequencies_;
+  return layer.rope_table ? step.rope_tables[static_cast<size_t>(*layer.rope_table)] : no_rotation_;
 }
 
 PendingNorm LayerRunner::norm(const LayerStep& step) const {
   const int64_t num_tokens = step.residual.dim(0);
   return {.values = normed_.slice(0, num_tokens),
           .squares = squares_.slice(0, num_tokens),
-          .epsilon = sizes_.rms_norm_eps};
+          .epsilon = sizes_.rms_norm_eps,
+          .kind = block_.norm};
 }
 
-void LayerRunner::begin(const LayerStep& step, const Tensor& norm_weight) const {
-  fused_.begin_norm(norm(step), step.residual, norm_weight);
+void LayerRunner::begin(const LayerStep& step, const LayerWeights& first) const {
+  fused_.begin_norm(norm(step), step.residual, first.input_layernorm);
 }
 
-void LayerRunner::attention_block(const LayerStep& step, const LayerTensors& layer,
-                                  const Tensor& next_norm) const {
+void LayerRunner::check_attention_weights(const LayerTensors& layer) const {
+  const LayerWeights& weights = layer.weights;
+  check_presence(layer, "input_layernorm", weights.input_layernorm, has_pre_norms(block_));
+  check_presence(layer, "a bias of qkv_proj", weights.qkv_proj.bias, block_.biases.qkv);
+  check_presence(layer, "qk_norm", weights.qk_norm, block_.qk_norm != QkNorm::kNone);
+  check_presence(layer, "a bias of o_proj", weights.o_proj.bias, block_.biases.output);
+  check_presence(layer, "post_attention_layernorm", weights.post_attention_layernorm,
+                 has_post_norms(block_));
+  if (block_.qk_norm == QkNorm::kNone) return;
+  const int64_t normed_size =
+      block_.qk_norm == QkNorm::kPerHead
+          ? 2 * sizes_.head_dim
+          : sizes_.query_size() + layer.pages.num_kv_heads() * sizes_.head_dim;
+  CHECK(weights.qk_norm.num_elements() == normed_size, "layer ", layer.index,
+        " has a qk_norm of shape ", weights.qk_norm.shape, ", expected [", normed_size, "]");
+}
+
+void LayerRunner::attention_block(const LayerStep& step, const LayerTensors& layer) const {
+  check_attention_weights(layer);
   const int64_t num_tokens = step.residual.dim(0);
   const LayerSpec& spec = block_.layers.at(static_cast<size_t>(layer.index));
+  const LayerWeights& weights = layer.weights;
   const Tensor query = query_.slice(0, num_tokens);
   const Tensor out = attention_out_.slice(0, num_tokens);
-  // Without weights there would be no norm, and nothing would say so.
-  CHECK(layer.weights.qk_norm.empty() == (block_.qk_norm == QkNorm::kNone), "layer ", layer.index,
-        layer.weights.qk_norm.empty() ? " lacks the weights of qk_norm"
-                                      : " has weights of a qk_norm that its block has not");
   fused_.normed_linear_rope_store_kv({.query = query,
                                       .pages = layer.pages,
                                       .qkv = qkv_.slice(0, num_tokens),
                                       .positions = step.positions,
                                       .kv_slots = step.kv_slots,
-                                      .inverse_frequencies = rope_table(step, spec),
-                                      .qk_norm = layer.weights.qk_norm,
-                                      .norm_epsilon = sizes_.rms_norm_eps},
-                                     norm(step), layer.weights.qkv_proj);
+                                      .rope_table = rope_table(step, spec),
+                                      .qk_norm = weights.qk_norm,
+                                      .norm_epsilon = sizes_.rms_norm_eps,
+                                      .query_scaling = block_.query_scaling},
+                                     norm(step), weights.qkv_proj);
   operations_.attention(out, {.query = query,
                               .pages = layer.pages,
                               .batch = step.attention,
@@ -99,29 +144,54 @@ void LayerRunner::attention_block(const LayerStep& step, const LayerTensors& lay
                               .softcap = static_cast<float>(block_.attention_softcap),
                               .sliding_window = spec.sliding_window,
                               .workspace = attention_workspace_});
-  add_to_residual(step, out.reshape({num_tokens, sizes_.query_size()}), layer.weights.o_proj,
-                  next_norm);
+  // In parallel, the second half reads what the first has read.
+  add_to_residual(step, out.reshape({num_tokens, sizes_.query_size()}),
+                  {.weight = weights.o_proj,
+                   .post_norm = weights.post_attention_layernorm,
+                   .next_norm = block_.is_parallel ? nullptr : &weights.pre_feedforward_layernorm});
+}
+
+void LayerRunner::check_feed_forward_weights(const LayerTensors& layer) const {
+  const LayerWeights& weights = layer.weights;
+  check_presence(layer, "pre_feedforward_layernorm", weights.pre_feedforward_layernorm,
+                 has_pre_norms(block_) && !block_.is_parallel);
+  check_presence(layer, "a bias of gate_up_proj", weights.gate_up_proj.bias, block_.biases.gate_up);
+  check_presence(layer, "a bias of down_proj", weights.down_proj.bias, block_.biases.down);
+  check_presence(layer, "post_feedforward_layernorm", weights.post_feedforward_layernorm,
+                 has_post_norms(block_));
 }
 
 void LayerRunner::feed_forward_block(const LayerStep& step, const LayerTensors& layer,
-                                     const Tensor& next_norm) const {
+                                     const LayerWeights* next) const {
+  check_feed_forward_weights(layer);
   const int64_t num_tokens = step.residual.dim(0);
   const Tensor hidden = hidden_.slice(0, num_tokens);
-  fused_.normed_linear_silu_mul(hidden, norm(step), layer.weights.gate_up_proj,
-                                gate_up_.slice(0, num_tokens));
-  add_to_residual(step, hidden, layer.weights.down_proj, next_norm);
+  fused_.normed_linear_activate_mul(hidden, norm(step), layer.weights.gate_up_proj,
+                                    gate_up_.slice(0, num_tokens), block_.activation);
+  add_to_residual(step, hidden,
+                  {.weight = layer.weights.down_proj,
+                   .post_norm = layer.weights.post_feedforward_layernorm,
+                   .next_norm = next == nullptr ? nullptr : &next->input_layernorm});
 }
 
 // The end of a half, and the one place where devices would meet that divide a model among
 // themselves: each then has some of the input features, and its product is a part of the sum. The
 // sum over devices comes between the product and what follows, which is all of it at once here:
-// the residual add and the next norm.
+// the norm of what the half adds, the residual add and the next norm.
 void LayerRunner::add_to_residual(const LayerStep& step, const Tensor& x,
-                                  const WeightMatrix& weight, const Tensor& next_norm) const {
-  if (next_norm.empty()) {
-    operations_.linear_add(step.residual, x, weight);
+                                  const HalfEnd& end) const {
+  const auto multiplier = static_cast<float>(block_.residual_multiplier);
+  if (has_post_norms(block_)) {
+    const Tensor half_out = half_out_.slice(0, x.dim(0));
+    operations_.linear(half_out, x, end.weight);
+    operations_.rms_norm_add(step.residual, half_out, end.post_norm, sizes_.rms_norm_eps,
+                             multiplier);
+    if (end.next_norm != nullptr) fused_.begin_norm(norm(step), step.residual, *end.next_norm);
+  } else if (end.next_norm == nullptr) {
+    operations_.linear_add(step.residual, x, end.weight, multiplier);
   } else {
-    fused_.linear_add_begin_norm(step.residual, norm(step), x, weight, next_norm);
+    fused_.linear_add_begin_norm(step.residual, norm(step), x, end.weight, *end.next_norm,
+                                 multiplier);
   }
 }
 

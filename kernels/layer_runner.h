@@ -23,7 +23,7 @@ struct LayerStep {
   Tensor positions;                     // int32 [num_tokens]
   Tensor kv_slots;                      // int32 [num_tokens]
   AttentionBatch attention;             // which tokens belong to which sequence
-  std::span<const Tensor> rope_tables;  // inverse frequencies, float32 [head_dim / 2] each
+  std::span<const Tensor> rope_tables;  // as RopeStoreKvParams::rope_table
 };
 
 struct LayerTensors {
@@ -47,24 +47,31 @@ class LayerRunner {
   const BlockSpec& block() const { return block_; }
   const BlockSizes& sizes() const { return sizes_; }
 
-  // The norm in front of the first half of the first layer.
-  //   norm_weight float32 [hidden_size]
-  void begin(const LayerStep& step, const Tensor& norm_weight) const;
+  // What stands in front of the first half of the first layer, its norm if it has one.
+  void begin(const LayerStep& step, const LayerWeights& first) const;
 
-  // The halves of a layer, each from the norm that the step has come to up to the next one, of
-  // which `next_norm` is the weight; empty after the last layer, when none follows. Attention
-  // writes the step's keys and values to the layer's pages.
-  void attention_block(const LayerStep& step, const LayerTensors& layer,
-                       const Tensor& next_norm) const;
+  // The halves of a layer, each from what the step has come to up to what stands in front of the
+  // next half; after the layer's second half that is the first one of `next`, and nothing when
+  // `next` is null, after the last layer. Attention writes the step's keys and values to the
+  // layer's pages. Throws Error when the layer has not exactly the weights that the block says.
+  void attention_block(const LayerStep& step, const LayerTensors& layer) const;
   void feed_forward_block(const LayerStep& step, const LayerTensors& layer,
-                          const Tensor& next_norm) const;
+                          const LayerWeights* next) const;
 
  private:
-  void add_to_residual(const LayerStep& step, const Tensor& x, const WeightMatrix& weight,
-                       const Tensor& next_norm) const;
+  // The end of a half.
+  struct HalfEnd {
+    const WeightMatrix& weight;  // of the product that ends it
+    const Tensor& post_norm;     // of what the half adds; empty: none
+    const Tensor* next_norm;     // in front of the half that follows, empty: it has none; null:
+                                 // what stands there is there already, or no half follows
+  };
+  void add_to_residual(const LayerStep& step, const Tensor& x, const HalfEnd& end) const;
+  void check_attention_weights(const LayerTensors& layer) const;
+  void check_feed_forward_weights(const LayerTensors& layer) const;
   PendingNorm norm(const LayerStep& step) const;
   const Tensor& rope_table(const LayerStep& step, const LayerSpec& layer) const;
-  void take_zero_frequencies(Arena& arena);
+  void take_no_rotation(Arena& arena);
 
   BlockSpec block_;
   BlockSizes sizes_;
@@ -78,8 +85,9 @@ class LayerRunner {
   Tensor attention_out_;        // activation [max_tokens, num_heads, head_dim]
   Tensor gate_up_;              // activation [max_tokens, 2 intermediate_size]
   Tensor hidden_;               // activation [max_tokens, intermediate_size]
+  Tensor half_out_;             // float32 [max_tokens, hidden_size], where halves end in a norm
   Tensor attention_workspace_;  // float32
-  Tensor zero_frequencies_;     // float32 [head_dim / 2], where some layer rotates nothing
+  Tensor no_rotation_;          // a RoPE table, where some layer rotates nothing
 };
 
 }  // namespace tessera

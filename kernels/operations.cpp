@@ -10,24 +10,55 @@ ArgumentCheck check_of(std::string_view operation, const Operations& operations)
   return {operation, operations.device().id(), operations.activation_dtype()};
 }
 
+void check_norm(const ArgumentCheck& check, const Tensor& out, DType out_dtype, const Tensor& x,
+                const Tensor& weight) {
+  check.rank("x", x, 2);
+  check("x", x, DType::kFloat32, x.shape);
+  check("out", out, out_dtype, x.shape);
+  check("weight", weight, DType::kFloat32, {x.dim(1)});
+}
+
 }  // namespace
 
-void Operations::embed(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids) {
+void Operations::embed(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
+                       float multiplier) {
   const ArgumentCheck check = check_of("embed", *this);
   check.rank("token_ids", token_ids, 1);
   check.matrix("table", table);
   check("token_ids", token_ids, DType::kInt32, token_ids.shape);
   check("out", out, DType::kFloat32, {token_ids.dim(0), table.in_features});
-  if (token_ids.dim(0) > 0) embed_impl(out, table, token_ids);
+  if (token_ids.dim(0) > 0) embed_impl(out, table, token_ids, multiplier);
 }
 
 void Operations::rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
-  const ArgumentCheck check = check_of("rms_norm", *this);
+  check_norm(check_of("rms_norm", *this), out, activation_dtype(), x, weight);
+  if (x.dim(0) > 0) rms_norm_impl(out, x, weight, epsilon);
+}
+
+void Operations::layer_norm(const Tensor& out, const Tensor& x, const Tensor& weight,
+                            float epsilon) {
+  check_norm(check_of("layer_norm", *this), out, activation_dtype(), x, weight);
+  if (x.dim(0) > 0) layer_norm_impl(out, x, weight, epsilon);
+}
+
+void Operations::norm(NormKind kind, const Tensor& out, const Tensor& x, const Tensor& weight,
+                      float epsilon) {
+  if (kind == NormKind::kLayerNorm) return layer_norm(out, x, weight, epsilon);
+  rms_norm(out, x, weight, epsilon);
+}
+
+void Operations::rms_norm_add(const Tensor& residual, const Tensor& x, const Tensor& weight,
+                              float epsilon, float multiplier) {
+  check_norm(check_of("rms_norm_add", *this), residual, DType::kFloat32, x, weight);
+  if (x.dim(0) > 0) rms_norm_add_impl(residual, x, weight, epsilon, multiplier);
+}
+
+void Operations::cast(const Tensor& out, const Tensor& x) {
+  const ArgumentCheck check = check_of("cast", *this);
   check.rank("x", x, 2);
   check("x", x, DType::kFloat32, x.shape);
   check("out", out, activation_dtype(), x.shape);
-  check("weight", weight, DType::kFloat32, {x.dim(1)});
-  if (x.dim(0) > 0) rms_norm_impl(out, x, weight, epsilon);
+  if (x.num_elements() > 0) cast_impl(out, x);
 }
 
 void Operations::linear(const Tensor& out, const Tensor& x, const WeightMatrix& weight) {
@@ -35,14 +66,15 @@ void Operations::linear(const Tensor& out, const Tensor& x, const WeightMatrix& 
   check.product("out", out, x, weight);
   CHECK(out.dtype == activation_dtype() || out.dtype == DType::kFloat32, "linear: out is ",
         to_string(out.dtype), ", expected ", to_string(activation_dtype()), " or float32");
-  if (x.dim(0) > 0) linear_impl(out, x, weight, false);
+  if (x.dim(0) > 0) linear_impl(out, x, weight, false, 1.0f);
 }
 
-void Operations::linear_add(const Tensor& residual, const Tensor& x, const WeightMatrix& weight) {
+void Operations::linear_add(const Tensor& residual, const Tensor& x, const WeightMatrix& weight,
+                            float multiplier) {
   const ArgumentCheck check = check_of("linear_add", *this);
   check.product("residual", residual, x, weight);
   check("residual", residual, DType::kFloat32, residual.shape);
-  if (x.dim(0) > 0) linear_impl(residual, x, weight, true);
+  if (x.dim(0) > 0) linear_impl(residual, x, weight, true, multiplier);
 }
 
 void Operations::rope_store_kv(const RopeStoreKvParams& params) {
@@ -84,12 +116,12 @@ void Operations::attention(const Tensor& out, const AttentionParams& params) {
   if (params.query.dim(0) > 0) attention_impl(out, params);
 }
 
-void Operations::silu_mul(const Tensor& out, const Tensor& gate_up) {
-  const ArgumentCheck check = check_of("silu_mul", *this);
+void Operations::activate_mul(const Tensor& out, const Tensor& gate_up, Activation activation) {
+  const ArgumentCheck check = check_of("activate_mul", *this);
   check.rank("out", out, 2);
   check("out", out, activation_dtype(), out.shape);
   check("gate_up", gate_up, activation_dtype(), {out.dim(0), 2 * out.dim(1)});
-  if (out.dim(0) > 0) silu_mul_impl(out, gate_up);
+  if (out.dim(0) > 0) activate_mul_impl(out, gate_up, activation);
 }
 
 void Operations::gather_rows(const Tensor& out, const Tensor& x, const Tensor& rows) {
@@ -100,6 +132,14 @@ void Operations::gather_rows(const Tensor& out, const Tensor& x, const Tensor& r
   check("rows", rows, DType::kInt32, rows.shape);
   check("out", out, DType::kFloat32, {rows.dim(0), x.dim(1)});
   if (rows.dim(0) > 0) gather_rows_impl(out, x, rows);
+}
+
+void Operations::softcap(const Tensor& logits, float cap) {
+  const ArgumentCheck check = check_of("softcap", *this);
+  check.rank("logits", logits, 2);
+  check("logits", logits, DType::kFloat32, logits.shape);
+  CHECK(cap > 0.0f, "softcap: cap is ", cap, ", expected a positive number");
+  if (logits.num_elements() > 0) softcap_impl(logits, cap);
 }
 
 void Operations::penalize(const Tensor& logits, const PenaltyBatch& penalties) {

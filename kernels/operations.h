@@ -13,6 +13,7 @@
 #include <string>
 
 #include "kernels/attention_params.h"
+#include "kernels/block_spec.h"
 #include "kernels/rope_params.h"
 #include "kernels/sampling_params.h"
 #include "kernels/tensor/tensor.h"
@@ -25,7 +26,7 @@ struct BackendLimits;
 
 // Early reads. A device may begin an operation while the one before it in the order of calls ends,
 // and read these of its inputs at once:
-//   - weights, also of norms, and inverse frequencies;
+//   - weights, also of norms, biases, and RoPE tables;
 //   - positions, slots, query starts, context lengths and block tables;
 //   - rows of KV pages of tokens before this step.
 // They must be complete before the operation just before begins, and that one may itself begin
@@ -47,41 +48,67 @@ class Operations {
   // Scratch that attention needs within `limits`; AttentionParams::workspace is at least this.
   virtual size_t attention_workspace_bytes(const BackendLimits& limits) const = 0;
 
-  // out[t] = table[token_ids[t]]; table[0] for kNonFiniteLogits, which sample() may have left there
+  // out[t] = multiplier * table[token_ids[t]]; token_ids[t] may be kNonFiniteLogits, which sample()
+  // has left there and which stands for 0
   //   out float32 [num_tokens, hidden_size], table [vocab_size, hidden_size],
   //   token_ids int32 [num_tokens]
-  void embed(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids);
+  void embed(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
+             float multiplier = 1.0f);
 
   // out = x / sqrt(mean(x^2) + epsilon) * weight        (Zhang & Sennrich 2019)
   //   out activation [num_tokens, hidden_size], x float32 same shape, weight float32 [hidden_size]
   void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon);
 
-  // out = x . weight^T
+  // out = (x - mean(x)) / sqrt(variance(x) + epsilon) * weight        (Ba et al. 2016)
+  //   as in rms_norm()
+  void layer_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon);
+
+  // rms_norm() or layer_norm()
+  void norm(NormKind kind, const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon);
+
+  // residual += multiplier * rms_norm(x), of which nothing is rounded to the activation type
+  //   residual, x float32 [num_tokens, hidden_size], weight float32 [hidden_size]
+  void rms_norm_add(const Tensor& residual, const Tensor& x, const Tensor& weight, float epsilon,
+                    float multiplier = 1.0f);
+
+  // out = x, rounded to the activation type
+  //   out activation [num_tokens, hidden_size], x float32 same shape
+  void cast(const Tensor& out, const Tensor& x);
+
+  // out = x . weight^T + bias, the bias where the weight has one
   //   out activation or float32 [num_tokens, out_features], x activation [num_tokens, in_features]
   void linear(const Tensor& out, const Tensor& x, const WeightMatrix& weight);
 
-  // residual += x . weight^T
+  // residual += multiplier * (x . weight^T + bias)
   //   residual float32 [num_tokens, out_features]; the rest as in linear()
-  void linear_add(const Tensor& residual, const Tensor& x, const WeightMatrix& weight);
+  void linear_add(const Tensor& residual, const Tensor& x, const WeightMatrix& weight,
+                  float multiplier = 1.0f);
 
-  // Splits qkv into heads, normalises each query and key head as rms_norm() does a row (where there
-  // are weights for it), rotates queries and keys (Su et al. 2021, pairs j and j + head_dim / 2
-  // as Hugging Face checkpoints store them) and writes keys and values to their KV pages.
+  // Splits qkv into heads, normalises queries and keys as rms_norm() does a row (where there are
+  // weights for it), rotates both (Su et al. 2021, pairs j and j + head_dim / 2 as Hugging Face
+  // checkpoints store them), scales queries by their position (where the block does) and writes
+  // keys and values to their KV pages.
   void rope_store_kv(const RopeStoreKvParams& params);
 
   // Attention of every query token over its sequence's pages; never an N x N matrix.
   //   out activation [num_tokens, num_heads, head_dim]
   void attention(const Tensor& out, const AttentionParams& params);
 
-  // out = silu(gate) * up, gate_up = [gate | up]
+  // out = activation(gate) * up, gate_up = [gate | up]        (Shazeer 2020)
+  //   kSilu: x / (1 + exp(-x)),
+  //   kGeluTanh: x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
   //   out activation [num_tokens, intermediate_size],
   //   gate_up activation [num_tokens, 2 * intermediate_size]
-  void silu_mul(const Tensor& out, const Tensor& gate_up);
+  void activate_mul(const Tensor& out, const Tensor& gate_up, Activation activation);
 
   // out[i] = x[rows[i]]
   //   out float32 [num_rows, hidden_size], x float32 [num_tokens, hidden_size],
   //   rows int32 [num_rows]
   void gather_rows(const Tensor& out, const Tensor& x, const Tensor& rows);
+
+  // logits = cap * tanh(logits / cap), in place
+  //   logits float32 [num_rows, vocab_size], cap above 0
+  void softcap(const Tensor& logits, float cap);
 
   // Applies PenaltyBatch to logits float32 [num_sequences, vocab_size] in place.
   void penalize(const Tensor& logits, const PenaltyBatch& penalties);
@@ -94,17 +121,24 @@ class Operations {
   explicit Operations(Device& device) : device_(device) {}
 
  private:
-  virtual void embed_impl(const Tensor& out, const WeightMatrix& table,
-                          const Tensor& token_ids) = 0;
+  virtual void embed_impl(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
+                          float multiplier) = 0;
   virtual void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                              float epsilon) = 0;
-  // accumulate: out += instead of out =
+  virtual void layer_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                               float epsilon) = 0;
+  virtual void rms_norm_add_impl(const Tensor& residual, const Tensor& x, const Tensor& weight,
+                                 float epsilon, float multiplier) = 0;
+  virtual void cast_impl(const Tensor& out, const Tensor& x) = 0;
+  // accumulate: out += multiplier * instead of out =, where the multiplier is 1
   virtual void linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
-                           bool accumulate) = 0;
+                           bool accumulate, float multiplier) = 0;
   virtual void rope_store_kv_impl(const RopeStoreKvParams& params) = 0;
   virtual void attention_impl(const Tensor& out, const AttentionParams& params) = 0;
-  virtual void silu_mul_impl(const Tensor& out, const Tensor& gate_up) = 0;
+  virtual void activate_mul_impl(const Tensor& out, const Tensor& gate_up,
+                                 Activation activation) = 0;
   virtual void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) = 0;
+  virtual void softcap_impl(const Tensor& logits, float cap) = 0;
   virtual void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) = 0;
   virtual void sample_impl(const Tensor& tokens, const Tensor& logits,
                            const SamplingBatch& sampling) = 0;

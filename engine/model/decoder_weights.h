@@ -11,9 +11,10 @@ namespace tessera {
 struct DecoderWeights {
   WeightMatrix embed_tokens;  // [vocab_size, hidden_size]
   std::vector<LayerWeights> layers;
-  Tensor norm;                              // [hidden_size]
-  WeightMatrix lm_head;                     // [vocab_size, hidden_size]; embed_tokens when tied
-  std::vector<Tensor> inverse_frequencies;  // of each RopeTable: float32 [head_dim / 2]
+  Tensor norm;           // [hidden_size]
+  WeightMatrix lm_head;  // [vocab_size, hidden_size]; embed_tokens when tied
+  std::vector<Tensor>
+      rope_tables;  // of each RopeTable: float32 [2, head_dim / 2], see RopeStoreKvParams
 };
 
 }  // namespace tessera

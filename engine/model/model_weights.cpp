@@ -45,8 +45,9 @@ ModelWeights::ModelWeights(const ModelConfig& config, const Checkpoint& checkpoi
   lay_out(config, checkpoint, operations, arena);
   for (size_t i = 0; i < config.rope_tables.size(); ++i) {
     const auto exact = rope_inverse_frequencies(config.rope_tables[i], config.head_dim);
-    const std::vector<float> frequencies(exact.begin(), exact.end());
-    operations.device().upload(inverse_frequencies[i], host_tensor(frequencies));
+    std::vector<float> table(exact.begin(), exact.end());
+    table.resize(2 * exact.size(), 1.0f);  // amplitudes
+    operations.device().upload(rope_tables[i], host_tensor(table, rope_tables[i].shape));
     operations.device().synchronize();
   }
 }
@@ -64,8 +65,7 @@ void ModelWeights::lay_out(const ModelConfig& config, const Checkpoint& checkpoi
   }
   if (config.ties_embeddings) lm_head = embed_tokens;
   for (size_t i = 0; i < config.rope_tables.size(); ++i) {
-    inverse_frequencies.push_back(
-        arena.take("inverse frequencies", DType::kFloat32, {config.head_dim / 2}));
+    rope_tables.push_back(arena.take("RoPE table", DType::kFloat32, {2, config.head_dim / 2}));
   }
 }
 

@@ -10,7 +10,7 @@ FusedDecoderModel Transformer::fused_model() const {
           .pages = {pages_.begin(), pages_.end()},
           .norm = weights_.norm,
           .lm_head = weights_.lm_head,
-          .rope_tables = weights_.inverse_frequencies};
+          .rope_tables = weights_.rope_tables};
 }
 
 void Transformer::forward(const ForwardBatch& batch) {
@@ -20,15 +20,16 @@ void Transformer::forward(const ForwardBatch& batch) {
                        .positions = batch.positions,
                        .kv_slots = batch.kv_slots,
                        .attention = batch.attention,
-                       .rope_tables = weights_.inverse_frequencies};
-  operations_.embed(step.residual, weights_.embed_tokens, batch.token_ids);
-  runner.begin(step, layers.front().input_layernorm);
+                       .rope_tables = weights_.rope_tables};
+  operations_.embed(step.residual, weights_.embed_tokens, batch.token_ids,
+                    static_cast<float>(runner.block().embedding_multiplier));
+  runner.begin(step, layers.front());
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerTensors layer{
         .index = static_cast<int64_t>(i), .weights = layers[i], .pages = pages_[i]};
     const bool is_last = i + 1 == layers.size();
-    runner.attention_block(step, layer, layers[i].pre_feedforward_layernorm);
-    runner.feed_forward_block(step, layer, is_last ? Tensor{} : layers[i + 1].input_layernorm);
+    runner.attention_block(step, layer);
+    runner.feed_forward_block(step, layer, is_last ? nullptr : &layers[i + 1]);
   }
 }
 
@@ -38,8 +39,13 @@ Tensor Transformer::logits(const Tensor& rows) {
   const Tensor normed = cut(activations_.sampled_normed);
   const Tensor logits = cut(activations_.logits);
   operations_.gather_rows(sampled, activations_.residual, rows);
-  operations_.rms_norm(normed, sampled, weights_.norm, activations_.layers.sizes().rms_norm_eps);
+  const BlockSpec& block = activations_.layers.block();
+  operations_.norm(block.norm, normed, sampled, weights_.norm,
+                   activations_.layers.sizes().rms_norm_eps);
   operations_.linear(logits, normed, weights_.lm_head);
+  if (block.logit_softcap > 0.0) {
+    operations_.softcap(logits, static_cast<float>(block.logit_softcap));
+  }
   return logits;
 }
 

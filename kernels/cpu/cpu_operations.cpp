@@ -1,13 +1,16 @@
 #include "kernels/cpu/cpu_operations.h"
 
 #include "kernels/backend_limits.h"
+#include "kernels/cpu/activate_mul.h"
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/copy_tensor.h"
 #include "kernels/cpu/embedding.h"
+#include "kernels/cpu/layer_norm.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/rms_norm.h"
 #include "kernels/cpu/rope_store_kv.h"
 #include "kernels/cpu/sampling.h"
-#include "kernels/cpu/silu_mul.h"
+#include "kernels/cpu/softcap.h"
 
 namespace tessera {
 
@@ -21,8 +24,8 @@ size_t CpuOperations::attention_workspace_bytes(const BackendLimits& limits) con
 }
 
 void CpuOperations::embed_impl(const Tensor& out, const WeightMatrix& table,
-                               const Tensor& token_ids) {
-  tessera::gather_rows(out, table.data, token_ids, pool_);
+                               const Tensor& token_ids, float multiplier) {
+  tessera::gather_rows(out, table.data, token_ids, multiplier, pool_);
 }
 
 void CpuOperations::rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
@@ -30,9 +33,25 @@ void CpuOperations::rms_norm_impl(const Tensor& out, const Tensor& x, const Tens
   tessera::rms_norm(out, x, weight, epsilon, pool_);
 }
 
+void CpuOperations::layer_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                                    float epsilon) {
+  tessera::layer_norm(out, x, weight, epsilon, pool_);
+}
+
+void CpuOperations::rms_norm_add_impl(const Tensor& residual, const Tensor& x, const Tensor& weight,
+                                      float epsilon, float multiplier) {
+  tessera::rms_norm_add(residual, x, weight, epsilon, multiplier, pool_);
+}
+
+// The activation type is that of x.
+void CpuOperations::cast_impl(const Tensor& out, const Tensor& x) { copy_tensor(out, x, pool_); }
+
 void CpuOperations::linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
-                                bool accumulate) {
-  tessera::linear(out, x, weight.data, accumulate, scratch_, pool_);
+                                bool accumulate, float multiplier) {
+  const LinearEpilogue epilogue{.bias = weight.bias.empty() ? nullptr : weight.bias.as<float>(),
+                                .accumulate = accumulate,
+                                .multiplier = multiplier};
+  tessera::linear(out, x, weight.data, epilogue, scratch_, pool_);
 }
 
 void CpuOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
@@ -43,12 +62,17 @@ void CpuOperations::attention_impl(const Tensor& out, const AttentionParams& par
   tessera::attention(out, params, scratch_, pool_);
 }
 
-void CpuOperations::silu_mul_impl(const Tensor& out, const Tensor& gate_up) {
-  tessera::silu_mul(out, gate_up, pool_);
+void CpuOperations::activate_mul_impl(const Tensor& out, const Tensor& gate_up,
+                                      Activation activation) {
+  tessera::activate_mul(out, gate_up, activation, pool_);
 }
 
 void CpuOperations::gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) {
-  tessera::gather_rows(out, x, rows, pool_);
+  tessera::gather_rows(out, x, rows, 1.0f, pool_);
+}
+
+void CpuOperations::softcap_impl(const Tensor& logits, float cap) {
+  tessera::softcap(logits, cap, pool_);
 }
 
 void CpuOperations::penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) {

@@ -6,9 +6,10 @@
 
 namespace tessera {
 
-// out[i] = table[rows[i]], widened to float32; table[0] where rows[i] < 0
+// out[i] = multiplier * table[rows[i]], widened to float32; table[0] where rows[i] < 0
 //   out float32 [num_rows, hidden_size], table of any float type [any, hidden_size],
 //   rows int32 [num_rows]
-void gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows, ThreadPool& pool);
+void gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows, float multiplier,
+                 ThreadPool& pool);
 
 }  // namespace tessera

@@ -2,12 +2,12 @@
 
 namespace tessera {
 
-void linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-            ThreadScratch& scratch, ThreadPool& pool) {
+void linear(const Tensor& out, const Tensor& x, const Tensor& weight,
+            const LinearEpilogue& epilogue, ThreadScratch& scratch, ThreadPool& pool) {
   if (x.dim(0) <= kMaxStreamedTokens) {
-    stream_linear(out, x, weight, accumulate, pool);
+    stream_linear(out, x, weight, epilogue, pool);
   } else {
-    panel_linear(out, x, weight, accumulate, scratch, pool);
+    panel_linear(out, x, weight, epilogue, scratch, pool);
   }
 }
 

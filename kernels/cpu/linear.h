@@ -12,20 +12,27 @@ namespace tessera {
 // the ways meet at 60 tokens for bfloat16 weights and at 20 for float16, which cost more to widen.
 inline constexpr int64_t kMaxStreamedTokens = 16;
 
-// out = x . weight^T, or out += x . weight^T when `accumulate`
+// What becomes of a product's sums: out = sum + bias, or out += multiplier * (sum + bias).
+struct LinearEpilogue {
+  const float* bias = nullptr;  // [out_features]; nullptr: none
+  bool accumulate = false;
+  float multiplier = 1.0f;  // 1 unless `accumulate`
+};
+
+// The product x . weight^T, of which `epilogue` makes out.
 //   out float32 [num_tokens, out_features], x float32 [num_tokens, in_features],
 //   weight of any float type [out_features, in_features]
-void linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-            ThreadScratch& scratch, ThreadPool& pool);
+void linear(const Tensor& out, const Tensor& x, const Tensor& weight,
+            const LinearEpilogue& epilogue, ThreadScratch& scratch, ThreadPool& pool);
 
 // Reads every weight from memory once. A token's results are the same bit by bit whichever tokens
 // it is computed with, and on any number of threads.
-void stream_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                   ThreadPool& pool);
+void stream_linear(const Tensor& out, const Tensor& x, const Tensor& weight,
+                   const LinearEpilogue& epilogue, ThreadPool& pool);
 
 // Widens some rows of weights at a time to float32 and multiplies them by oneDNN, which runs within
 // each thread of the pool. Results are the same bit by bit on any number of threads.
-void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                  ThreadScratch& scratch, ThreadPool& pool);
+void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight,
+                  const LinearEpilogue& epilogue, ThreadScratch& scratch, ThreadPool& pool);
 
 }  // namespace tessera

@@ -45,6 +45,20 @@ struct Widen {
   }
 };
 
+// out[i] += multiplier * bias[i]
+struct AddBias {
+  template <int kLanes>
+  VECTOR_INLINE static void run(float* out, const float* bias, int64_t size, float multiplier) {
+    typename VectorOf<kLanes>::Floats lanes, bias_lanes;
+    for (int64_t i = 0; i < size; i += kLanes) {
+      const int64_t count = std::min<int64_t>(kLanes, size - i);
+      load_first(out + i, count, lanes);
+      load_first(bias + i, count, bias_lanes);
+      store_first(lanes + bias_lanes * multiplier, count, out + i);
+    }
+  }
+};
+
 // While it lives, oneDNN works on the calling thread alone: it is asked by every thread of the
 // pool.
 class SingleThreadedLibrary {
@@ -60,8 +74,8 @@ class SingleThreadedLibrary {
 
 }  // namespace
 
-void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                  ThreadScratch& scratch, ThreadPool& pool) {
+void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight,
+                  const LinearEpilogue& epilogue, ThreadScratch& scratch, ThreadPool& pool) {
   const int64_t num_tokens = x.dim(0);
   const int64_t in_features = x.dim(1);
   const int64_t out_features = weight.dim(0);
@@ -75,6 +89,8 @@ void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool
       const int64_t row = i % num_panels * kPanelRows;
       const int64_t num_rows = std::min(kPanelRows, out_features - row);
       const int64_t token = i / num_panels * block_tokens;
+      const int64_t panel_tokens = std::min(block_tokens, num_tokens - token);
+      float* const panel = out.as<float>() + token * out_features + row;
       const Weight* stored = weight.as<Weight>() + row * in_features;
       const float* widened = nullptr;
       if constexpr (std::is_same_v<Weight, float>) {
@@ -85,12 +101,17 @@ void panel_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool
         widened = copy;
       }
       const SingleThreadedLibrary single_threaded;
-      const dnnl_status_t status = dnnl_sgemm(
-          'N', 'T', std::min(block_tokens, num_tokens - token), num_rows, in_features, 1.0f,
-          x.as<float>() + token * in_features, in_features, widened, in_features,
-          accumulate ? 1.0f : 0.0f, out.as<float>() + token * out_features + row, out_features);
+      const dnnl_status_t status =
+          dnnl_sgemm('N', 'T', panel_tokens, num_rows, in_features, epilogue.multiplier,
+                     x.as<float>() + token * in_features, in_features, widened, in_features,
+                     epilogue.accumulate ? 1.0f : 0.0f, panel, out_features);
       CHECK(status == dnnl_success, "oneDNN could not multiply [", num_tokens, ", ", in_features,
             "] by [", in_features, ", ", out_features, "]: ", dnnl_status2str(status));
+      if (epilogue.bias == nullptr) return;
+      for (int64_t t = 0; t < panel_tokens; ++t) {  // what the product has left in the cache
+        run_vectorized<AddBias>(panel + t * out_features, epilogue.bias + row, num_rows,
+                                epilogue.multiplier);
+      }
     });
   });
 }

@@ -14,4 +14,9 @@ void normalize_row(float* out, const float* x, const float* weight, int64_t size
 void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
               ThreadPool& pool);
 
+// residual += multiplier * rms_norm(x)
+//   residual, x float32 [num_tokens, hidden_size]; weight float32 [hidden_size]
+void rms_norm_add(const Tensor& residual, const Tensor& x, const Tensor& weight, float epsilon,
+                  float multiplier, ThreadPool& pool);
+
 }  // namespace tessera

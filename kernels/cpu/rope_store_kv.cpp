@@ -1,6 +1,7 @@
 #include "kernels/cpu/rope_store_kv.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/cpu/rms_norm.h"
 #include "kernels/cpu/vectors.h"
@@ -8,10 +9,11 @@
 namespace tessera {
 namespace {
 
-// A head, rotated by the pairs' cosines and sines; `out` may be `in`.
+// A head, rotated by the pairs' cosines and sines and multiplied by a factor.
 struct RotateHead {
   template <int kLanes>
-  VECTOR_INLINE static void run(const float* in, const float* cosines, int64_t half, float* out) {
+  VECTOR_INLINE static void run(const float* in, const float* cosines, int64_t half, float factor,
+                                float* out) {
     const float* sines = cosines + half;
     typename VectorOf<kLanes>::Floats cosine, sine, first, second;
     for (int64_t j = 0; j < half; j += kLanes) {
@@ -20,54 +22,76 @@ struct RotateHead {
       load_first(sines + j, count, sine);
       load_first(in + j, count, first);
       load_first(in + half + j, count, second);
-      store_first(first * cosine - second * sine, count, out + j);
-      store_first(second * cosine + first * sine, count, out + half + j);
+      store_first((first * cosine - second * sine) * factor, count, out + j);
+      store_first((second * cosine + first * sine) * factor, count, out + half + j);
     }
+  }
+};
+
+// Normalises rows of row_size elements each, in place.
+void normalize_rows(float* rows, int64_t num_elements, int64_t row_size, const float* weight,
+                    float epsilon) {
+  for (float* row = rows; row < rows + num_elements; row += row_size) {
+    normalize_row(row, row, weight, row_size, epsilon);
+  }
+}
+
+float query_factor(const QueryScalingSpec& scaling, int32_t position) {
+  if (scaling.beta == 0.0) return 1.0f;
+  const int64_t contexts = position / scaling.original_max_position_embeddings;
+  return static_cast<float>(1.0 + scaling.beta * std::log1p(static_cast<double>(contexts)));
+}
+
+// A token's row of pages.
+struct PageRow {
+  const KvPages& pages;
+  int64_t slot;
+
+  float* of_head(const Tensor& tensor, int64_t kv_head) const {
+    const int64_t page_size = pages.page_size();
+    const int64_t row =
+        (slot / page_size * pages.num_kv_heads() + kv_head) * page_size + slot % page_size;
+    return tensor.as<float>() + row * pages.head_dim();
   }
 };
 
 }  // namespace
 
 void rope_store_kv(const RopeStoreKvParams& params, RotationTable& table, ThreadPool& pool) {
-  const auto& [query, pages, qkv, positions, kv_slots, inverse_frequencies, qk_norm, norm_epsilon] =
-      params;
-  const int64_t num_tokens = query.dim(0);
-  const int64_t num_heads = query.dim(1);
+  const KvPages& pages = params.pages;
+  const int64_t num_tokens = params.query.dim(0);
   const int64_t num_kv_heads = pages.num_kv_heads();
-  const int64_t page_size = pages.page_size();
   const int64_t head_dim = pages.head_dim();
   const int64_t half = head_dim / 2;
-  const float* const query_norm = qk_norm.empty() ? nullptr : qk_norm.as<float>();
-  const float* const key_norm = qk_norm.empty() ? nullptr : query_norm + head_dim;
+  const int64_t query_size = params.num_heads() * head_dim;
+  const int64_t kv_size = num_kv_heads * head_dim;
+  const int32_t* const positions = params.positions.as<int32_t>();
   const float* rotations =
-      table.rotations({positions.as<int32_t>(), static_cast<size_t>(num_tokens)},
-                      {inverse_frequencies.as<float>(), static_cast<size_t>(half)}, pool);
-  const double token_nanoseconds = static_cast<double>(qkv.dim(1) * 8) * kNanosecondsPerByte;
+      table.rotations({positions, static_cast<size_t>(num_tokens)},
+                      {params.rope_table.as<float>(), static_cast<size_t>(head_dim)}, pool);
+  const double token_nanoseconds = static_cast<double>(params.qkv.dim(1) * 8) * kNanosecondsPerByte;
   pool.for_each(num_tokens, token_nanoseconds, [&](int64_t token) {
-    const int64_t slot = kv_slots.as<int32_t>()[token];
-    const auto row_in_pages = [&](const Tensor& tensor, int64_t kv_head) {
-      const int64_t row =
-          (slot / page_size * num_kv_heads + kv_head) * page_size + slot % page_size;
-      return tensor.as<float>() + row * head_dim;
-    };
-    const float* queries_in = qkv.as<float>() + token * (num_heads + 2 * num_kv_heads) * head_dim;
-    const float* keys_in = queries_in + num_heads * head_dim;
-    const float* values_in = keys_in + num_kv_heads * head_dim;
-    const auto rotate = [&](const float* in, const float* norm, float* out) {
-      if (norm != nullptr) {
-        normalize_row(out, in, norm, head_dim, norm_epsilon);
-        in = out;
-      }
-      run_vectorized<RotateHead>(in, rotations + token * head_dim, half, out);
-    };
-    for (int64_t h = 0; h < num_heads; ++h) {
-      const int64_t head = h * head_dim;
-      rotate(queries_in + head, query_norm,
-             query.as<float>() + token * num_heads * head_dim + head);
+    float* const queries = params.qkv.as<float>() + token * (query_size + 2 * kv_size);
+    float* const keys = queries + query_size;
+    const float* const values = keys + kv_size;
+    if (!params.qk_norm.empty()) {
+      const float* const weights = params.qk_norm.as<float>();
+      const int64_t row_size = params.normed_query_size();
+      normalize_rows(queries, query_size, row_size, weights, params.norm_epsilon);
+      normalize_rows(keys, kv_size, params.normed_key_size(), weights + row_size,
+                     params.norm_epsilon);
     }
+    const float* const of_token = rotations + token * head_dim;
+    const float factor = query_factor(params.query_scaling, positions[token]);
+    float* const out = params.query.as<float>() + token * query_size;
+    for (int64_t i = 0; i < query_size; i += head_dim) {
+      run_vectorized<RotateHead>(queries + i, of_token, half, factor, out + i);
+    }
+    const PageRow row{pages, params.kv_slots.as<int32_t>()[token]};
     for (int64_t h = 0; h < num_kv_heads; ++h) {
-      rotate(keys_in + h * head_dim, key_norm, row_in_pages(pages.keys, h));
-      std::copy_n(values_in + h * head_dim, head_dim, row_in_pages(pages.values, h));
+      run_vectorized<RotateHead>(keys + h * head_dim, of_token, half, 1.0f,
+                                 row.of_head(pages.keys, h));
+      std::copy_n(values + h * head_dim, head_dim, row.of_head(pages.values, h));
     }
   });
 }

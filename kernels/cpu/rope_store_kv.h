@@ -7,12 +7,12 @@
 
 namespace tessera {
 
-// Normalises every query and key head where there is a qk_norm, then rotates the pair (j, j +
-// head_dim / 2) of every query and key head by position * inverse_frequencies[j]; values are
-// copied.
+// Normalises queries and keys where there is a qk_norm, then rotates the pair (j, j + head_dim / 2)
+// of every query and key head by position * rope_table[0][j], times rope_table[1][j]; queries are
+// scaled as query_scaling says, values are copied.
 //   query float32 [num_tokens, num_heads, head_dim]
 //   qkv float32 [num_tokens, (num_heads + 2 num_kv_heads) head_dim], order q, k, v
-//   positions, kv_slots int32 [num_tokens]; inverse_frequencies float32 [head_dim / 2]
+//   positions, kv_slots int32 [num_tokens]; rope_table float32 [2, head_dim / 2]
 void rope_store_kv(const RopeStoreKvParams& params, RotationTable& table, ThreadPool& pool);
 
 }  // namespace tessera

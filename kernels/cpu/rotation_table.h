@@ -1,6 +1,7 @@
 // The rotations of rotary position embedding (Su et al. 2021).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,20 +10,30 @@
 
 namespace tessera {
 
-// Cosines and sines of a step's tokens. All layers of a step ask for the same ones, which are
-// computed for the first: in double precision they take a third of a short step's elementwise work.
+// Cosines and sines of a step's tokens. Layers of a step ask for the same ones, or where layers
+// differ for those of a few tables by turns, which are computed for the first layer that asks: in
+// double precision they take a third of a short step's elementwise work.
 class RotationTable {
  public:
   // [num_tokens, 2, num_frequencies]: of every token the cosines, then the sines of its position
-  // times the frequencies. Valid until the next call.
-  const float* rotations(std::span<const int32_t> positions, std::span<const float> frequencies,
+  // times the frequencies, both times the amplitudes. Valid until the next call.
+  //   rope_table [2, num_frequencies]: frequencies, amplitudes
+  const float* rotations(std::span<const int32_t> positions, std::span<const float> rope_table,
                          ThreadPool& pool);
 
  private:
-  // What rotations_ were computed for.
-  std::vector<int32_t> positions_;
-  std::vector<float> frequencies_;
-  std::vector<float> rotations_;
+  struct Rotations {
+    std::vector<float> rope_table;
+    std::vector<int32_t> positions;
+    std::vector<float> values;
+  };
+  // No model has more: one for all layers, one for those with a window, one that rotates nothing.
+  static constexpr size_t kMaxTables = 3;
+
+  Rotations& of_table(std::span<const float> rope_table);
+
+  std::vector<Rotations> tables_;
+  size_t next_replaced_ = 0;
 };
 
 }  // namespace tessera

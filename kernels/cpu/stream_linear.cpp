@@ -21,7 +21,7 @@ struct LinearArguments {
   int64_t num_tokens;
   int64_t in_features;
   int64_t out_features;
-  bool accumulate;
+  LinearEpilogue epilogue;
 };
 
 // sums[t][r] += x[t][i] * weight[r][i] for i < count <= kLanes; rows of both are `length` apart.
@@ -70,10 +70,12 @@ VECTOR_INLINE void multiply_tile(const LinearArguments<Weight>& arguments, int64
   for (; i < length; i += kLanes) {
     add_products<kLanes>(x + i, weight + i, length, std::min<int64_t>(kLanes, length - i), sums);
   }
+  const auto& [bias, accumulate, multiplier] = arguments.epilogue;
   for (int t = 0; t < kTokens; ++t) {
     for (int r = 0; r < kTileRows; ++r) {
       float& out = arguments.out[(token + t) * arguments.out_features + row + r];
-      out = (arguments.accumulate ? out : 0.0f) + sum_of(sums[t][r]);
+      const float sum = sum_of(sums[t][r]) + (bias != nullptr ? bias[row + r] : 0.0f);
+      out = (accumulate ? out : 0.0f) + multiplier * sum;
     }
   }
 }
@@ -101,8 +103,8 @@ struct MultiplyRows {
 
 }  // namespace
 
-void stream_linear(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                   ThreadPool& pool) {
+void stream_linear(const Tensor& out, const Tensor& x, const Tensor& weight,
+                   const LinearEpilogue& epilogue, ThreadPool& pool) {
   with_float_type(weight.dtype, [&]<typename Weight>() {
     const LinearArguments<Weight> arguments{.out = out.as<float>(),
                                             .x = x.as<float>(),
@@ -110,7 +112,7 @@ void stream_linear(const Tensor& out, const Tensor& x, const Tensor& weight, boo
                                             .num_tokens = x.dim(0),
                                             .in_features = x.dim(1),
                                             .out_features = weight.dim(0),
-                                            .accumulate = accumulate};
+                                            .epilogue = epilogue};
     const double nanoseconds =
         static_cast<double>(kRows * arguments.in_features) *
         (sizeof(Weight) * kNanosecondsPerByte + arguments.num_tokens * kNanosecondsPerMultiplyAdd);

@@ -82,13 +82,14 @@ TEST_F(ModelWeightsTest, ATokenReadsAllButTheEmbeddingThatItLooksUp) {
   EXPECT_EQ(weights_->bytes_per_token(), bytes_of_all());
 }
 
-TEST_F(ModelWeightsTest, HasTheFrequenciesOfEveryRopeTable) {
+TEST_F(ModelWeightsTest, HasTheFrequenciesAndAmplitudesOfEveryRopeTable) {
   load("gqa_d64");
-  ASSERT_EQ(weights_->inverse_frequencies.size(), 1u);
-  const std::span<const float> frequencies = values(weights_->inverse_frequencies.front());
-  ASSERT_EQ(frequencies.size(), 32u);
-  EXPECT_EQ(frequencies.front(), 1.0f);
-  EXPECT_LT(frequencies.back(), frequencies.front());
+  ASSERT_EQ(weights_->rope_tables.size(), 1u);
+  const std::span<const float> table = values(weights_->rope_tables.front());
+  ASSERT_EQ(table.size(), 64u);
+  EXPECT_EQ(table.front(), 1.0f);
+  EXPECT_LT(table[31], table.front());
+  EXPECT_THAT(table.subspan(32), testing::Each(1.0f));
 }
 
 }  // namespace
