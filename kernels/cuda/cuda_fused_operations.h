@@ -16,11 +16,13 @@ class CudaFusedOperations final : public FusedOperations {
  private:
   void begin_norm_impl(const PendingNorm& out, const Tensor& x, const Tensor& weight) override;
   void linear_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next, const Tensor& x,
-                                  const WeightMatrix& weight, const Tensor& norm_weight) override;
+                                  const WeightMatrix& weight, const Tensor& norm_weight,
+                                  float multiplier) override;
   void normed_linear_impl(const Tensor& out, const PendingNorm& x,
                           const WeightMatrix& weight) override;
-  void normed_linear_silu_mul_impl(const Tensor& out, const PendingNorm& x,
-                                   const WeightMatrix& weight, const Tensor& gate_up) override;
+  void normed_linear_activate_mul_impl(const Tensor& out, const PendingNorm& x,
+                                       const WeightMatrix& weight, const Tensor& gate_up,
+                                       Activation activation) override;
   void normed_linear_rope_store_kv_impl(const RopeStoreKvParams& to, const PendingNorm& x,
                                         const WeightMatrix& weight) override;
 

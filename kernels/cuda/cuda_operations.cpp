@@ -8,11 +8,15 @@
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/linear/gemv.h"
 #include "kernels/cuda/linear/skinny/kernel.h"
+#include "kernels/cuda/rows/activate_mul.h"
+#include "kernels/cuda/rows/add_bias.h"
+#include "kernels/cuda/rows/elementwise.h"
 #include "kernels/cuda/rows/gather_rows.h"
+#include "kernels/cuda/rows/layer_norm.h"
 #include "kernels/cuda/rows/qk_norm.h"
 #include "kernels/cuda/rows/rms_norm.h"
+#include "kernels/cuda/rows/rms_norm_add.h"
 #include "kernels/cuda/rows/rope_store_kv.h"
-#include "kernels/cuda/rows/silu_mul.h"
 #include "kernels/cuda/sampling/penalize.h"
 #include "kernels/cuda/sampling/sampling.h"
 
@@ -51,13 +55,27 @@ DecodeAttentionShape CudaOperations::decode_shape(const BackendLimits& limits, i
 }
 
 void CudaOperations::embed_impl(const Tensor& out, const WeightMatrix& table,
-                                const Tensor& token_ids) {
-  launch_gather_rows(out, table.data, token_ids, stream());
+                                const Tensor& token_ids, float multiplier) {
+  launch_gather_rows(out, table.data, token_ids, multiplier, stream());
 }
 
 void CudaOperations::rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                                    float epsilon) {
   launch_rms_norm(out, x, weight, epsilon, stream());
+}
+
+void CudaOperations::layer_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                                     float epsilon) {
+  launch_layer_norm(out, x, weight, epsilon, stream());
+}
+
+void CudaOperations::rms_norm_add_impl(const Tensor& residual, const Tensor& x,
+                                       const Tensor& weight, float epsilon, float multiplier) {
+  launch_rms_norm_add(residual, x, weight, epsilon, multiplier, stream());
+}
+
+void CudaOperations::cast_impl(const Tensor& out, const Tensor& x) {
+  launch_cast(out, x, stream());
 }
 
 LinearPlan CudaOperations::linear_plan(const Tensor& x, const WeightMatrix& weight) const {
@@ -72,26 +90,28 @@ LinearPlan CudaOperations::linear_plan(const Tensor& x, const WeightMatrix& weig
 }
 
 void CudaOperations::linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
-                                 bool accumulate) {
-  const LinearPlan plan = linear_plan(x, weight);
+                                 bool accumulate, float multiplier) {
+  LinearPlan plan = linear_plan(x, weight);
+  // The skinny kernel has no multiplier.
+  if (plan.kernel == LinearKernel::kSkinny && multiplier != 1.0f) plan = {.kernel = LinearKernel::kCublas};
   switch (plan.kernel) {
     case LinearKernel::kGemv:
-      return launch_linear_gemv(out, x, weight.data, accumulate, stream());
+      return launch_linear_gemv(out, x, weight, accumulate, multiplier, stream());
     case LinearKernel::kSkinny:
-      return launch_linear_skinny_sm90(
+      launch_linear_skinny_sm90(
           {.out = out, .x = x, .weight = weight.data, .accumulate = accumulate}, plan.skinny,
           gpu().num_multiprocessors, stream());
+      break;
     case LinearKernel::kCublas:
-      return cublas_.run(out, x, weight.data, accumulate, stream());
+      cublas_.run(out, x, weight.data, accumulate, multiplier, stream());
+      break;
   }
+  if (!weight.bias.empty()) launch_add_bias(out, weight.bias, multiplier, stream());
 }
 
 void CudaOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
-  if (!params.qk_norm.empty()) {
-    launch_qk_norm(params.qkv, params.qk_norm, params.query.dim(1), params.norm_epsilon, stream());
-  }
-  launch_rope_store_kv(params.query, params.pages, params.qkv, params.positions, params.kv_slots,
-                       params.inverse_frequencies, stream());
+  if (!params.qk_norm.empty()) launch_qk_norm(params, stream());
+  launch_rope_store_kv(params, stream());
 }
 
 void CudaOperations::attention_impl(const Tensor& out, const AttentionParams& params) {
@@ -127,12 +147,17 @@ void CudaOperations::decode_attention(const Tensor& out, const AttentionParams& 
                           static_cast<uint32_t*>(decode_arrivals_.data()), stream());
 }
 
-void CudaOperations::silu_mul_impl(const Tensor& out, const Tensor& gate_up) {
-  launch_silu_mul(out, gate_up, stream());
+void CudaOperations::activate_mul_impl(const Tensor& out, const Tensor& gate_up,
+                                       Activation activation) {
+  launch_activate_mul(out, gate_up, activation, stream());
 }
 
 void CudaOperations::gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) {
-  launch_gather_rows(out, x, rows, stream());
+  launch_gather_rows(out, x, rows, 1.0f, stream());
+}
+
+void CudaOperations::softcap_impl(const Tensor& logits, float cap) {
+  launch_softcap(logits, cap, stream());
 }
 
 void CudaOperations::penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) {

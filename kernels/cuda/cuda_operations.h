@@ -23,15 +23,22 @@ class CudaOperations final : public Operations {
   LinearPlan linear_plan(const Tensor& x, const WeightMatrix& weight) const;
 
  private:
-  void embed_impl(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids) override;
+  void embed_impl(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
+                  float multiplier) override;
   void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                      float epsilon) override;
-  void linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
-                   bool accumulate) override;
+  void layer_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
+                       float epsilon) override;
+  void rms_norm_add_impl(const Tensor& residual, const Tensor& x, const Tensor& weight,
+                         float epsilon, float multiplier) override;
+  void cast_impl(const Tensor& out, const Tensor& x) override;
+  void linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight, bool accumulate,
+                   float multiplier) override;
   void rope_store_kv_impl(const RopeStoreKvParams& params) override;
   void attention_impl(const Tensor& out, const AttentionParams& params) override;
-  void silu_mul_impl(const Tensor& out, const Tensor& gate_up) override;
+  void activate_mul_impl(const Tensor& out, const Tensor& gate_up, Activation activation) override;
   void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) override;
+  void softcap_impl(const Tensor& logits, float cap) override;
   void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) override;
   void sample_impl(const Tensor& tokens, const Tensor& logits,
                    const SamplingBatch& sampling) override;

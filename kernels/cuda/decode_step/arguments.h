@@ -42,7 +42,7 @@ struct FusedDecodeArguments {
   const FusedLayerPointers* layers;
   const float* norm;                  // [hidden_size]
   const __nv_bfloat16* embed_tokens;  // [vocab_size, hidden_size]
-  const float* inverse_frequencies;   // [head_dim / 2]
+  const float* rope_table;            // [2, head_dim / 2]: inverse frequencies, amplitudes
   const int32_t* token_ids;           // [num_tokens]
   const int32_t* positions;           // [num_tokens]
   const int32_t* kv_slots;            // [num_tokens]

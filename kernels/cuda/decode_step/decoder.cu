@@ -132,7 +132,7 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .layers = static_cast<const FusedLayerPointers*>(layers_.data()),
       .norm = model_.norm.as<float>(),
       .embed_tokens = static_cast<const __nv_bfloat16*>(model_.embed_tokens.data.data),
-      .inverse_frequencies = model_.rope_tables.front().as<float>(),
+      .rope_table = model_.rope_tables.front().as<float>(),
       .token_ids = batch.token_ids.as<int32_t>(),
       .positions = batch.positions.as<int32_t>(),
       .kv_slots = batch.kv_slots.as<int32_t>(),

@@ -60,8 +60,9 @@ class FusedStep {
     if (warp_index() < arguments_.num_tokens) embed(warp_index());
     constexpr int kHalf = kHeadDim / 2;
     for (int i = thread; i < arguments_.num_tokens * kHalf; i += kFusedConsumers) {
+      const float* const frequency = arguments_.rope_table + i % kHalf;
       signals_.rotations[i / kHalf][i % kHalf] =
-          rotation_of(arguments_.positions[i / kHalf], arguments_.inverse_frequencies[i % kHalf]);
+          rotation_of(arguments_.positions[i / kHalf], frequency[0], frequency[kHalf]);
     }
     if (thread < arguments_.num_tokens) {
       const AttentionArguments& attention = arguments_.attention;

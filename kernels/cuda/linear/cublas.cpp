@@ -89,18 +89,17 @@ const CublasLinear::Solution& CublasLinear::solve(const Problem& problem) {
 }
 
 void CublasLinear::run(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                       cudaStream_t stream) {
+                       float multiplier, cudaStream_t stream) {
   const Solution& solution = solve({.num_tokens = x.dim(0),
                                     .out_features = weight.dim(0),
                                     .in_features = weight.dim(1),
                                     .in_dtype = x.dtype,
                                     .out_dtype = out.dtype,
                                     .accumulate = accumulate});
-  const float alpha = 1.0f;
   const float beta = accumulate ? 1.0f : 0.0f;
-  CUBLAS_CHECK(cublasLtMatmul(handle_, solution.operation, &alpha, weight.data, solution.weight,
-                              x.data, solution.x, &beta, out.data, solution.out, out.data,
-                              solution.out, &solution.algorithm, workspace_.data(),
+  CUBLAS_CHECK(cublasLtMatmul(handle_, solution.operation, &multiplier, weight.data,
+                              solution.weight, x.data, solution.x, &beta, out.data, solution.out,
+                              out.data, solution.out, &solution.algorithm, workspace_.data(),
                               workspace_.size_bytes(), stream));
 }
 

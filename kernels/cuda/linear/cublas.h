@@ -24,13 +24,14 @@ class CublasLinear {
   CublasLinear(const CublasLinear&) = delete;
   CublasLinear& operator=(const CublasLinear&) = delete;
 
-  // out = x . weight^T, or out += x . weight^T when `accumulate`, summed in float32
+  // out = x . weight^T, or out += multiplier * x . weight^T when `accumulate`, summed in float32;
+  // the multiplier is 1 otherwise
   //   out activation type or float32 [num_tokens, out_features]; float32 when accumulating
   //   x [num_tokens, in_features], weight [out_features, in_features], both bfloat16 or both
   //   float16; in_features a multiple of 8, for 16-byte aligned rows; out_features better too
   // Asks the library for an algorithm at the first use of a shape; allocates no device memory.
   void run(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-           cudaStream_t stream);
+           float multiplier, cudaStream_t stream);
 
  private:
   struct Problem {

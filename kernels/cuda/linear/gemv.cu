@@ -46,10 +46,23 @@ __device__ void multiply_step(float (&sums)[4], const Step& step) {
   multiply_add<Element>(sums, {upper.z, lower.z, upper.w, lower.w}, step.token.z, step.token.w);
 }
 
-template <typename Element, typename Out, bool kAccumulate>
-__global__ void __launch_bounds__(kThreads, 3)
-    linear_gemv_kernel(Out* out, const Element* x, const Element* weight, int num_tokens,
-                       int64_t out_features, int in_features) {
+// What becomes of a sum before it is stored or added.
+struct AsItIs {
+  __device__ float operator()(float sum, int64_t /*row*/) const { return sum; }
+};
+struct Affine {
+  const float* bias;  // [out_features]; nullptr: none
+  float multiplier;
+
+  __device__ float operator()(float sum, int64_t row) const {
+    return multiplier * (bias == nullptr ? sum : sum + bias[row]);
+  }
+};
+
+template <typename Element, typename Out, bool kAccumulate, typename Epilogue>
+__device__ __forceinline__ void multiply(Out* out, const Element* x, const Element* weight,
+                                         int num_tokens, int64_t out_features, int in_features,
+                                         const Epilogue& epilogue) {
   __shared__ float warp_sums[kWarps][kTokens][kRows];
   const int lane = lane_index();
   const int warp = warp_index();
@@ -91,24 +104,51 @@ __global__ void __launch_bounds__(kThreads, 3)
   float sum = 0.0f;
 #pragma unroll
   for (const auto& from : warp_sums) sum += from[out_token][threadIdx.x % kRows];
+  sum = epilogue(sum, row);
   Out& target = out[out_token * out_features + row];
   if constexpr (kAccumulate) sum += as_float(target);
   target = from_float<Out>(sum);
 }
 
+template <typename Element, typename Out, bool kAccumulate>
+__global__ void __launch_bounds__(kThreads, 3)
+    linear_gemv_kernel(Out* out, const Element* x, const Element* weight, int num_tokens,
+                       int64_t out_features, int in_features) {
+  multiply<Element, Out, kAccumulate>(out, x, weight, num_tokens, out_features, in_features,
+                                      AsItIs{});
+}
+
+// Apart from the one above, which most products take and which has nothing to do besides.
+template <typename Element, typename Out, bool kAccumulate>
+__global__ void __launch_bounds__(kThreads, 3)
+    affine_gemv_kernel(Out* out, const Element* x, const Element* weight, int num_tokens,
+                       int64_t out_features, int in_features, Affine affine) {
+  multiply<Element, Out, kAccumulate>(out, x, weight, num_tokens, out_features, in_features,
+                                      affine);
+}
+
 }  // namespace
 
-void launch_linear_gemv(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
-                        cudaStream_t stream) {
+void launch_linear_gemv(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
+                        bool accumulate, float multiplier, cudaStream_t stream) {
   const auto num_tokens = static_cast<int>(x.dim(0));
-  const auto num_blocks = static_cast<unsigned>(ceil_divide<int64_t>(weight.dim(0), kRows));
+  const auto num_blocks = static_cast<unsigned>(ceil_divide<int64_t>(weight.out_features, kRows));
   CHECK(num_tokens <= kTokens, "linear_gemv: ", num_tokens, " tokens, at most ", kTokens);
   dispatch_element(x.dtype, [&]<typename Element>() {
     const auto launch = [&]<typename Out, bool kAccumulate>() {
-      linear_gemv_kernel<Element, Out, kAccumulate><<<num_blocks, kThreads, 0, stream>>>(
-          static_cast<Out*>(out.data), static_cast<const Element*>(x.data),
-          static_cast<const Element*>(weight.data), num_tokens, weight.dim(0),
-          static_cast<int>(weight.dim(1)));
+      auto* const to = static_cast<Out*>(out.data);
+      const auto* const from = static_cast<const Element*>(x.data);
+      const auto* const matrix = static_cast<const Element*>(weight.data.data);
+      const auto in_features = static_cast<int>(weight.in_features);
+      if (weight.bias.empty() && multiplier == 1.0f) {
+        linear_gemv_kernel<Element, Out, kAccumulate><<<num_blocks, kThreads, 0, stream>>>(
+            to, from, matrix, num_tokens, weight.out_features, in_features);
+        return;
+      }
+      const Affine affine{.bias = weight.bias.empty() ? nullptr : weight.bias.as<float>(),
+                          .multiplier = multiplier};
+      affine_gemv_kernel<Element, Out, kAccumulate><<<num_blocks, kThreads, 0, stream>>>(
+          to, from, matrix, num_tokens, weight.out_features, in_features, affine);
     };
     if (accumulate) {
       launch.template operator()<float, true>();

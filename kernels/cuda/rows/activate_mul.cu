@@ -2,8 +2,9 @@
 #include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
 #include "kernels/cuda/primitives/element.cuh"
+#include "kernels/cuda/primitives/gelu.cuh"
 #include "kernels/cuda/primitives/silu.cuh"
-#include "kernels/cuda/rows/silu_mul.h"
+#include "kernels/cuda/rows/activate_mul.h"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
@@ -11,10 +12,16 @@ namespace {
 
 constexpr int kThreads = 256;
 
+template <Activation kActivation>
+__device__ float activate(float x) {
+  if constexpr (kActivation == Activation::kGeluTanh) return gelu_tanh(x);
+  return silu(x);
+}
+
 // A row of blocks per token: blockIdx is (token, part of its row).
-template <typename Element, int kWidth>
+template <Activation kActivation, typename Element, int kWidth>
 __global__ void __launch_bounds__(kThreads)
-    silu_mul_kernel(Element* out, const Element* gate_up, int64_t row_vectors) {
+    activate_mul_kernel(Element* out, const Element* gate_up, int64_t row_vectors) {
   const int64_t index = blockIdx.y * static_cast<int64_t>(kThreads) + threadIdx.x;
   const int64_t row = blockIdx.x * row_vectors;
   wait_for_previous_kernel();
@@ -24,24 +31,37 @@ __global__ void __launch_bounds__(kThreads)
   Vector<Element, kWidth> result;
 #pragma unroll
   for (int j = 0; j < kWidth; ++j) {
-    result.values[j] = from_float<Element>(silu(as_float(gate.values[j])) * as_float(up.values[j]));
+    result.values[j] = from_float<Element>(activate<kActivation>(as_float(gate.values[j])) *
+                                           as_float(up.values[j]));
   }
   store_vector(out, row + index, result);
 }
 
-}  // namespace
-
-void launch_silu_mul(const Tensor& out, const Tensor& gate_up, cudaStream_t stream) {
+template <Activation kActivation>
+void launch(const Tensor& out, const Tensor& gate_up, cudaStream_t stream) {
   dispatch_element(out.dtype, [&]<typename Element>() {
     dispatch_vector_width(out.dim(1), [&]<int kWidth>() {
       const int64_t row_vectors = out.dim(1) / kWidth;
       const dim3 blocks(static_cast<unsigned>(out.dim(0)),
                         static_cast<unsigned>(ceil_divide<int64_t>(row_vectors, kThreads)));
-      launch_dependent(silu_mul_kernel<Element, kWidth>, {.blocks = blocks, .threads = kThreads},
-                       stream, static_cast<Element*>(out.data),
-                       static_cast<const Element*>(gate_up.data), row_vectors);
+      launch_dependent(activate_mul_kernel<kActivation, Element, kWidth>,
+                       {.blocks = blocks, .threads = kThreads}, stream,
+                       static_cast<Element*>(out.data), static_cast<const Element*>(gate_up.data),
+                       row_vectors);
     });
   });
+}
+
+}  // namespace
+
+void launch_activate_mul(const Tensor& out, const Tensor& gate_up, Activation activation,
+                         cudaStream_t stream) {
+  switch (activation) {
+    case Activation::kSilu:
+      return launch<Activation::kSilu>(out, gate_up, stream);
+    case Activation::kGeluTanh:
+      return launch<Activation::kGeluTanh>(out, gate_up, stream);
+  }
 }
 
 }  // namespace tessera

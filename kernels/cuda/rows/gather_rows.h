@@ -7,11 +7,11 @@
 
 namespace tessera {
 
-// out[i] = table[rows[i]], converted to float32; table[0] where rows[i] < 0
+// out[i] = multiplier * table[rows[i]], converted to float32; table[0] where rows[i] < 0
 //   out float32 [num_rows, hidden_size], table float32, bfloat16 or float16 [any, hidden_size],
 //   rows int32 [num_rows]
 // One block per row. Rows of a multiple of 8 elements move 16 bytes at a time.
 void launch_gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows,
-                        cudaStream_t stream);
+                        float multiplier, cudaStream_t stream);
 
 }  // namespace tessera

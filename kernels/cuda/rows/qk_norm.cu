@@ -10,6 +10,7 @@ namespace tessera {
 namespace {
 
 constexpr int kWarps = 8;  // of a block
+constexpr int kThreads = kWarps * kWarpSize;
 
 struct QkvHeads {
   int64_t num_tokens;
@@ -46,22 +47,45 @@ __global__ void __launch_bounds__(kWarps* kWarpSize)
   }
 }
 
+// A token's queries and keys as rows: blockIdx is (token, 0 of queries and 1 of keys). A thread
+// reads and writes the same elements. The order of summation depends on the row's size only.
+template <typename Element>
+__global__ void __launch_bounds__(kThreads)
+    qk_norm_whole_kernel(Element* qkv, const float* weights, QkvHeads size, float epsilon) {
+  wait_for_previous_kernel();
+  const int query_size = size.num_heads * size.head_dim;
+  const int key_size = size.num_kv_heads * size.head_dim;
+  const int begin = blockIdx.y == 0 ? 0 : query_size;
+  const int row_size = blockIdx.y == 0 ? query_size : key_size;
+  Element* const values = qkv + int64_t{blockIdx.x} * (query_size + 2 * key_size) + begin;
+  const float* const weight = weights + begin;
+
+  float sum = 0.0f;
+  for (int i = static_cast<int>(threadIdx.x); i < row_size; i += kThreads) {
+    const float value = as_float(values[i]);
+    sum += value * value;
+  }
+  const float scale = 1.0f / sqrtf(block_sum(sum) / static_cast<float>(row_size) + epsilon);
+  for (int i = static_cast<int>(threadIdx.x); i < row_size; i += kThreads) {
+    values[i] = from_float<Element>(as_float(values[i]) * scale * weight[i]);
+  }
+}
+
 }  // namespace
 
-void launch_qk_norm(const Tensor& qkv, const Tensor& weights, int64_t num_heads, float epsilon,
-                    cudaStream_t stream) {
-  const int64_t head_dim = weights.dim(0) / 2;
-  const int64_t num_kv_heads = (qkv.dim(1) / head_dim - num_heads) / 2;
-  const QkvHeads size{.num_tokens = qkv.dim(0),
-                      .num_heads = static_cast<int>(num_heads),
-                      .num_kv_heads = static_cast<int>(num_kv_heads),
-                      .head_dim = static_cast<int>(head_dim)};
-  const int64_t num_blocks = ceil_divide<int64_t>(size.num_tokens * size.num_normed(), kWarps);
-  dispatch_element(qkv.dtype, [&]<typename Element>() {
-    launch_dependent(
-        qk_norm_kernel<Element>,
-        {.blocks = dim3(static_cast<unsigned>(num_blocks)), .threads = kWarps * kWarpSize}, stream,
-        static_cast<Element*>(qkv.data), weights.as<float>(), size, epsilon);
+void launch_qk_norm(const RopeStoreKvParams& params, cudaStream_t stream) {
+  const QkvHeads size{.num_tokens = params.qkv.dim(0),
+                      .num_heads = static_cast<int>(params.num_heads()),
+                      .num_kv_heads = static_cast<int>(params.pages.num_kv_heads()),
+                      .head_dim = static_cast<int>(params.pages.head_dim())};
+  const int64_t num_head_blocks = ceil_divide<int64_t>(size.num_tokens * size.num_normed(), kWarps);
+  const dim3 blocks = params.norms_heads() ? dim3(static_cast<unsigned>(num_head_blocks))
+                                           : dim3(static_cast<unsigned>(size.num_tokens), 2);
+  dispatch_element(params.qkv.dtype, [&]<typename Element>() {
+    launch_dependent(params.norms_heads() ? qk_norm_kernel<Element> : qk_norm_whole_kernel<Element>,
+                     {.blocks = blocks, .threads = kThreads}, stream,
+                     static_cast<Element*>(params.qkv.data), params.qk_norm.as<float>(), size,
+                     params.norm_epsilon);
   });
 }
 

@@ -17,17 +17,19 @@ constexpr int kWidth = 8;
 
 template <typename Element>
 struct RopeArguments {
-  Element* query;                    // [num_tokens, num_heads, head_dim]
-  Element* keys;                     // [num_pages, num_kv_heads, page_size, head_dim]
-  Element* values;                   // same shape
-  const Element* qkv;                // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
-  const int32_t* positions;          // [num_tokens]
-  const int32_t* kv_slots;           // [num_tokens]
-  const float* inverse_frequencies;  // [head_dim / 2]
+  Element* query;            // [num_tokens, num_heads, head_dim]
+  Element* keys;             // [num_pages, num_kv_heads, page_size, head_dim]
+  Element* values;           // same shape
+  const Element* qkv;        // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
+  const int32_t* positions;  // [num_tokens]
+  const int32_t* kv_slots;   // [num_tokens]
+  const float* rope_table;   // [2, head_dim / 2]: inverse frequencies, amplitudes
   int num_heads;
   int num_kv_heads;
   int head_dim;
   int page_size;
+  float query_beta;      // of QueryScalingSpec
+  int original_context;  // tokens
 };
 
 // The same vector of both halves of a head: element j of one belongs to element j of the other.
@@ -52,13 +54,13 @@ struct HeadVectors {
 };
 
 // A block per token, a thread per vector of a head: queries, keys and values in one go.
-template <typename Element>
+template <typename Element, bool kScalesQueries>
 __global__ void __launch_bounds__(kMaxThreads)
     rope_store_kv_kernel(const __grid_constant__ RopeArguments<Element> arguments) {
   // (cos, sin) of elements 2i and 2i + 1 of each vector. Threads of one head read side by side.
   extern __shared__ float4 rotations[];  // [kWidth / 2][half_vectors]
-  const auto& [query, keys, values, qkv, positions, kv_slots, inverse_frequencies, num_heads,
-               num_kv_heads, head_dim, page_size] = arguments;
+  const auto& [query, keys, values, qkv, positions, kv_slots, rope_table, num_heads, num_kv_heads,
+               head_dim, page_size, query_beta, original_context] = arguments;
   const int64_t token = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x);
   const int num_threads = static_cast<int>(blockDim.x);
@@ -76,7 +78,11 @@ __global__ void __launch_bounds__(kMaxThreads)
   for (int j = thread; j < half; j += num_threads) {
     const int place = j % kWidth / 2 * half_vectors + j / kWidth;
     reinterpret_cast<float2*>(rotations)[2 * place + j % 2] =
-        rotation_of(position, inverse_frequencies[j]);
+        rotation_of(position, rope_table[j], rope_table[half + j]);
+  }
+  float query_factor = 1.0f;
+  if constexpr (kScalesQueries) {
+    query_factor += query_beta * logf(static_cast<float>(1 + position / original_context));
   }
   const int64_t page_row = slot / page_size * num_kv_heads * page_size + slot % page_size;
   wait_for_previous_kernel();
@@ -92,7 +98,11 @@ __global__ void __launch_bounds__(kMaxThreads)
     if (kv_head < num_kv_heads) {
 #pragma unroll
       for (int i = 0; i < kWidth / 2; ++i) {
-        const float4 rotation = rotations[i * half_vectors + vector];
+        float4 rotation = rotations[i * half_vectors + vector];
+        if (kScalesQueries && kv_head < 0) {
+          rotation = {rotation.x * query_factor, rotation.y * query_factor,
+                      rotation.z * query_factor, rotation.w * query_factor};
+        }
         vectors.rotate(2 * i, rotation.x, rotation.y);
         vectors.rotate(2 * i + 1, rotation.z, rotation.w);
       }
@@ -109,9 +119,9 @@ __global__ void __launch_bounds__(kMaxThreads)
 
 }  // namespace
 
-void launch_rope_store_kv(const Tensor& query, const KvPages& pages, const Tensor& qkv,
-                          const Tensor& positions, const Tensor& kv_slots,
-                          const Tensor& inverse_frequencies, cudaStream_t stream) {
+void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream) {
+  const auto& [query, pages, qkv, positions, kv_slots, rope_table, qk_norm, norm_epsilon,
+               query_scaling] = params;
   const auto num_tokens = static_cast<unsigned>(query.dim(0));
   const auto head_dim = static_cast<int>(pages.head_dim());
   CHECK(head_dim % (2 * kWidth) == 0, "rope_store_kv: head_dim is ", head_dim,
@@ -124,16 +134,20 @@ void launch_rope_store_kv(const Tensor& query, const KvPages& pages, const Tenso
         .qkv = static_cast<const Element*>(qkv.data),
         .positions = positions.as<int32_t>(),
         .kv_slots = kv_slots.as<int32_t>(),
-        .inverse_frequencies = inverse_frequencies.as<float>(),
+        .rope_table = rope_table.as<float>(),
         .num_heads = static_cast<int>(query.dim(1)),
         .num_kv_heads = static_cast<int>(pages.num_kv_heads()),
         .head_dim = head_dim,
         .page_size = static_cast<int>(pages.page_size()),
+        .query_beta = static_cast<float>(query_scaling.beta),
+        .original_context = static_cast<int>(query_scaling.original_max_position_embeddings),
     };
     const int num_vectors =
         (arguments.num_heads + 2 * arguments.num_kv_heads) * head_dim / (2 * kWidth);
     const int num_threads = std::min(ceil_divide(num_vectors, kWarpSize) * kWarpSize, kMaxThreads);
-    launch_dependent(rope_store_kv_kernel<Element>,
+    const auto kernel = query_scaling.beta == 0.0 ? rope_store_kv_kernel<Element, false>
+                                                  : rope_store_kv_kernel<Element, true>;
+    launch_dependent(kernel,
                      {.blocks = dim3(num_tokens),
                       .threads = static_cast<unsigned>(num_threads),
                       .shared_bytes = static_cast<size_t>(head_dim / 2) * sizeof(float2)},

@@ -132,7 +132,7 @@ SkinnyRope rope_arguments(const SkinnyRopeTarget& rope, int64_t out_features) {
           .values = rope.pages.values.data,
           .positions = rope.positions.as<int32_t>(),
           .kv_slots = rope.kv_slots.as<int32_t>(),
-          .inverse_frequencies = rope.inverse_frequencies.as<float>(),
+          .rope_table = rope.rope_table.as<float>(),
           .query_rows = static_cast<int>(out_features - 2 * kv_rows),
           .kv_rows = static_cast<int>(kv_rows),
           .head_dim = static_cast<int>(head_dim),

@@ -21,10 +21,10 @@ struct SkinnyNormTarget {
 // The product is queries, keys and values, which go where Operations::rope_store_kv puts them. Each
 // is rounded once, after its rotation.
 struct SkinnyRopeTarget {
-  KvPages pages;               // head_dim 64 or 128
-  Tensor positions;            // int32 [num_tokens]
-  Tensor kv_slots;             // int32 [num_tokens]
-  Tensor inverse_frequencies;  // float32 [head_dim / 2]
+  KvPages pages;      // head_dim 64 or 128
+  Tensor positions;   // int32 [num_tokens]
+  Tensor kv_slots;    // int32 [num_tokens]
+  Tensor rope_table;  // float32 [2, head_dim / 2]
 };
 
 // out = x . weight^T, or out += x . weight^T when `accumulate`, summed in float32

@@ -42,9 +42,10 @@ requires(Config::kRotates) class SkinnyRotation<Config> {
 #pragma unroll
       for (int pair = 0; pair < kPairs; ++pair) {
         const int element = rope.row(first_place_ + pair * 16) & (rope.head_dim - 1);
-        const float* const frequencies = rope.inverse_frequencies + element + lane_index() % 4 * 2;
-        angles_[pair][i][0] = rotation_of(position, frequencies[0]);
-        angles_[pair][i][1] = rotation_of(position, frequencies[1]);
+        const float* const frequencies = rope.rope_table + element + lane_index() % 4 * 2;
+        const float* const amplitudes = frequencies + rope.head_dim / 2;
+        angles_[pair][i][0] = rotation_of(position, frequencies[0], amplitudes[0]);
+        angles_[pair][i][1] = rotation_of(position, frequencies[1], amplitudes[1]);
       }
     }
   }

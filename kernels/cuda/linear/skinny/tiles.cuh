@@ -121,15 +121,15 @@ struct SkinnyNorm {
 // in another order: the first eight rows of the head's first half, then the first eight of its
 // second half, then the next eight of the first half, and so on.
 struct SkinnyRope {
-  void* keys;                        // Element [num_pages, num_kv_heads, page_size, head_dim]
-  void* values;                      // same shape
-  const int32_t* positions;          // [num_tokens]
-  const int32_t* kv_slots;           // [num_tokens]
-  const float* inverse_frequencies;  // [head_dim / 2]
-  int query_rows;                    // weight rows of queries: num_heads * head_dim
-  int kv_rows;                       // weight rows of keys, and as many of values:
-                                     // num_kv_heads * head_dim
-  int head_dim;                      // a power of two
+  void* keys;                // Element [num_pages, num_kv_heads, page_size, head_dim]
+  void* values;              // same shape
+  const int32_t* positions;  // [num_tokens]
+  const int32_t* kv_slots;   // [num_tokens]
+  const float* rope_table;   // [2, head_dim / 2]: inverse frequencies, amplitudes
+  int query_rows;            // weight rows of queries: num_heads * head_dim
+  int kv_rows;               // weight rows of keys, and as many of values:
+                             // num_kv_heads * head_dim
+  int head_dim;              // a power of two
   int page_size;
 
   // A place is a row of the tiles, counted over all tiles. The eight places from `place` on hold
