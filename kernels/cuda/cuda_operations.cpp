@@ -93,7 +93,8 @@ void CudaOperations::linear_impl(const Tensor& out, const Tensor& x, const Weigh
                                  bool accumulate, float multiplier) {
   LinearPlan plan = linear_plan(x, weight);
   // The skinny kernel has no multiplier.
-  if (plan.kernel == LinearKernel::kSkinny && multiplier != 1.0f) plan = {.kernel = LinearKernel::kCublas};
+  if (plan.kernel == LinearKernel::kSkinny && multiplier != 1.0f)
+    plan = {.kernel = LinearKernel::kCublas};
   switch (plan.kernel) {
     case LinearKernel::kGemv:
       return launch_linear_gemv(out, x, weight, accumulate, multiplier, stream());

@@ -16,6 +16,9 @@ inline void alter(bool& field) { field = !field; }
 inline void alter(double& field) { field += 0.5; }
 inline void alter(int64_t& field) { field += 1; }
 inline void alter(std::optional<int64_t>& field) { field.reset(); }
+inline void alter(QueryScalingSpec& field) {
+  field = {.beta = 0.5, .original_max_position_embeddings = 2};
+}
 inline void alter(std::optional<ExpertsSpec>& field) {
   field = ExpertsSpec{.num_experts = 8, .experts_per_token = 2};
 }
@@ -43,8 +46,25 @@ inline BlockSpec altered_block(std::string_view name, size_t num_layers) {
 }
 
 // Compared by layer_runner_test, on every device with the fused products that it has for the block.
-inline constexpr std::string_view kFieldsOfLayerRunner[] = {
-    "qk_norm", "attention_scale", "attention_softcap", "sliding_window", "rope_table"};
+inline constexpr std::string_view kFieldsOfLayerRunner[] = {"norm",
+                                                            "norm_placement",
+                                                            "is_parallel",
+                                                            "qk_norm",
+                                                            "biases.qkv",
+                                                            "biases.output",
+                                                            "biases.gate_up",
+                                                            "biases.down",
+                                                            "activation",
+                                                            "attention_scale",
+                                                            "attention_softcap",
+                                                            "query_scaling",
+                                                            "residual_multiplier",
+                                                            "sliding_window",
+                                                            "rope_table"};
+// Whoever computes layers alone passes over these: embeddings and logits come before and after.
+// Compared by transformer_test.
+inline constexpr std::string_view kFieldsOutsideLayers[] = {"embedding_multiplier",
+                                                            "logit_softcap"};
 // Compared by the same test. Any other field of the layer runner is computed one by one.
 inline constexpr std::string_view kFieldsOfFusedProducts[] = {
     "attention_scale", "attention_softcap", "sliding_window", "rope_table"};

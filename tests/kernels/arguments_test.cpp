@@ -53,9 +53,9 @@ TEST_F(ArgumentsTest, Shapes) {
       "linear_add: residual has shape [3, 5], expected [2, 5]");
   expect_error(
       [&] {
-        backend_->operations().silu_mul(tensor({2, 8}), tensor({2, 8}));
+        backend_->operations().activate_mul(tensor({2, 8}), tensor({2, 8}), Activation::kSilu);
       },
-      "silu_mul: gate_up has shape [2, 8], expected [2, 16]");
+      "activate_mul: gate_up has shape [2, 8], expected [2, 16]");
   expect_error(
       [&] {
         backend_->operations().embed(tensor({2, 8}), tensor({4, 8}), integers({3}));
@@ -135,7 +135,7 @@ TEST_F(ArgumentsTest, WeightFormat) {
 TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
   const KvPages pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})};
   const auto expect = [&](const Shape& query, const Shape& weight, const Shape& qkv,
-                          const Shape& slots, int64_t frequencies, const std::string& problem) {
+                          const Shape& slots, const Shape& table, const std::string& problem) {
     const DeviceTensor values = tensor({2, 8});
     const DeviceTensor squares = tensor({2, 1});
     expect_error(
@@ -146,16 +146,16 @@ TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
                .qkv = tensor(qkv),
                .positions = integers({2}),
                .kv_slots = integers(slots),
-               .inverse_frequencies = tensor({frequencies})},
+               .rope_table = tensor(table)},
               {.values = values, .squares = squares, .epsilon = 1e-5f}, tensor(weight));
         },
         "normed_linear_rope_store_kv: " + problem);
   };
-  expect({2, 2, 4}, {16, 9}, {2, 16}, {2}, 2, "weight has shape [16, 9], expected [16, 8]");
-  expect({2, 2, 4}, {16, 8}, {2, 12}, {2}, 2, "qkv has shape [2, 12], expected [2, 16]");
-  expect({2, 3, 4}, {16, 8}, {2, 16}, {2}, 2, "qkv has shape [2, 16], expected [2, 20]");
-  expect({2, 2, 4}, {16, 8}, {2, 16}, {3}, 2, "kv_slots has shape [3], expected [2]");
-  expect({2, 2, 4}, {16, 8}, {2, 16}, {2}, 4, "inverse_frequencies has shape [4], expected [2]");
+  expect({2, 2, 4}, {16, 9}, {2, 16}, {2}, {2, 2}, "weight has shape [16, 9], expected [16, 8]");
+  expect({2, 2, 4}, {16, 8}, {2, 12}, {2}, {2, 2}, "qkv has shape [2, 12], expected [2, 16]");
+  expect({2, 3, 4}, {16, 8}, {2, 16}, {2}, {2, 2}, "qkv has shape [2, 16], expected [2, 20]");
+  expect({2, 2, 4}, {16, 8}, {2, 16}, {3}, {2, 2}, "kv_slots has shape [3], expected [2]");
+  expect({2, 2, 4}, {16, 8}, {2, 16}, {2}, {2, 4}, "rope_table has shape [2, 4], expected [2, 2]");
 }
 
 TEST_F(ArgumentsTest, RopeStoreKvNeedsANormForQueriesAndOneForKeys) {
@@ -167,11 +167,46 @@ TEST_F(ArgumentsTest, RopeStoreKvNeedsANormForQueriesAndOneForKeys) {
              .qkv = tensor({2, 16}),
              .positions = integers({2}),
              .kv_slots = integers({2}),
-             .inverse_frequencies = tensor({2}),
+             .rope_table = tensor({2, 2}),
              .qk_norm = tensor({4}),
              .norm_epsilon = 1e-5f});
       },
       "rope_store_kv: qk_norm has shape [4], expected [8]");
+}
+
+TEST_F(ArgumentsTest, QueriesAreScaledInContextsOfSomeLength) {
+  expect_error(
+      [&] {
+        backend_->operations().rope_store_kv(
+            {.query = tensor({2, 2, 4}),
+             .pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})},
+             .qkv = tensor({2, 16}),
+             .positions = integers({2}),
+             .kv_slots = integers({2}),
+             .rope_table = tensor({2, 2}),
+             .query_scaling = {.beta = 0.1}});
+      },
+      "rope_store_kv: queries are scaled by their position in contexts of 0 tokens");
+}
+
+TEST_F(ArgumentsTest, Bias) {
+  const DeviceTensor data = tensor({5, 8});
+  const DeviceTensor bias = tensor({4});
+  WeightMatrix weight = data.view;
+  weight.bias = bias;
+  expect_error(
+      [&] {
+        backend_->operations().linear(tensor({2, 5}), tensor({2, 8}), weight);
+      },
+      "linear: bias has shape [4], expected [5]");
+}
+
+TEST_F(ArgumentsTest, Softcap) {
+  expect_error(
+      [&] {
+        backend_->operations().softcap(tensor({2, 8}), 0.0f);
+      },
+      "softcap: cap is 0, expected a positive number");
 }
 
 TEST_F(ArgumentsTest, Attention) {

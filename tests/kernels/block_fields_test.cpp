@@ -59,14 +59,14 @@ TEST(BlockFields, VisitsEveryMember) {
 
   const BlockSpec spec;
   const auto& [norm, norm_placement, is_parallel, qk_norm, block_biases, activation,
-               attention_scale, attention_softcap, has_attention_sinks, embedding_multiplier,
-               residual_multiplier, logit_softcap, experts, layers] = spec;
+               attention_scale, attention_softcap, query_scaling, has_attention_sinks,
+               embedding_multiplier, residual_multiplier, logit_softcap, experts, layers] = spec;
   EXPECT_EQ(visited_in(spec),
             (std::vector<const void*>{
                 &norm, &norm_placement, &is_parallel, &qk_norm, &block_biases.qkv,
                 &block_biases.output, &block_biases.gate_up, &block_biases.down, &activation,
-                &attention_scale, &attention_softcap, &has_attention_sinks, &embedding_multiplier,
-                &residual_multiplier, &logit_softcap, &experts, &layers}));
+                &attention_scale, &attention_softcap, &query_scaling, &has_attention_sinks,
+                &embedding_multiplier, &residual_multiplier, &logit_softcap, &experts, &layers}));
 }
 
 }  // namespace

@@ -22,16 +22,20 @@ struct Path {
   std::function<std::string(const BlockSpec&)> problem;  // the field that it declines
   std::span<const std::string_view> fields;              // that it claims to compute
   bool computes_layers_apart;                            // that differ from each other
+  bool computes_layers_only;                             // and passes over what is not of layers
 
   bool claims(std::string_view field) const {
-    return std::ranges::find(fields, field) != fields.end();
+    const auto has = [&](std::span<const std::string_view> names) {
+      return std::ranges::find(names, field) != names.end();
+    };
+    return has(fields) || (computes_layers_only && has(kFieldsOutsideLayers));
   }
 };
 
 std::vector<Path> paths() {
-  return {{"layers", layer_runner_problem, kFieldsOfLayerRunner, true},
-          {"fused products", fused_products_block_problem, kFieldsOfFusedProducts, true},
-          {"decode step", fused_decode_block_problem, kFieldsOfDecodeStep, false}};
+  return {{"layers", layer_runner_problem, kFieldsOfLayerRunner, true, true},
+          {"fused products", fused_products_block_problem, kFieldsOfFusedProducts, true, true},
+          {"decode step", fused_decode_block_problem, kFieldsOfDecodeStep, false, false}};
 }
 
 TEST(BlockPathsTest, LlamaRuns) {
@@ -65,10 +69,13 @@ TEST(BlockPathsTest, EveryFieldOfLayersIsComputedOrDeclined) {
 }
 
 // Of a field that is computed, not every value has to be.
-TEST(BlockPathsTest, ANormOfTheWholeProjectionIsDeclined) {
+TEST(BlockPathsTest, LayerNormAfterAHalfIsDeclined) {
   BlockSpec block = block_of(3);
-  block.qk_norm = QkNorm::kWholeProjection;
-  for (const Path& path : paths()) EXPECT_EQ(path.problem(block), "qk_norm") << path.name;
+  block.norm = NormKind::kLayerNorm;
+  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPreAndPost}) {
+    block.norm_placement = placement;
+    for (const Path& path : paths()) EXPECT_EQ(path.problem(block), "norm") << path.name;
+  }
 }
 
 // What a model is told when its block is declined names the field.
@@ -105,12 +112,11 @@ TEST(BlockPathsTest, TheFieldIsNamed) {
   Arena arena;
   EXPECT_NO_THROW(LayerRunner(arena, block_of(2), sizes, limits, backend->fused_operations({})));
   try {
-    LayerRunner(arena, altered_block("biases.qkv", 2), sizes, limits,
-                backend->fused_operations({}));
+    LayerRunner(arena, altered_block("experts", 2), sizes, limits, backend->fused_operations({}));
     ADD_FAILURE() << "accepted";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "this model's layers cannot be computed: nothing here knows their biases.qkv");
+                 "this model's layers cannot be computed: nothing here knows their experts");
   }
 }
 

@@ -6,173 +6,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
-#include <optional>
 
 #include "kernels/backend_limits.h"
 #include "kernels/tensor/buffer.h"
 #include "tests/kernels/altered_block.h"
-#include "tests/kernels/attention/reference_attention.h"
 #include "tests/kernels/for_each_backend.h"
-#include "tests/kernels/random_values.h"
-#include "tests/kernels/reference_ops.h"
-#include "tests/kernels/rows/kv_rows.h"
+#include "tests/kernels/layer_problem.h"
+#include "tests/kernels/tolerance.h"
 
 namespace tessera {
 namespace {
 
-using Values = std::vector<double>;
-
-constexpr BlockSizes kSizes{.hidden_size = 256,
-                            .intermediate_size = 192,
-                            .num_heads = 4,
-                            .num_kv_heads = 2,
-                            .head_dim = 64,
-                            .rms_norm_eps = 1e-5f};
-constexpr size_t kNumLayers = 2;
-constexpr size_t kNumTables = 2;
+constexpr BlockSizes kSizes = LayerProblem::kSizes;
+constexpr size_t kNumLayers = LayerProblem::kNumLayers;
 constexpr int64_t kPageSize = 16;
 
-struct LayerValues {
-  Values input_layernorm, qkv_proj, qk_norm, o_proj, pre_feedforward_layernorm, gate_up_proj,
-      down_proj;
-};
-
-// One sequence of so many tokens, all of them of this step.
-class Problem {
- public:
-  Problem(DType weight_type, int64_t num_tokens) : num_tokens_(num_tokens) {
-    const auto matrix = [&](int64_t rows, int64_t columns) {
-      const double deviation = 1.5 / std::sqrt(static_cast<double>(columns));
-      return rounded(random_.normal(rows * columns, deviation), weight_type);
-    };
-    const auto norm = [&] { return rounded(random_.normal(kSizes.hidden_size), DType::kFloat32); };
-    for (size_t i = 0; i < kNumLayers; ++i) {
-      layers_.push_back({.input_layernorm = norm(),
-                         .qkv_proj = matrix(kSizes.qkv_size(), kSizes.hidden_size),
-                         .qk_norm = {},
-                         .o_proj = matrix(kSizes.hidden_size, kSizes.query_size()),
-                         .pre_feedforward_layernorm = norm(),
-                         .gate_up_proj = matrix(2 * kSizes.intermediate_size, kSizes.hidden_size),
-                         .down_proj = matrix(kSizes.hidden_size, kSizes.intermediate_size)});
-    }
-    residual_ = rounded(random_.normal(num_tokens * kSizes.hidden_size), DType::kFloat32);
-    tables_ = {rope_frequencies(kSizes.head_dim), rope_frequencies(kSizes.head_dim)};
-    for (double& frequency : tables_[1]) frequency *= 0.5;
-    tables_.push_back(Values(tables_[0].size(), 0.0));  // of layers without one
-    for (LayerValues& layer : layers_) {
-      layer.qk_norm = rounded(random_.normal(2 * kSizes.head_dim), DType::kFloat32);
-    }
-  }
-
-  // The residual stream after the layers; with a `dtype`, intermediate results are rounded to it as
-  // an implementation would.
-  Values reference(const BlockSpec& block, std::optional<DType> dtype) const {
-    const auto round = [&](const Values& values) { return rounded_if(values, dtype); };
-    Values x = residual_;
-    for (size_t i = 0; i < kNumLayers; ++i) {
-      const LayerValues& layer = layers_[i];
-      const auto product = [&](const Values& in, const Values& weight, int64_t size) {
-        return round(reference_linear(in, weight, size).values);
-      };
-      const auto norm = [&](const Values& weight) {
-        return round(reference_rms_norm(x, weight, kSizes.rms_norm_eps).values);
-      };
-      const Values qkv = product(norm(layer.input_layernorm), layer.qkv_proj, kSizes.hidden_size);
-      const Values attention = round(attend(qkv, block, i, dtype));
-      x = reference_linear(attention, layer.o_proj, kSizes.query_size(), x).values;
-      const Values gate_up =
-          product(norm(layer.pre_feedforward_layernorm), layer.gate_up_proj, kSizes.hidden_size);
-      const Values hidden = round(reference_silu_mul(gate_up, kSizes.intermediate_size).values);
-      x = reference_linear(hidden, layer.down_proj, kSizes.intermediate_size, x).values;
-    }
-    return x;
-  }
-
-  int64_t num_tokens() const { return num_tokens_; }
-  const std::vector<LayerValues>& layers() const { return layers_; }
-  const Values& residual() const { return residual_; }
-  const std::vector<Values>& tables() const { return tables_; }
-
- private:
-  static Values rounded_if(const Values& values, std::optional<DType> dtype) {
-    return dtype ? rounded(values, *dtype) : values;
-  }
-
-  // A query or key head as it is rotated.
-  static Values normed(const Values& head, const Values& qk_norm, bool is_query,
-                       std::optional<DType> dtype) {
-    const auto weights = qk_norm.begin() + (is_query ? 0 : kSizes.head_dim);
-    const Values weight(weights, weights + kSizes.head_dim);
-    return rounded_if(reference_rms_norm(head, weight, kSizes.rms_norm_eps).values, dtype);
-  }
-
-  Values attend(const Values& qkv, const BlockSpec& block, size_t index,
-                std::optional<DType> dtype) const {
-    const LayerSpec& layer = block.layers[index];
-    const int64_t token_heads = kSizes.num_heads + 2 * kSizes.num_kv_heads;
-    const Values& table =
-        tables_[layer.rope_table ? static_cast<size_t>(*layer.rope_table) : kNumTables];
-    ReferenceSequence sequence;
-    for (int64_t t = 0; t < num_tokens_; ++t) {
-      for (int64_t h = 0; h < token_heads; ++h) {
-        const auto begin = qkv.begin() + (t * token_heads + h) * kSizes.head_dim;
-        Values head(begin, begin + kSizes.head_dim);
-        const bool is_query = h < kSizes.num_heads;
-        const bool is_value = h >= kSizes.num_heads + kSizes.num_kv_heads;
-        if (block.qk_norm == QkNorm::kPerHead && !is_value) {
-          head = normed(head, layers_[index].qk_norm, is_query, dtype);
-        }
-        const Values row =
-            is_value
-                ? head
-                : rounded_if(reference_rope(head, static_cast<int32_t>(t), table).values, dtype);
-        Values& rows = is_query ? sequence.queries : is_value ? sequence.values : sequence.keys;
-        rows.insert(rows.end(), row.begin(), row.end());
-      }
-    }
-    const double usual_scale = 1.0 / std::sqrt(static_cast<double>(kSizes.head_dim));
-    return reference_attention(
-               sequence,
-               {.num_heads = kSizes.num_heads,
-                .num_kv_heads = kSizes.num_kv_heads,
-                .head_dim = kSizes.head_dim,
-                .scale = block.attention_scale == 0.0 ? usual_scale : block.attention_scale,
-                .softcap = block.attention_softcap,
-                .causal = true,
-                .sliding_window = layer.sliding_window})
-        .out.values;
-  }
-
-  RandomValues random_{3};
-  int64_t num_tokens_;
-  std::vector<LayerValues> layers_;
-  Values residual_;
-  std::vector<Values> tables_;
-};
-
-// The tensors of a problem on a device.
+// The tensors of a problem on a device, those that the block has.
 class OnDevice {
  public:
-  OnDevice(const Problem& problem, Backend& backend) : problem_(problem), backend_(backend) {
+  OnDevice(const LayerProblem& problem, const BlockSpec& block, Backend& backend)
+      : problem_(problem), block_(block), backend_(backend) {
     for (const LayerValues& layer : problem.layers()) {
-      weights_.push_back({.input_layernorm = norm(layer.input_layernorm),
-                          .qkv_proj = matrix(layer.qkv_proj, kSizes.hidden_size),
-                          .qk_norm = floats(layer.qk_norm, {2 * kSizes.head_dim}),
-                          .o_proj = matrix(layer.o_proj, kSizes.query_size()),
-                          .pre_feedforward_layernorm = norm(layer.pre_feedforward_layernorm),
-                          .gate_up_proj = matrix(layer.gate_up_proj, kSizes.hidden_size),
-                          .down_proj = matrix(layer.down_proj, kSizes.intermediate_size)});
+      weights_.push_back(weights_of(layer));
       pages_.push_back({.keys = empty_pages(), .values = empty_pages()});
     }
-    for (size_t i = 0; i < kNumTables; ++i) {
-      tables_.push_back(floats(problem.tables()[i], {kSizes.head_dim / 2}));
+    for (const Values& table : problem.rope_tables()) {
+      tables_.push_back(floats(table, {2, kSizes.head_dim / 2}));
     }
   }
+
+  // To leave something out, or to have something that the block has not.
+  std::vector<LayerWeights>& weights() { return weights_; }
 
   // The residual stream after the layers, by a runner over these operations of the backend. A norm
   // that is not the one to come would show: every norm has weights of its own.
-  Values compute(const BlockSpec& block, FusedOperations& operations) {
+  Values compute(FusedOperations& operations) {
     const int64_t num_tokens = problem_.num_tokens();
     const BackendLimits limits{.max_tokens = num_tokens,
                                .max_sequences = 1,
@@ -181,21 +51,19 @@ class OnDevice {
                                .num_kv_heads = kSizes.num_kv_heads,
                                .head_dim = kSizes.head_dim};
     Arena measure;
-    LayerRunner(measure, block, kSizes, limits, operations);
+    LayerRunner(measure, block_, kSizes, limits, operations);
     const DeviceTensor scratch = poisoned(
         backend_, DType::kFloat32, {static_cast<int64_t>(measure.used_bytes() / sizeof(float))});
     Arena arena(scratch.buffer);
-    const LayerRunner runner(arena, block, kSizes, limits, operations);
+    const LayerRunner runner(arena, block_, kSizes, limits, operations);
     const LayerStep step = make_step();
-    runner.begin(step, weights_[0].input_layernorm);
+    runner.begin(step, weights_[0]);
     for (size_t i = 0; i < kNumLayers; ++i) {
-      LayerWeights weights = weights_[i];
-      if (block.qk_norm == QkNorm::kNone) weights.qk_norm = {};
       const LayerTensors layer{
-          .index = static_cast<int64_t>(i), .weights = weights, .pages = pages_[i]};
+          .index = static_cast<int64_t>(i), .weights = weights_[i], .pages = pages_[i]};
       const bool is_last = i + 1 == kNumLayers;
-      runner.attention_block(step, layer, weights_[i].pre_feedforward_layernorm);
-      runner.feed_forward_block(step, layer, is_last ? Tensor{} : weights_[i + 1].input_layernorm);
+      runner.attention_block(step, layer);
+      runner.feed_forward_block(step, layer, is_last ? nullptr : &weights_[i + 1]);
     }
     return to_host(backend_, step.residual);
   }
@@ -208,10 +76,35 @@ class OnDevice {
   Tensor floats(const Values& values, const Shape& shape) {
     return own(to_device(backend_, values, DType::kFloat32, shape));
   }
-  Tensor norm(const Values& values) { return floats(values, {kSizes.hidden_size}); }
-  Tensor matrix(const Values& values, int64_t columns) {
-    return own(to_device(backend_, values, backend_.operations().weight_dtype(DType::kBFloat16),
-                         {static_cast<int64_t>(values.size()) / columns, columns}));
+  Tensor vector_if(bool has_vector, const Values& values) {
+    return has_vector ? floats(values, {static_cast<int64_t>(values.size())}) : Tensor{};
+  }
+  WeightMatrix matrix(const Values& values, int64_t columns, bool has_bias, const Values& bias) {
+    WeightMatrix result =
+        own(to_device(backend_, values, backend_.operations().weight_dtype(DType::kBFloat16),
+                      {static_cast<int64_t>(values.size()) / columns, columns}));
+    result.bias = vector_if(has_bias, bias);
+    return result;
+  }
+  LayerWeights weights_of(const LayerValues& layer) {
+    const bool has_pre_norms = block_.norm_placement != NormPlacement::kPost;
+    const bool has_post_norms = block_.norm_placement != NormPlacement::kPre;
+    const Values& qk_norm =
+        block_.qk_norm == QkNorm::kPerHead ? layer.head_norm : layer.projection_norm;
+    const BiasSpec& biases = block_.biases;
+    return {
+        .input_layernorm = vector_if(has_pre_norms, layer.input_layernorm),
+        .qkv_proj = matrix(layer.qkv_proj, kSizes.hidden_size, biases.qkv, layer.qkv_bias),
+        .qk_norm = vector_if(block_.qk_norm != QkNorm::kNone, qk_norm),
+        .o_proj = matrix(layer.o_proj, kSizes.query_size(), biases.output, layer.o_bias),
+        .post_attention_layernorm = vector_if(has_post_norms, layer.post_attention_layernorm),
+        .pre_feedforward_layernorm =
+            vector_if(has_pre_norms && !block_.is_parallel, layer.pre_feedforward_layernorm),
+        .gate_up_proj =
+            matrix(layer.gate_up_proj, kSizes.hidden_size, biases.gate_up, layer.gate_up_bias),
+        .down_proj =
+            matrix(layer.down_proj, kSizes.intermediate_size, biases.down, layer.down_bias),
+        .post_feedforward_layernorm = vector_if(has_post_norms, layer.post_feedforward_layernorm)};
   }
   Tensor empty_pages() {
     return own(poisoned(backend_, backend_.operations().activation_dtype(),
@@ -242,7 +135,8 @@ class OnDevice {
             .rope_tables = tables_};
   }
 
-  const Problem& problem_;
+  const LayerProblem& problem_;
+  BlockSpec block_;
   Backend& backend_;
   std::vector<DeviceTensor> owned_;
   std::vector<LayerWeights> weights_;
@@ -264,13 +158,13 @@ class LayerRunnerTest : public BackendTest {
   void check(const BlockSpec& block, std::string_view name) const {
     for (const int64_t num_tokens : {6, 24, 70}) {
       SCOPED_TRACE(testing::Message() << name << ", " << num_tokens << " tokens");
-      const Problem problem(operations().weight_dtype(DType::kBFloat16), num_tokens);
+      const LayerProblem problem(operations().weight_dtype(DType::kBFloat16), num_tokens);
       const Values exact = problem.reference(block, {});
       const Values plain = problem.reference(block, activation());
       FusedOperations one_by_one(operations());
       for (FusedOperations* of_runner : {&backend().fused_operations(block), &one_by_one}) {
         SCOPED_TRACE(of_runner == &one_by_one ? "one by one" : "as the device has them");
-        expect_as_exact(OnDevice(problem, backend()).compute(block, *of_runner), exact, plain,
+        expect_as_exact(OnDevice(problem, block, backend()).compute(*of_runner), exact, plain,
                         factor(), activation(), {num_tokens, kSizes.hidden_size});
       }
       if (block == block_of(kNumLayers)) continue;
@@ -296,6 +190,83 @@ TEST_P(LayerRunnerTest, LayersMayDiffer) {
   block.layers[1].rope_table = 1;
   block.layers[1].sliding_window = 4;
   check(block, "layers that differ");
+}
+
+// Blocks of families that differ from Llama's in several fields at once.
+TEST_P(LayerRunnerTest, ComputesBlocksOfFamilies) {
+  BlockSpec gemma2 = block_of(kNumLayers);
+  gemma2.norm_placement = NormPlacement::kPreAndPost;
+  gemma2.activation = Activation::kGeluTanh;
+  gemma2.attention_scale = 0.0625;
+  gemma2.attention_softcap = 5.0;
+  gemma2.layers[0].sliding_window = 4;
+  check(gemma2, "Gemma 2");
+
+  BlockSpec gemma3 = gemma2;
+  gemma3.attention_softcap = 0.0;
+  gemma3.qk_norm = QkNorm::kPerHead;
+  gemma3.layers[0].rope_table = 1;
+  check(gemma3, "Gemma 3");
+
+  BlockSpec olmo2 = block_of(kNumLayers);
+  olmo2.norm_placement = NormPlacement::kPost;
+  olmo2.qk_norm = QkNorm::kWholeProjection;
+  check(olmo2, "OLMo 2");
+
+  BlockSpec cohere2 = block_of(kNumLayers);
+  cohere2.norm = NormKind::kLayerNorm;
+  cohere2.is_parallel = true;
+  cohere2.layers[0].sliding_window = 4;
+  cohere2.layers[1].rope_table.reset();
+  check(cohere2, "Cohere 2");
+
+  BlockSpec glm4 = block_of(kNumLayers);
+  glm4.norm_placement = NormPlacement::kPreAndPost;
+  glm4.biases.qkv = true;
+  check(glm4, "GLM-4");
+
+  BlockSpec granite = block_of(kNumLayers);
+  granite.residual_multiplier = 0.22;
+  granite.attention_scale = 0.015625;
+  check(granite, "Granite");
+}
+
+// No family has these, but nothing keeps one from it.
+TEST_P(LayerRunnerTest, ComputesFieldsTogether) {
+  BlockSpec block = block_of(kNumLayers);
+  block.biases = {.qkv = true, .output = true, .gate_up = true, .down = true};
+  block.qk_norm = QkNorm::kWholeProjection;
+  block.activation = Activation::kGeluTanh;
+  block.query_scaling = {.beta = 0.5, .original_max_position_embeddings = 3};
+  block.residual_multiplier = 0.5;
+  check(block, "all but norms");
+  block.is_parallel = true;
+  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPreAndPost}) {
+    block.norm_placement = placement;
+    check(block, "parallel, with norms after halves");
+  }
+}
+
+// What a block has no place for would be left out without any other sign.
+TEST_P(LayerRunnerTest, RefusesWeightsOfAnotherBlock) {
+  const LayerProblem problem(operations().weight_dtype(DType::kBFloat16), 6);
+  FusedOperations& fused = backend().fused_operations(block_of(kNumLayers));
+  const auto refuses = [&](const std::function<void(LayerWeights&)>& change) {
+    OnDevice on_device(problem, block_of(kNumLayers), backend());
+    LayerWeights& weights = on_device.weights()[1];
+    change(weights);
+    EXPECT_THROW(on_device.compute(fused), Error);
+  };
+  refuses([](LayerWeights& weights) { weights.qkv_proj.bias = weights.input_layernorm; });
+  refuses([](LayerWeights& weights) { weights.o_proj.bias = weights.input_layernorm; });
+  refuses([](LayerWeights& weights) { weights.gate_up_proj.bias = weights.input_layernorm; });
+  refuses([](LayerWeights& weights) { weights.down_proj.bias = weights.input_layernorm; });
+  refuses([](LayerWeights& weights) { weights.qk_norm = weights.input_layernorm; });
+  refuses([](LayerWeights& weights) { weights.pre_feedforward_layernorm = {}; });
+  refuses(
+      [](LayerWeights& weights) { weights.post_attention_layernorm = weights.input_layernorm; });
+  refuses(
+      [](LayerWeights& weights) { weights.post_feedforward_layernorm = weights.input_layernorm; });
 }
 
 FOR_EACH_BACKEND(LayerRunnerTest);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numbers>
 
 namespace tessera {
 namespace {
@@ -43,6 +44,29 @@ Reference reference_rms_norm(const std::vector<double>& x, const std::vector<dou
   return out;
 }
 
+Reference reference_layer_norm(const std::vector<double>& x, const std::vector<double>& weight,
+                               double epsilon) {
+  Reference out = empty_reference(x.size());
+  const size_t hidden_size = weight.size();
+  const auto size = static_cast<double>(hidden_size);
+  for (size_t begin = 0; begin < x.size(); begin += hidden_size) {
+    double mean = 0.0;
+    for (size_t i = 0; i < hidden_size; ++i) mean += x[begin + i] / size;
+    double variance = 0.0;
+    for (size_t i = 0; i < hidden_size; ++i) variance += std::pow(x[begin + i] - mean, 2) / size;
+    const double factor = 1.0 / std::sqrt(variance + epsilon);
+    for (size_t i = 0; i < hidden_size; ++i) {
+      add_term(out, begin + i, x[begin + i] * factor * weight[i]);
+      add_term(out, begin + i, -mean * factor * weight[i]);
+    }
+  }
+  return out;
+}
+
+void add_bias(Reference& out, const std::vector<double>& bias) {
+  for (size_t i = 0; i < out.values.size(); ++i) add_term(out, i, bias[i % bias.size()]);
+}
+
 Reference reference_linear(const std::vector<double>& x, const std::vector<double>& weight,
                            int64_t in_features, const std::vector<double>& initial) {
   const auto length = static_cast<size_t>(in_features);
@@ -67,31 +91,50 @@ Reference reference_linear(const std::vector<double>& x, const std::vector<doubl
 }
 
 Reference reference_rope(const std::vector<double>& head, int32_t position,
-                         const std::vector<double>& inverse_frequencies) {
+                         const std::vector<double>& rope_table) {
   Reference out = empty_reference(head.size());
   const size_t half = head.size() / 2;
   for (size_t j = 0; j < half; ++j) {
-    const double angle = position * inverse_frequencies[j];
-    add_term(out, j, head[j] * std::cos(angle));
-    add_term(out, j, -head[j + half] * std::sin(angle));
-    add_term(out, j + half, head[j + half] * std::cos(angle));
-    add_term(out, j + half, head[j] * std::sin(angle));
+    const double angle = position * rope_table[j];
+    const double cosine = rope_table[half + j] * std::cos(angle);
+    const double sine = rope_table[half + j] * std::sin(angle);
+    add_term(out, j, head[j] * cosine);
+    add_term(out, j, -head[j + half] * sine);
+    add_term(out, j + half, head[j + half] * cosine);
+    add_term(out, j + half, head[j] * sine);
     // Sine and cosine of an angle known to float32 are wrong by the same amount near 0 and 1.
     for (const size_t i : {j, j + half}) {
-      out.magnitudes[i] = std::abs(head[j]) + std::abs(head[j + half]);
+      out.magnitudes[i] =
+          std::abs(rope_table[half + j]) * (std::abs(head[j]) + std::abs(head[j + half]));
     }
   }
   return out;
 }
 
-Reference reference_silu_mul(const std::vector<double>& gate_up, int64_t intermediate_size) {
+namespace {
+
+double activated(double x, Activation activation) {
+  switch (activation) {
+    case Activation::kSilu:
+      return x / (1.0 + std::exp(-x));
+    case Activation::kGeluTanh:
+      return 0.5 * x *
+             (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+  }
+  return x;
+}
+
+}  // namespace
+
+Reference reference_activate_mul(const std::vector<double>& gate_up, int64_t intermediate_size,
+                                 Activation activation) {
   const auto size = static_cast<size_t>(intermediate_size);
   Reference out = empty_reference(gate_up.size() / 2);
   for (size_t i = 0; i < out.values.size(); ++i) {
     const size_t token = i / size;
     const double gate = gate_up[2 * token * size + i % size];
     const double up = gate_up[(2 * token + 1) * size + i % size];
-    add_term(out, i, gate / (1.0 + std::exp(-gate)) * up);
+    add_term(out, i, activated(gate, activation) * up);
   }
   return out;
 }

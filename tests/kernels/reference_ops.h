@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/block_spec.h"
 #include "kernels/sampling_params.h"
 #include "tests/kernels/tolerance.h"
 
@@ -18,15 +19,23 @@ std::vector<double> reference_rows(const std::vector<double>& x, int64_t row_siz
 Reference reference_rms_norm(const std::vector<double>& x, const std::vector<double>& weight,
                              double epsilon);
 
+Reference reference_layer_norm(const std::vector<double>& x, const std::vector<double>& weight,
+                               double epsilon);
+
 // out[t][o] = initial[t][o] + sum over i of x[t][i] * weight[o][i]; initial may be empty.
 Reference reference_linear(const std::vector<double>& x, const std::vector<double>& weight,
                            int64_t in_features, const std::vector<double>& initial = {});
 
-// Rotates one head at `position`: pairs (j, j + head_dim / 2) by position * inverse_frequencies[j].
-Reference reference_rope(const std::vector<double>& head, int32_t position,
-                         const std::vector<double>& inverse_frequencies);
+// Adds to every row, of as many elements as the bias has.
+void add_bias(Reference& out, const std::vector<double>& bias);
 
-Reference reference_silu_mul(const std::vector<double>& gate_up, int64_t intermediate_size);
+// Rotates one head at `position`: pairs (j, j + head_dim / 2) by position * rope_table[j], times
+// rope_table[head_dim / 2 + j].
+Reference reference_rope(const std::vector<double>& head, int32_t position,
+                         const std::vector<double>& rope_table);
+
+Reference reference_activate_mul(const std::vector<double>& gate_up, int64_t intermediate_size,
+                                 Activation activation = Activation::kSilu);
 
 // Token penalties of one sequence, applied in place.
 struct ReferencePenalties {

@@ -56,7 +56,7 @@ class AttentionOrderTest : public BackendTest {
     std::iota(table.begin(), table.end(), 0);
     const DeviceTensor positions = integers(random.integers(num_tokens, 0, 4096), {num_tokens});
     const DeviceTensor kv_slots = integers(slots, {num_tokens});
-    const DeviceTensor frequencies = floats(random.normal(head_dim / 2), {head_dim / 2});
+    const DeviceTensor table_of_rope = floats(random.normal(head_dim), {2, head_dim / 2});
     const DeviceTensor starts = integers({0, static_cast<int32_t>(query_length)}, {2});
     const DeviceTensor lengths = integers({static_cast<int32_t>(context_length)}, {1});
     const DeviceTensor tables = integers(table, {1, context_pages});
@@ -93,7 +93,7 @@ class AttentionOrderTest : public BackendTest {
                                       .qkv = qkv,
                                       .positions = positions,
                                       .kv_slots = kv_slots,
-                                      .inverse_frequencies = frequencies};
+                                      .rope_table = table_of_rope};
       if (by_product) {
         fused().begin_norm(rows.view(), residual, norm_weight);
         fused().normed_linear_rope_store_kv(rope, rows.view(), weight);

@@ -58,16 +58,16 @@ Bytes run_layer(Backend& backend, const Sizes& sizes, int64_t num_tokens) {
        .qkv = poisoned(backend, DType::kFloat32, {num_tokens, sizes.qkv_features()}),
        .positions = to_device(backend, random.integers(num_tokens, 0, 4096), {num_tokens}),
        .kv_slots = to_device(backend, slots, {num_tokens}),
-       .inverse_frequencies = to_device(backend, rope_frequencies(sizes.head_dim), DType::kFloat32,
-                                        {sizes.head_dim / 2})},
+       .rope_table = to_device(backend, rope_table(sizes.head_dim), DType::kFloat32,
+                               {2, sizes.head_dim / 2})},
       rows.view(), qkv_proj);
   fused.linear_add_begin_norm(residual, rows.view(),
                               query.view.reshape({num_tokens, sizes.query_features()}),
                               matrix(sizes.hidden, sizes.query_features()), norm_weight);
   const DeviceTensor hidden = poisoned(backend, DType::kFloat32, {num_tokens, sizes.intermediate});
-  fused.normed_linear_silu_mul(
+  fused.normed_linear_activate_mul(
       hidden, rows.view(), matrix(2 * sizes.intermediate, sizes.hidden),
-      poisoned(backend, DType::kFloat32, {num_tokens, 2 * sizes.intermediate}));
+      poisoned(backend, DType::kFloat32, {num_tokens, 2 * sizes.intermediate}), Activation::kSilu);
   return {bytes_of(backend, query), bytes_of(backend, keys), bytes_of(backend, values),
           bytes_of(backend, residual), bytes_of(backend, hidden)};
 }
@@ -91,8 +91,8 @@ TEST(CpuOperationsTest, RotationsAreThoseOfTheStep) {
   constexpr int64_t kHeadDim = 64;
   constexpr int64_t kTokens = 3;
   const auto rotate = [&](Backend& backend, const std::vector<int32_t>& positions, double theta) {
-    std::vector<double> frequencies = rope_frequencies(kHeadDim);
-    for (double& frequency : frequencies) frequency *= theta;
+    std::vector<double> table = rope_table(kHeadDim);
+    for (double& value : table) value *= theta;
     const DeviceTensor query = poisoned(backend, DType::kFloat32, {kTokens, 1, kHeadDim});
     const DeviceTensor keys = poisoned(backend, DType::kFloat32, {1, 1, kTokens, kHeadDim});
     const DeviceTensor values = poisoned(backend, DType::kFloat32, {1, 1, kTokens, kHeadDim});
@@ -103,13 +103,14 @@ TEST(CpuOperationsTest, RotationsAreThoseOfTheStep) {
                           {kTokens, 3 * kHeadDim}),
          .positions = to_device(backend, positions, {kTokens}),
          .kv_slots = to_device(backend, std::vector<int32_t>{0, 1, 2}, {kTokens}),
-         .inverse_frequencies = to_device(backend, frequencies, DType::kFloat32, {kHeadDim / 2})});
+         .rope_table = to_device(backend, table, DType::kFloat32, {2, kHeadDim / 2})});
     return bytes_of(backend, keys);
   };
   const auto used = make_cpu_backend(2);
-  for (const double theta : {1.0, 0.5}) {
-    for (const std::vector<int32_t>& positions :
-         {std::vector<int32_t>{0, 1, 2}, {3, 4, 5}, {3, 4, 6}, {0, 1, 2}}) {
+  // More tables by turns than are kept.
+  for (const std::vector<int32_t>& positions :
+       {std::vector<int32_t>{0, 1, 2}, {3, 4, 5}, {3, 4, 6}, {0, 1, 2}}) {
+    for (const double theta : {1.0, 0.5, 1.0, 0.25, 0.125, 0.5, 1.0}) {
       const auto unused = make_cpu_backend(2);
       EXPECT_EQ(rotate(*used, positions, theta), rotate(*unused, positions, theta));
     }

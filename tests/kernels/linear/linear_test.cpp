@@ -57,6 +57,35 @@ TEST_P(LinearTest, MatchesReference) {
   }
 }
 
+// Rounded once more where a product has been stored before its bias is added.
+TEST_P(LinearTest, AddsABias) {
+  const DType dtype = operations().weight_dtype(DType::kBFloat16);
+  for (const LinearShape& size : linear_shapes()) {
+    for (const DType out_dtype : {activation(), DType::kFloat32}) {
+      SCOPED_TRACE(testing::Message()
+                   << size.num_tokens << " tokens, " << size.in_features << " -> "
+                   << size.out_features << ", out " << to_string(out_dtype));
+      RandomValues random(static_cast<uint64_t>(size.num_tokens));
+      const auto x = rounded(random.normal(size.num_tokens * size.in_features), activation());
+      const auto weight = rounded(random.normal(size.out_features * size.in_features, 0.05), dtype);
+      const auto bias = rounded(random.normal(size.out_features, 3.0), DType::kFloat32);
+      const DeviceTensor device_weight =
+          to_device(backend(), weight, dtype, {size.out_features, size.in_features});
+      const DeviceTensor device_bias = floats(bias, {size.out_features});
+      WeightMatrix matrix = device_weight;
+      matrix.bias = device_bias;
+      const Shape shape{size.num_tokens, size.out_features};
+      const DeviceTensor out = poisoned(backend(), out_dtype, shape);
+      operations().linear(out, activations(x, {size.num_tokens, size.in_features}), matrix);
+      Reference expected = reference_linear(x, weight, size.in_features);
+      add_bias(expected, bias);
+      expect_close(
+          host(out), expected, shape,
+          {.out = out_dtype, .length = size.in_features + 1, .relative = unit_roundoff(out_dtype)});
+    }
+  }
+}
+
 TEST_P(LinearTest, WritesFloat32Logits) {
   for (const LinearShape& size :
        {LinearShape{1, 64, 1003}, LinearShape{3, 136, 131}, LinearShape{17, 256, 1003}}) {

@@ -55,7 +55,7 @@ struct Problem {
     const DType weight_type = backend.operations().weight_dtype(DType::kBFloat16);
     weight = rounded(random.normal(sizes.qkv_rows() * sizes.hidden, 0.05), weight_type);
     positions = random.integers(num_tokens, 0, 4096);
-    frequencies = rope_frequencies(sizes.head_dim);
+    table = rope_table(sizes.head_dim, 1.25);
     page_shape = {num_tokens / sizes.page_size + 3, sizes.num_kv_heads, sizes.page_size,
                   sizes.head_dim};
     slots = random.permutation(page_shape[0] * sizes.page_size);
@@ -65,14 +65,14 @@ struct Problem {
     device_residual = to_device(backend, residual, DType::kFloat32, {num_tokens, sizes.hidden});
     device_positions = to_device(backend, positions, {num_tokens});
     device_slots = to_device(backend, slots, {num_tokens});
-    device_frequencies = to_device(backend, frequencies, DType::kFloat32, {sizes.head_dim / 2});
+    device_table = to_device(backend, table, DType::kFloat32, {2, sizes.head_dim / 2});
   }
 
   Sizes sizes;
-  std::vector<double> residual, norm_weight, weight, frequencies;
+  std::vector<double> residual, norm_weight, weight, table;
   std::vector<int32_t> positions, slots;
   Shape page_shape;
-  DeviceTensor device_residual, device_norm_weight, device_weight, device_frequencies;
+  DeviceTensor device_residual, device_norm_weight, device_weight, device_table;
   DeviceTensor device_positions, device_slots;
 };
 
@@ -96,7 +96,7 @@ struct Results {
                                        .qkv = qkv,
                                        .positions = cut(problem.device_positions),
                                        .kv_slots = cut(problem.device_slots),
-                                       .inverse_frequencies = problem.device_frequencies},
+                                       .rope_table = problem.device_table},
                                       rows.view(), problem.device_weight);
     backend.device().synchronize();
   }
@@ -124,14 +124,16 @@ TEST_P(NormedLinearRopeTest, MatchesReference) {
     const auto rotated = [&](int64_t token, int64_t head) {
       const Reference plain = unrotated(token, head);
       Reference result = reference_rope(plain.values, problem.positions[static_cast<size_t>(token)],
-                                        problem.frequencies);
+                                        problem.table);
       // Errors of both elements that make one. They may have been rounded to the activation type,
       // relative to their values, which the rotation's reference has as magnitudes.
       const double rounding = 1.0 + unit_roundoff(activation()) / relative;
       const auto half = static_cast<size_t>(sizes.head_dim / 2);
       for (size_t j = 0; j < 2 * half; ++j) {
-        result.magnitudes[j] = rounding * result.magnitudes[j] + plain.magnitudes[j % half] +
-                               plain.magnitudes[j % half + half];
+        const double amplitude = problem.table[half + j % half];
+        result.magnitudes[j] =
+            rounding * result.magnitudes[j] +
+            amplitude * (plain.magnitudes[j % half] + plain.magnitudes[j % half + half]);
       }
       return result;
     };
@@ -210,7 +212,7 @@ TEST_P(NormedLinearRopeTest, IsBitwiseRepeatable) {
                                              .qkv = qkv,
                                              .positions = problem.device_positions,
                                              .kv_slots = problem.device_slots,
-                                             .inverse_frequencies = problem.device_frequencies},
+                                             .rope_table = problem.device_table},
                                             rows.view(), problem.device_weight);
         fused().linear_add_begin_norm(
             residual, rows.view(),

@@ -81,9 +81,10 @@ TEST_P(NormedLinearTest, MatchesReference) {
         const DeviceTensor hidden = poisoned(backend(), activation(), hidden_shape);
         const DeviceTensor scratch =
             poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
-        fused().normed_linear_silu_mul(hidden, rows.view(), device_gate_up, scratch);
+        fused().normed_linear_activate_mul(hidden, rows.view(), device_gate_up, scratch,
+                                           Activation::kSilu);
         const Reference both = reference_linear(normed, gate_up, sizes.hidden);
-        Reference expected = reference_silu_mul(both.values, sizes.intermediate);
+        Reference expected = reference_activate_mul(both.values, sizes.intermediate);
         // |silu'| <= 1.1: errors of the gate count with `up`, errors of `up` with the activation.
         for (int64_t i = 0; i < num_tokens * sizes.intermediate; ++i) {
           const int64_t gate =
@@ -153,7 +154,7 @@ TEST_P(NormedLinearTest, IgnoresOtherTokens) {
       fused().linear_add_begin_norm(sum, rows.view(), x.view.slice(0, num_tokens), added,
                                     norm_weight);
       fused().normed_linear(out, rows.view(), weight);
-      fused().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
+      fused().normed_linear_activate_mul(hidden, rows.view(), gate_up, scratch, Activation::kSilu);
       const std::vector<std::vector<uint8_t>> results = {
           bytes_of(backend(), sum), bytes_of(backend(), out), bytes_of(backend(), hidden)};
       if (of_all.empty()) of_all = results;
@@ -186,7 +187,8 @@ TEST_P(NormedLinearTest, IsBitwiseRepeatable) {
       const DeviceTensor residual = floats(start, {num_tokens, kHidden});
       fused().begin_norm(rows.view(), residual, norm_weight);
       for (int layer = 0; layer < 6; ++layer) {
-        fused().normed_linear_silu_mul(hidden, rows.view(), gate_up, scratch);
+        fused().normed_linear_activate_mul(hidden, rows.view(), gate_up, scratch,
+                                           Activation::kSilu);
         fused().linear_add_begin_norm(residual, rows.view(), hidden, down, norm_weight);
       }
       const auto bytes = bytes_of(backend(), residual);

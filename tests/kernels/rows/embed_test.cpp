@@ -30,6 +30,25 @@ TEST_P(EmbedTest, CopiesRowsExactly) {
   }
 }
 
+TEST_P(EmbedTest, MultipliesInFloat32) {
+  constexpr int64_t kVocabSize = 31;
+  constexpr float kMultiplier = 50.59644256f;  // of a hidden size of 2560
+  RandomValues random(2);
+  for (const int64_t hidden_size : {7, 64, 1000}) {
+    auto values = rounded(random.normal(kVocabSize * hidden_size),
+                          operations().weight_dtype(DType::kBFloat16));
+    const DeviceTensor table = to_device(
+        backend(), values, operations().weight_dtype(DType::kBFloat16), {kVocabSize, hidden_size});
+    const auto ids = random.integers(5, 0, kVocabSize - 1);
+    const Shape shape{5, hidden_size};
+    const DeviceTensor out = poisoned(backend(), DType::kFloat32, shape);
+    operations().embed(out, table, integers(ids, {5}), kMultiplier);
+    for (double& value : values) value *= kMultiplier;
+    expect_equal(host(out), rounded(reference_rows(values, hidden_size, ids), DType::kFloat32),
+                 shape);
+  }
+}
+
 // A step that runs ahead may meet the mark that sampling leaves where there is no token.
 TEST_P(EmbedTest, TheMarkOfNonFiniteLogitsIsTheFirstToken) {
   const DeviceTensor table = floats({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4});

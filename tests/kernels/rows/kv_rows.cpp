@@ -5,12 +5,13 @@
 
 namespace tessera {
 
-std::vector<double> rope_frequencies(int64_t head_dim) {
+std::vector<double> rope_table(int64_t head_dim, double amplitude) {
   std::vector<double> result;
   for (int64_t j = 0; j < head_dim / 2; ++j) {
     result.push_back(
         std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(head_dim)));
   }
+  result.resize(static_cast<size_t>(head_dim), amplitude);
   return rounded(result, DType::kFloat32);
 }
 

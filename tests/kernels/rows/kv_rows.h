@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// [head_dim / 2], rounded to float32.
-std::vector<double> rope_frequencies(int64_t head_dim);
+// [2, head_dim / 2], rounded to float32: usual inverse frequencies, and amplitudes.
+std::vector<double> rope_table(int64_t head_dim, double amplitude = 1.0);
 
 void append(Reference& reference, const Reference& more);
 

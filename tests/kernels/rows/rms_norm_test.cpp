@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
@@ -11,6 +13,25 @@ constexpr float kEpsilon = 1e-5f;
 
 class RmsNormTest : public BackendTest {
  protected:
+  // residual += multiplier * rms_norm(x)
+  void check_add(int64_t num_tokens, int64_t hidden_size, float multiplier) const {
+    SCOPED_TRACE(testing::Message() << num_tokens << " x " << hidden_size << ", added");
+    RandomValues random(4);
+    const Shape shape{num_tokens, hidden_size};
+    const auto x = rounded(random.normal(shape.num_elements(), 7.0), DType::kFloat32);
+    const auto weight = rounded(random.normal(hidden_size), DType::kFloat32);
+    const auto residual = rounded(random.normal(shape.num_elements(), 3.0), DType::kFloat32);
+    const DeviceTensor sum = floats(residual, shape);
+    operations().rms_norm_add(sum, floats(x, shape), floats(weight, {hidden_size}), kEpsilon,
+                              multiplier);
+    Reference expected = reference_rms_norm(x, weight, kEpsilon);
+    for (size_t i = 0; i < residual.size(); ++i) {
+      expected.values[i] = residual[i] + multiplier * expected.values[i];
+      expected.magnitudes[i] = std::abs(residual[i]) + multiplier * expected.magnitudes[i];
+    }
+    expect_close(host(sum), expected, shape, {.length = hidden_size + kOtherRoundings});
+  }
+
   void check(const std::vector<double>& x, const std::vector<double>& weight) const {
     const auto hidden_size = static_cast<int64_t>(weight.size());
     const Shape shape{static_cast<int64_t>(x.size()) / hidden_size, hidden_size};
@@ -43,6 +64,13 @@ TEST_P(RmsNormTest, HandlesTinyLargeAndZeroRows) {
   for (const double deviation : {0.0, 1e-12, 1e-3, 1e4, 1e15}) {
     SCOPED_TRACE(testing::Message() << "deviation " << deviation);
     check(rounded(random.normal(2 * kHiddenSize, deviation), DType::kFloat32), weight);
+  }
+}
+
+TEST_P(RmsNormTest, AddsToTheResidual) {
+  for (const int64_t hidden_size : {1, 7, 64, 129, 512, 2051, 5000, 8192, 12004}) {
+    for (const int64_t num_tokens : {1, 3, 33}) check_add(num_tokens, hidden_size, 1.0f);
+    check_add(2, hidden_size, 0.22f);
   }
 }
 

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
@@ -8,6 +10,9 @@
 namespace tessera {
 namespace {
 
+// What is normalised of queries and of keys.
+enum class Norm { kNothing, kHeads, kRows };
+
 struct RopeCase {
   int64_t num_tokens;
   int64_t num_heads;
@@ -15,7 +20,11 @@ struct RopeCase {
   int64_t head_dim;
   int64_t page_size;
   int64_t largest_position = 4096;
-  bool has_norm = false;
+  Norm norm = Norm::kNothing;
+  double amplitude = 1.0;
+  QueryScalingSpec query_scaling = {};
+
+  int64_t normed_heads(int64_t heads) const { return norm == Norm::kRows ? heads : 1; }
 };
 
 constexpr float kEpsilon = 1e-5f;
@@ -26,7 +35,9 @@ class RopeStoreKvTest : public BackendTest {
     SCOPED_TRACE(testing::Message()
                  << size.num_tokens << " tokens, " << size.num_heads << "/" << size.num_kv_heads
                  << " heads of " << size.head_dim << ", pages of " << size.page_size
-                 << (size.has_norm ? ", normalised" : ""));
+                 << (size.norm == Norm::kNothing ? ""
+                     : size.norm == Norm::kHeads ? ", heads normalised"
+                                                 : ", rows normalised"));
     RandomValues random(static_cast<uint64_t>(size.num_tokens + size.head_dim));
     const int64_t token_heads = size.num_heads + 2 * size.num_kv_heads;
     const auto qkv =
@@ -36,9 +47,13 @@ class RopeStoreKvTest : public BackendTest {
     const int64_t num_pages = size.num_tokens / size.page_size + 3;
     auto slots = random.permutation(num_pages * size.page_size);
     slots.resize(static_cast<size_t>(size.num_tokens));
-    const auto frequencies = rope_frequencies(size.head_dim);
-    const auto norm = rounded(random.normal(2 * size.head_dim), DType::kFloat32);
+    const auto table = rope_table(size.head_dim, size.amplitude);
+    const int64_t query_norm_size = size.normed_heads(size.num_heads) * size.head_dim;
+    const int64_t norm_size =
+        query_norm_size + size.normed_heads(size.num_kv_heads) * size.head_dim;
+    const auto norm = rounded(random.normal(norm_size), DType::kFloat32);
 
+    const DeviceTensor norm_weights = floats(norm, {norm_size});
     const Shape query_shape{size.num_tokens, size.num_heads, size.head_dim};
     const Shape page_shape{num_pages, size.num_kv_heads, size.page_size, size.head_dim};
     const DeviceTensor query = poisoned(backend(), activation(), query_shape);
@@ -50,54 +65,70 @@ class RopeStoreKvTest : public BackendTest {
          .qkv = activations(qkv, {size.num_tokens, token_heads * size.head_dim}),
          .positions = integers(positions, {size.num_tokens}),
          .kv_slots = integers(slots, {size.num_tokens}),
-         .inverse_frequencies = floats(frequencies, {size.head_dim / 2}),
-         .qk_norm = size.has_norm ? floats(norm, {2 * size.head_dim}).view : Tensor{},
-         .norm_epsilon = kEpsilon});
+         .rope_table = floats(table, {2, size.head_dim / 2}),
+         .qk_norm = size.norm == Norm::kNothing ? Tensor{} : norm_weights.view,
+         .norm_epsilon = kEpsilon,
+         .query_scaling = size.query_scaling});
 
-    const auto head = [&](int64_t token, int64_t index) {
-      const auto begin = qkv.begin() + (token * token_heads + index) * size.head_dim;
-      return std::vector<double>(begin, begin + size.head_dim);
+    const auto heads = [&](int64_t token, int64_t first, int64_t count) {
+      const auto begin = qkv.begin() + (token * token_heads + first) * size.head_dim;
+      return std::vector<double>(begin, begin + count * size.head_dim);
     };
-    // The head as it is rotated; `weights` is where those of its norm begin.
-    const auto normed = [&](int64_t token, int64_t index, int64_t weights) {
-      if (!size.has_norm) return head(token, index);
-      const std::vector<double> weight(norm.begin() + weights,
-                                       norm.begin() + weights + size.head_dim);
-      return reference_rms_norm(head(token, index), weight, kEpsilon).values;
+    // Heads as they are rotated, all queries or all keys of a token; `weights` is where those of
+    // their norm begin.
+    const auto normed = [&](int64_t token, int64_t first, int64_t count, int64_t weights) {
+      const std::vector<double> values = heads(token, first, count);
+      if (size.norm == Norm::kNothing) return values;
+      const auto begin = norm.begin() + weights;
+      const std::vector<double> weight(begin, begin + size.normed_heads(count) * size.head_dim);
+      return reference_rms_norm(values, weight, kEpsilon).values;
     };
     Expected expected_query;
     Expected expected_keys;
     std::vector<double> expected_values;
     for (int64_t t = 0; t < size.num_tokens; ++t) {
       const int32_t position = positions[static_cast<size_t>(t)];
-      for (int64_t h = 0; h < size.num_heads; ++h) {
-        expected_query.add(normed(t, h, 0), position, frequencies, activation());
-      }
-      for (int64_t h = 0; h < size.num_kv_heads; ++h) {
-        expected_keys.add(normed(t, size.num_heads + h, size.head_dim), position, frequencies,
-                          activation());
-        const auto value = head(t, size.num_heads + size.num_kv_heads + h);
-        expected_values.insert(expected_values.end(), value.begin(), value.end());
-      }
+      expected_query.add(normed(t, 0, size.num_heads, 0), position,
+                         scaled(table, size.query_scaling, position), activation());
+      expected_keys.add(normed(t, size.num_heads, size.num_kv_heads, query_norm_size), position,
+                        table, activation());
+      const auto values_of_token = heads(t, size.num_heads + size.num_kv_heads, size.num_kv_heads);
+      expected_values.insert(expected_values.end(), values_of_token.begin(), values_of_token.end());
     }
+    const bool has_norm = size.norm != Norm::kNothing;
     const Shape kv_shape{size.num_tokens, size.num_kv_heads, size.head_dim};
-    check(host(query), expected_query, query_shape, size.has_norm);
-    check(stored_rows(host(keys), page_shape, slots), expected_keys, kv_shape, size.has_norm);
+    check(host(query), expected_query, query_shape, has_norm);
+    check(stored_rows(host(keys), page_shape, slots), expected_keys, kv_shape, has_norm);
     expect_equal(stored_rows(host(values), page_shape, slots), expected_values, kv_shape);
   }
 
  private:
+  // The table whose amplitudes have the factor of a query at this position.
+  static std::vector<double> scaled(std::vector<double> table, const QueryScalingSpec& scaling,
+                                    int32_t position) {
+    if (scaling.beta == 0.0) return table;
+    const int64_t contexts = position / scaling.original_max_position_embeddings;
+    for (size_t j = table.size() / 2; j < table.size(); ++j) {
+      table[j] *= 1.0 + scaling.beta * std::log(1.0 + static_cast<double>(contexts));
+    }
+    return table;
+  }
+
   // Heads after rotation: exact, and with results rounded on the way as an implementation does.
   struct Expected {
     Reference exact;
     std::vector<double> plain;
 
-    void add(const std::vector<double>& head, int32_t position,
-             const std::vector<double>& frequencies, DType dtype) {
-      append(exact, reference_rope(head, position, frequencies));
-      const Reference rotated = reference_rope(rounded(head, dtype), position, frequencies);
-      const std::vector<double> values = rounded(rotated.values, dtype);
-      plain.insert(plain.end(), values.begin(), values.end());
+    void add(const std::vector<double>& heads, int32_t position, const std::vector<double>& table,
+             DType dtype) {
+      const auto head_dim = static_cast<int64_t>(table.size());
+      for (auto begin = heads.begin(); begin != heads.end(); begin += head_dim) {
+        const std::vector<double> head(begin, begin + head_dim);
+        append(exact, reference_rope(head, position, table));
+        const Reference rotated = reference_rope(rounded(head, dtype), position, table);
+        const std::vector<double> values = rounded(rotated.values, dtype);
+        plain.insert(plain.end(), values.begin(), values.end());
+      }
     }
   };
 
@@ -129,10 +160,29 @@ TEST_P(RopeStoreKvTest, MatchesReference) {
 
 TEST_P(RopeStoreKvTest, NormalisesQueriesAndKeysBefore) {
   for (const int64_t num_tokens : {1, 3, 33}) {
-    check({num_tokens, 4, 2, 64, 16, 4096, true});
-    check({num_tokens, 6, 2, 80, 64, 4096, true});
-    check({num_tokens, 8, 1, 128, 64, 4096, true});
-    check({num_tokens, 2, 2, 256, 64, 4096, true});
+    for (const Norm norm : {Norm::kHeads, Norm::kRows}) {
+      check({num_tokens, 4, 2, 64, 16, 4096, norm});
+      check({num_tokens, 6, 2, 80, 64, 4096, norm});
+      check({num_tokens, 8, 1, 128, 64, 4096, norm});
+      check({num_tokens, 2, 2, 256, 64, 4096, norm});
+      check({num_tokens, 1, 1, 64, 16, 4096, norm});  // where both are the same
+      check({num_tokens, 40, 8, 128, 64, 4096, norm});
+    }
+  }
+}
+
+TEST_P(RopeStoreKvTest, MultipliesByAmplitudes) {
+  for (const double amplitude : {0.5, 1.34657, 2.0}) {
+    check({3, 4, 2, 64, 16, 4096, Norm::kNothing, amplitude});
+    check({17, 6, 2, 80, 64, 131071, Norm::kHeads, amplitude});
+  }
+}
+
+TEST_P(RopeStoreKvTest, ScalesQueriesByTheirPosition) {
+  const QueryScalingSpec scaling{.beta = 0.1, .original_max_position_embeddings = 1000};
+  for (const int64_t largest_position : {999, 1000, 50000, 1000000}) {
+    check({9, 4, 2, 64, 16, largest_position, Norm::kNothing, 1.0, scaling});
+    check({3, 6, 2, 128, 64, largest_position, Norm::kRows, 1.25, scaling});
   }
 }
 

@@ -72,7 +72,7 @@ class DecodeStepModel {
     model_.norm = floats(norm_);
     model_.lm_head = matrix(lm_head_, size.hidden_size);
     model_.block.attention_scale = size.attention_scale;
-    model_.rope_tables = {floats(inverse_frequencies_)};
+    model_.rope_tables = {floats(rope_table_).reshape({2, size.head_dim / 2})};
     model_.sizes = {.hidden_size = size.hidden_size,
                     .intermediate_size = size.intermediate_size,
                     .num_heads = size.num_heads,
@@ -152,7 +152,7 @@ class DecodeStepModel {
                             layer.o_proj);
       operations.rms_norm(normed, residual, layer.pre_feedforward_layernorm, kEpsilon);
       operations.linear(gate_up, normed, layer.gate_up_proj);
-      operations.silu_mul(hidden, gate_up);
+      operations.activate_mul(hidden, gate_up, Activation::kSilu);
       operations.linear_add(residual, hidden, layer.down_proj);
     }
     operations.rms_norm(normed, residual, model_.norm, kEpsilon);
@@ -177,8 +177,9 @@ class DecodeStepModel {
         const std::vector<double> mid =
             reference_rms_norm(x, layer.pre_feedforward_layernorm, kEpsilon).values;
         const std::vector<double> hidden =
-            reference_silu_mul(reference_linear(mid, layer.gate_up_proj, size_.hidden_size).values,
-                               size_.intermediate_size)
+            reference_activate_mul(
+                reference_linear(mid, layer.gate_up_proj, size_.hidden_size).values,
+                size_.intermediate_size)
                 .values;
         x = reference_linear(hidden, layer.down_proj, size_.intermediate_size, x).values;
       }
@@ -262,10 +263,13 @@ class DecodeStepModel {
     norm_ = norm();
     lm_head_ = weight(size_.vocab_size, size_.hidden_size);
     for (int64_t j = 0; j < size_.head_dim / 2; ++j) {
-      inverse_frequencies_.push_back(
+      rope_table_.push_back(
           std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(size_.head_dim)));
     }
-    inverse_frequencies_ = rounded(inverse_frequencies_, DType::kFloat32);
+    for (int64_t j = 0; j < size_.head_dim / 2; ++j) {
+      rope_table_.push_back(1.0 + 0.002 * static_cast<double>(j));
+    }
+    rope_table_ = rounded(rope_table_, DType::kFloat32);
     token_ids_ = random_.integers(num_sequences(), 0, size_.vocab_size - 1);
     if (token_ids_.size() > 1) token_ids_.back() = kNonFiniteLogits;  // stands for token 0
   }
@@ -331,8 +335,7 @@ class DecodeStepModel {
     const auto position = static_cast<int32_t>(context - 1);
     for (int64_t h = 0; h < size_.num_kv_heads; ++h) {
       const std::vector<double> key =
-          reference_rope(rows_of(qkv, d, size_.num_heads + h), position, inverse_frequencies_)
-              .values;
+          reference_rope(rows_of(qkv, d, size_.num_heads + h), position, rope_table_).values;
       const std::vector<double> value = rows_of(qkv, d, size_.num_heads + size_.num_kv_heads + h);
       const int64_t row = page_row(sequence, context - 1, h);
       std::ranges::copy(key, keys_[index_of(layer)].begin() + row * d);
@@ -341,7 +344,7 @@ class DecodeStepModel {
     std::vector<double> out;
     for (int64_t h = 0; h < size_.num_heads; ++h) {
       const std::vector<double> query =
-          reference_rope(rows_of(qkv, d, h), position, inverse_frequencies_).values;
+          reference_rope(rows_of(qkv, d, h), position, rope_table_).values;
       const int64_t kv_head = h / (size_.num_heads / size_.num_kv_heads);
       const int64_t window = size_.sliding_window == 0 ? context : size_.sliding_window;
       std::vector<double> scores;
@@ -372,7 +375,7 @@ class DecodeStepModel {
   std::vector<int64_t> contexts_;
   RandomValues random_{7};
   std::vector<DecodeStepLayer> layers_;
-  std::vector<double> embed_tokens_, norm_, lm_head_, inverse_frequencies_;
+  std::vector<double> embed_tokens_, norm_, lm_head_, rope_table_;
   std::vector<int32_t> token_ids_, block_tables_;
   std::vector<std::vector<double>> keys_, values_;  // of each layer, as the pages hold them
   int64_t max_pages_ = 0, num_pages_ = 0;

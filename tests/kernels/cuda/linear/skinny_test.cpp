@@ -81,7 +81,7 @@ class LinearSkinnyTest : public BackendTest {
         gpu_.num_multiprocessors, stream_.get());
     CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
     const Reference both = reference_linear(x, weight, in_features);
-    Reference expected = reference_silu_mul(both.values, out_features);
+    Reference expected = reference_activate_mul(both.values, out_features);
     // |silu'| <= 1.1: errors of the gate count with `up`, errors of `up` with the activation.
     for (size_t i = 0; i < expected.values.size(); ++i) {
       const auto size = static_cast<size_t>(out_features);
