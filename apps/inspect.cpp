@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/expected_tensors.h"
 #include "engine/model_description.h"
+#include "engine/model_words.h"
 
 namespace tessera {
 namespace {
@@ -25,25 +26,48 @@ struct InspectOptions {
   bool json = false;
 };
 
-std::string_view rope_scaling_name(RopeScaling::Kind kind) {
-  switch (kind) {
-    case RopeScaling::Kind::kNone:
-      return "none";
-    case RopeScaling::Kind::kLinear:
-      return "linear";
-    case RopeScaling::Kind::kLlama3:
-      return "llama3";
+// The longest window of a layer; 0 when none has one.
+int64_t sliding_window(const ModelConfig& config) {
+  int64_t window = 0;
+  for (const LayerSpec& layer : config.block.layers) {
+    window = std::max(window, layer.sliding_window);
   }
-  return "unknown";
+  return window;
 }
 
-// The window and the frequencies of a layer; all have the same.
-int64_t sliding_window(const ModelConfig& config) {
-  return config.block.layers.front().sliding_window;
+OrderedJson rope_json(const ModelConfig& config) {
+  OrderedJson tables = OrderedJson::array();
+  for (const RopeTable& table : config.rope_tables) {
+    tables.push_back({{"theta", table.theta},
+                      {"scaling", rope_scaling_name(table.scaling.kind)},
+                      {"factor", table.scaling.factor},
+                      {"attention_factor", table.scaling.attention_factor},
+                      {"rotary_dim", config.rotary_dim()}});
+  }
+  return tables;
 }
-const RopeTable& rope_table(const ModelConfig& config) { return config.rope_tables.front(); }
+
+// What each layer sees and which table it rotates by; null: none.
+OrderedJson layers_json(const ModelConfig& config) {
+  OrderedJson layers = OrderedJson::array();
+  for (const LayerSpec& layer : config.block.layers) {
+    layers.push_back(
+        {{"sliding_window", layer.sliding_window},
+         {"rope_table", layer.rope_table ? OrderedJson(*layer.rope_table) : OrderedJson(nullptr)}});
+  }
+  return layers;
+}
+
+OrderedJson words_json(const ModelWords& words) {
+  return {{"blocks", words.blocks},
+          {"windows", words.windows},
+          {"rope", words.rope},
+          {"scalars", words.scalars}};
+}
 
 OrderedJson config_json(const ModelConfig& config) {
+  // Models that rotate nowhere have no table.
+  const RopeTable rope = config.rope_tables.empty() ? RopeTable() : config.rope_tables.front();
   return {{"model_type", config.model_type},
           {"architecture", config.architecture},
           {"hidden_size", config.hidden_size},
@@ -55,11 +79,14 @@ OrderedJson config_json(const ModelConfig& config) {
           {"vocab_size", config.vocab_size},
           {"max_position_embeddings", config.max_position_embeddings},
           {"rms_norm_eps", config.rms_norm_eps},
-          {"rope_theta", rope_table(config).theta},
-          {"rope_scaling", rope_scaling_name(rope_table(config).scaling.kind)},
-          {"rope_scaling_factor", rope_table(config).scaling.factor},
+          {"rope_theta", rope.theta},
+          {"rope_scaling", rope_scaling_name(rope.scaling.kind)},
+          {"rope_scaling_factor", rope.scaling.factor},
+          {"rope_tables", rope_json(config)},
           {"sliding_window", sliding_window(config)},
-          {"ties_embeddings", config.ties_embeddings}};
+          {"layers", layers_json(config)},
+          {"ties_embeddings", config.ties_embeddings},
+          {"words", words_json(describe_blocks(config))}};
 }
 
 OrderedJson tensors_json(const std::vector<TensorEntry>& tensors) {
@@ -95,6 +122,7 @@ OrderedJson description_json(const ModelDescription& model, bool all_tensors) {
                         {"config", config_json(model.folder.config)},
                         {"num_parameters", model.num_parameters},
                         {"num_tensors", model.tensors.size()},
+                        {"skipped", model.skipped},
                         {"weights_bytes_on_disk", model.weights_bytes_on_disk},
                         {"tokenizer_size", model.tokenizer_size},
                         {"bos_token", bos ? OrderedJson(*bos) : OrderedJson(nullptr)},
@@ -109,6 +137,7 @@ OrderedJson description_json(const ModelDescription& model, bool all_tensors) {
 }
 
 std::string config_text(const ModelConfig& config) {
+  const ModelWords words = describe_blocks(config);
   std::string text =
       concat("architecture   ", config.architecture, " (", config.model_type, ")\n",  //
              "layers         ", config.num_layers, "\n",                              //
@@ -116,16 +145,15 @@ std::string config_text(const ModelConfig& config) {
              "\n", "heads          ", config.num_heads, ", KV heads ", config.num_kv_heads,
              ", head dim ", config.head_dim, "\n",  //
              "vocabulary     ", config.vocab_size, config.ties_embeddings ? ", tied" : "", "\n",
-             "context        ", counted(config.max_position_embeddings, "token"));
-  if (const int64_t window = sliding_window(config); window > 0) {
-    text += concat(", sliding window ", window);
-  }
-  const auto& [theta, scaling] = rope_table(config);
-  text += concat("\nRoPE           theta ", theta, ", scaling ", rope_scaling_name(scaling.kind));
-  if (scaling.kind != RopeScaling::Kind::kNone) {
-    text += concat(" by ", scaling.factor);
-  }
-  return text + "\n";
+             "context        ", counted(config.max_position_embeddings, "token"), "\n",  //
+             "blocks         ", words.blocks, "\n");
+  const auto add_line = [&](std::string_view label, const std::string& line) {
+    text += concat(label, std::string(15 - label.size(), ' '), line, '\n');
+  };
+  if (!words.windows.empty()) add_line("windows", words.windows);
+  for (const std::string& line : words.rope) add_line("RoPE", line);
+  for (const std::string& line : words.scalars) add_line("scalars", line);
+  return text;
 }
 
 std::string tensors_text(const ModelDescription& model, bool all_tensors) {
@@ -148,7 +176,9 @@ std::string tensors_text(const ModelDescription& model, bool all_tensors) {
   for (const auto& [dtype, sum] : sum_by_dtype) {
     text += concat(", ", sum.count, " ", dtype, " (", human_bytes(sum.bytes), ")");
   }
-  return text + "\n" + list;
+  text += '\n';
+  for (const std::string& line : model.skipped) text += "skipped        " + line + '\n';
+  return text + list;
 }
 
 std::string tokens_text(const ModelDescription& model) {

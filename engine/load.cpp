@@ -22,6 +22,10 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
   auto device = std::async([&options] { return make_backend(options); });
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
+  adopt_layout(checkpoint, folder.config);
+  for (const SkippedTensors& part : skipped_tensors(checkpoint)) {
+    spdlog::info("skipped: {}", to_string(part));
+  }
   for (const std::string& warning :
        check_weight_inventory(checkpoint, folder.config, options.allow_unknown_weights)) {
     spdlog::warn("{}", warning);

@@ -16,6 +16,10 @@ ModelDescription describe_model(const EngineOptions& options) {
   description.folder = read_model_folder(options);
   const ModelFolder& folder = description.folder;
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
+  adopt_layout(checkpoint, description.folder.config);
+  for (const SkippedTensors& part : skipped_tensors(checkpoint)) {
+    description.skipped.push_back(to_string(part));
+  }
   description.warnings = folder.warnings;
   std::ranges::copy(
       check_weight_inventory(checkpoint, folder.config, options.allow_unknown_weights),

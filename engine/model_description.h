@@ -21,7 +21,8 @@ struct ModelDescription {
   std::vector<TensorEntry> tensors;
   uint64_t weights_bytes_on_disk = 0;
   int64_t num_parameters = 0;
-  std::string device;  // description of the device that would be used
+  std::vector<std::string> skipped;  // tensors that text does not need, a line for each kind
+  std::string device;                // description of the device that would be used
   std::optional<MemoryPlan> memory_plan;
   std::string memory_problem;  // why there is no plan
   std::string chat_template;   // renderer's name, "" when unknown

@@ -1,12 +1,14 @@
 #include "model_loaders/hf_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/hf_config_keys.h"
-#include "model_loaders/layer_types.h"
+#include "model_loaders/layer_config.h"
 #include "model_loaders/model_family.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/rope_config.h"
@@ -15,9 +17,10 @@ namespace tessera {
 namespace {
 
 // The row whose `field` is `value`, or nullptr.
-const ModelFamily* find_family(std::string_view ModelFamily::*field, std::string_view value) {
-  const auto family = std::ranges::find(model_families(), value, field);
-  return family == model_families().end() ? nullptr : &*family;
+template <typename Rows, typename Row>
+const Row* find_row(const Rows& rows, std::string_view Row::*field, std::string_view value) {
+  const auto row = std::ranges::find(rows, value, field);
+  return row == rows.end() ? nullptr : &*row;
 }
 
 [[noreturn]] void throw_unsupported(const JsonObject& json, std::string_view field,
@@ -26,26 +29,50 @@ const ModelFamily* find_family(std::string_view ModelFamily::*field, std::string
         printable(name), "' needs custom code (auto_map), which is not supported");
   std::string supported;
   for (const ModelFamily& family : model_families()) supported += concat(" ", family.architecture);
+  for (const ModelWrapper& row : model_wrappers()) supported += concat(" ", row.architecture);
   throw Error(concat(json.path(), ": ", field, " '", printable(name),
                      "' is not supported; supported:", supported));
 }
 
-const ModelFamily& read_family(const JsonObject& json) {
+// The row of what `json` names by its architecture, else by its model_type; nullptr when none of
+// `rows` is.
+template <typename Row, typename Rows>
+const Row* named_row(const JsonObject& json, const Rows& rows) {
   const auto architectures = json.find_strings("architectures");
   const std::optional<std::string> model_type = json.find_string("model_type");
   if (!architectures || architectures->empty()) {
     CHECK(model_type, json.path(), ": has neither architectures nor model_type");
-    const ModelFamily* const family = find_family(&ModelFamily::model_type, *model_type);
-    if (family == nullptr) throw_unsupported(json, "model_type", *model_type);
-    return *family;
+    return find_row(rows, &Row::model_type, *model_type);
   }
   const std::string& architecture = architectures->front();
-  const ModelFamily* const family = find_family(&ModelFamily::architecture, architecture);
-  if (family == nullptr) throw_unsupported(json, "architecture", architecture);
-  CHECK(!model_type || *model_type == family->model_type, json.path(), ": architecture ",
-        architecture, " belongs to model_type '", family->model_type, "', got '",
+  const Row* const row = find_row(rows, &Row::architecture, architecture);
+  CHECK(row == nullptr || !model_type || *model_type == row->model_type, json.path(),
+        ": architecture ", architecture, " belongs to model_type '", row->model_type, "', got '",
         printable(*model_type), "'");
-  return *family;
+  return row;
+}
+
+const ModelFamily& read_family(const JsonObject& json) {
+  const auto* const family = named_row<ModelFamily>(json, model_families());
+  if (family != nullptr) return *family;
+  const auto architectures = json.find_strings("architectures");
+  if (!architectures || architectures->empty()) {
+    throw_unsupported(json, "model_type", json.find_string("model_type").value());
+  }
+  throw_unsupported(json, "architecture", architectures->front());
+}
+
+// The family of a model's text_config.
+const ModelFamily& read_text_family(const JsonObject& text, const ModelWrapper& wrapper) {
+  const auto types = std::span(wrapper.text_model_types);
+  const std::string given = text.find_string("model_type").value_or(std::string(types.front()));
+  const bool is_known = given != "" && std::ranges::find(types, given) != types.end();
+  std::string supported;
+  for (const std::string_view type : types) supported += concat(type.empty() ? "" : " ", type);
+  CHECK(is_known, text.path(), ": ", text.field("model_type"), " '", printable(given),
+        "' is not supported; supported:", supported);
+  text.find_strings("architectures");
+  return model_family(given);
 }
 
 void refuse_quantised(const JsonObject& json) {
@@ -65,7 +92,7 @@ void read_sizes(const JsonObject& json, const ModelFamily& family, ModelConfig& 
   config.vocab_size = json.get_integer_or("vocab_size", family.vocab_size, 1, 1 << 24);
   config.max_position_embeddings = json.get_integer_or(
       "max_position_embeddings", family.max_position_embeddings, 1, kMaxContextTokens);
-  config.rms_norm_eps = json.get_number_or("rms_norm_eps", family.rms_norm_eps, 1e-30, 1.0);
+  config.rms_norm_eps = json.get_number_or(family.norm_eps_key, family.norm_eps, 1e-30, 1.0);
 }
 
 void read_heads(const JsonObject& json, const ModelFamily& family, ModelConfig& config) {
@@ -84,31 +111,6 @@ void read_heads(const JsonObject& json, const ModelFamily& family, ModelConfig& 
   config.head_dim = head_dim.value_or(config.hidden_size / config.num_heads);
   CHECK(config.head_dim > 0 && config.head_dim % 2 == 0, json.path(), ": head_dim ",
         config.head_dim, " must be even", head_dim ? "" : " (hidden_size / num_attention_heads)");
-}
-
-// Absent means the class default, null means none.
-int64_t read_sliding_window(const JsonObject& json, const ModelFamily& family,
-                            std::optional<std::string_view> layer_type) {
-  // A window in a family without windows stays unread and is reported as not understood.
-  int64_t window = family.sliding_window.value_or(0);
-  if (family.sliding_window || json.is_null("sliding_window")) {
-    const auto given = json.find_integer("sliding_window", 1, kMaxContextTokens);
-    if (json.contains("sliding_window")) window = given.value_or(0);
-  }
-  if (layer_type == kFullAttention) return 0;
-  CHECK(layer_type != kSlidingAttention || window > 0, json.path(),
-        ": layer_types says sliding_attention but there is no sliding_window");
-  return window;
-}
-
-// All layers have one window and one table.
-void read_layers(const JsonObject& json, const ModelFamily& family, ModelConfig& config) {
-  const auto layer_type = read_layer_type(json, config.num_layers);
-  const int64_t window = read_sliding_window(json, family, layer_type);
-  config.rope_tables = {
-      read_rope_table(json, window > 0 ? kSlidingAttention : kFullAttention, family.rope_theta)};
-  config.block.layers.assign(static_cast<size_t>(config.num_layers),
-                             {.sliding_window = window, .rope_table = 0});
 }
 
 std::optional<DType> read_dtype(const JsonObject& json) {
@@ -135,7 +137,10 @@ std::string shortened_list(const std::vector<std::string>& keys) {
 void check_unread_keys(const JsonObject& json, bool allow_unknown,
                        std::vector<std::string>& warnings) {
   std::vector<std::string> keys = json.unread_fields();
-  std::erase_if(keys, is_ignorable_config_key);
+  const size_t prefix = json.field("").size();
+  std::erase_if(keys, [&](const std::string& key) {
+    return is_ignorable_config_key(std::string_view(key).substr(prefix));
+  });
   if (keys.empty()) return;
   const std::string message =
       concat(json.path(), ": not understood, results may be wrong: ", shortened_list(keys));
@@ -143,25 +148,80 @@ void check_unread_keys(const JsonObject& json, bool allow_unknown,
   warnings.push_back(message);
 }
 
+// A number in the precision of a model's dtype.
+double rounded(double value, std::optional<DType> dtype) {
+  const auto number = static_cast<float>(value);
+  if (dtype == DType::kBFloat16) return to_float(to_bfloat16(number));
+  if (dtype == DType::kFloat16) return to_float(to_float16(number));
+  return number;
+}
+
+// The config of the language model inside another model's.
+JsonObject text_config(const JsonObject& json) {
+  const auto text = json.find_object("text_config");
+  CHECK(text, json.path(), ": text_config is missing; it must be an object");
+  return *text;
+}
+
+// What no family but those that say otherwise has.
+void refuse_encoders(const JsonObject& json, ModelConfig& config) {
+  for (const std::string_view key :
+       {"add_cross_attention", "is_encoder_decoder", "rope_interleaved"}) {
+    refuse_true(json, key, config);
+  }
+}
+
+// What the config of a language model says, be it a whole config.json or a part.
+void read_language_model(const JsonObject& json, const ModelFamily& family, ModelConfig& config) {
+  refuse_quantised(json);
+  config.model_type = family.model_type;
+  config.architecture = family.architecture;
+  config.block = family.block;
+  config.norm_offset = family.norm_offset;
+  config.logit_multiplier = family.logit_multiplier;
+  refuse_encoders(json, config);
+  for (const FamilyKey& key : family.keys) key.read(json, key.key, config);
+  read_sizes(json, family, config);
+  read_heads(json, family, config);
+  read_layers(json, family, config);
+  config.ties_embeddings = json.get_bool_or("tie_word_embeddings", family.ties_embeddings);
+  config.dtype = read_dtype(json);
+  config.eos_token_ids = json.find_integers("eos_token_id", 0, config.vocab_size - 1);
+  config.bos_token_id = json.find_integer("bos_token_id", 0, config.vocab_size - 1);
+}
+
+// What the config of the model around the language model says about it: what the other config does
+// not say, and of the embeddings what it says otherwise.
+void read_wrapper(const JsonObject& json, const ModelWrapper& wrapper, ModelConfig& config) {
+  config.architecture = wrapper.architecture;
+  config.name_prefix = NamePrefix::kLanguageModel;
+  config.ties_embeddings = json.get_bool_or("tie_word_embeddings", config.ties_embeddings);
+  const std::optional<DType> dtype = read_dtype(json);
+  if (dtype) config.dtype = dtype;
+  const auto eos = json.find_integers("eos_token_id", 0, config.vocab_size - 1);
+  if (!eos.empty()) config.eos_token_ids = eos;
+  const auto bos = json.find_integer("bos_token_id", 0, config.vocab_size - 1);
+  if (bos) config.bos_token_id = bos;
+}
+
 }  // namespace
 
 ModelConfig read_hf_config(const JsonObject& json, bool allow_unknown,
                            std::vector<std::string>& warnings) {
-  const ModelFamily& family = read_family(json);
-  refuse_quantised(json);
-
   ModelConfig config;
-  config.model_type = family.model_type;
-  config.architecture = family.architecture;
-  config.block = family.block;
-  for (const BlockKey& key : family.keys) key.read(json, key.key, config.block);
-  read_sizes(json, family, config);
-  read_heads(json, family, config);
-  read_layers(json, family, config);
-  config.ties_embeddings = json.get_bool_or("tie_word_embeddings", false);
-  config.dtype = read_dtype(json);
-  config.eos_token_ids = json.find_integers("eos_token_id", 0, config.vocab_size - 1);
-  config.bos_token_id = json.find_integer("bos_token_id", 0, config.vocab_size - 1);
+  if (const auto* const wrapper = named_row<ModelWrapper>(json, model_wrappers())) {
+    refuse_quantised(json);
+    const JsonObject text = text_config(json);
+    read_language_model(text, read_text_family(text, *wrapper), config);
+    check_unread_keys(text, allow_unknown, warnings);
+    read_wrapper(json, *wrapper, config);
+  } else {
+    read_language_model(json, read_family(json), config);
+  }
+  if (model_family(config.model_type).scales_embeddings_by_root_of_hidden_size) {
+    config.block.embedding_multiplier =
+        rounded(std::sqrt(static_cast<double>(config.hidden_size)), config.dtype);
+  }
   check_unread_keys(json, allow_unknown, warnings);
   return config;
 }

@@ -10,14 +10,18 @@ constexpr std::string_view kIgnorableKeys[] = {
     "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_flash_attn_2_enabled",
     "_name_or_path", "auto_map", "is_llama_config", "tokenizer_class", "transformers.js_config",
     "transformers_version", "unsloth_fixed", "unsloth_version",
+    // About images, of models of which the language model is a part.
+    "boi_token_id", "boi_token_index", "eoi_token_id", "eoi_token_index", "image_token_id",
+    "image_token_index", "mm_tokens_per_image", "multimodal_projector_bias", "projector_hidden_act",
+    "spatial_merge_size", "vision_config", "vision_feature_layer",
     // Training.
-    "attention_dropout", "embd_pdrop", "finetuning_task", "gradient_checkpointing",
-    "hidden_dropout", "id2label", "initializer_range", "label2id", "max_sequence_length",
-    "neftune_noise_alpha", "num_labels", "pretraining_tp", "problem_type", "resid_pdrop",
-    "task_specific_params",
+    "attention_dropout", "residual_dropout", "embd_pdrop", "finetuning_task",
+    "gradient_checkpointing", "hidden_dropout", "id2label", "initializer_range", "label2id",
+    "max_sequence_length", "neftune_noise_alpha", "num_labels", "pretraining_tp", "problem_type",
+    "resid_pdrop", "task_specific_params",
     // What the Python code returns and caches.
-    "output_attentions", "output_hidden_states", "output_scores", "return_dict",
-    "return_dict_in_generate", "torchscript", "use_bfloat16", "use_cache",
+    "cache_implementation", "output_attentions", "output_hidden_states", "output_scores",
+    "return_dict", "return_dict_in_generate", "torchscript", "use_bfloat16", "use_cache",
     // Fields of every config class of transformers that decoders do not use.
     "chunk_size_feed_forward", "cross_attention_hidden_size", "decoder_start_token_id",
     "is_decoder", "pad_token_id", "prefix", "pruned_heads", "sep_token_id", "tf_legacy_loss",

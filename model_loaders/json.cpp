@@ -184,6 +184,16 @@ std::optional<double> JsonObject::find_number(std::string_view key, double low, 
   return find_number(key, NumberLimits<double>{low, high});
 }
 
+std::vector<double> JsonObject::get_numbers(std::string_view key, double low, double high) const {
+  const Json& found = required_value(key, "a list of numbers");
+  if (!found.is_array()) refuse(where(key), "a list of numbers", found);
+  std::vector<double> numbers;
+  for (const Json& element : found) {
+    numbers.push_back(as_number(element, where(key), {low, high}));
+  }
+  return numbers;
+}
+
 bool JsonObject::get_bool_or(std::string_view key, bool otherwise) const {
   const Json* const found = value(key);
   return found == nullptr ? otherwise : as_bool(*found, where(key));

@@ -56,6 +56,9 @@ class JsonObject {
   std::optional<double> find_number(std::string_view key, const NumberLimits<double>& limits) const;
   std::optional<double> find_number(std::string_view key, double low, double high) const;
 
+  // A list of numbers.
+  std::vector<double> get_numbers(std::string_view key, double low, double high) const;
+
   bool get_bool_or(std::string_view key, bool otherwise) const;
   std::optional<bool> find_bool(std::string_view key) const;
 

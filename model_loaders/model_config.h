@@ -8,33 +8,30 @@
 
 #include "kernels/block_spec.h"
 #include "kernels/tensor/dtype.h"
+#include "model_loaders/rope_table.h"
 
 namespace tessera {
 
-// How the rotary frequencies are stretched for contexts longer than the pre-training length.
-struct RopeScaling {
-  enum class Kind : uint8_t {
-    kNone,
-    kLinear,  // f / factor
-    kLlama3,  // three wavelength bands; Llama 3.1 model card
-  };
-  Kind kind = Kind::kNone;
-  double factor = 1.0;
-  double low_freq_factor = 1.0;
-  double high_freq_factor = 4.0;
-  int64_t original_max_position_embeddings = 0;  // tokens
+// Which elements of a head RoPE turns together, as the checkpoint has them. Kernels turn j with
+// j + head_dim / 2; rows of other orders are exchanged while they are read (head_order.h).
+struct RotaryLayout {
+  int64_t dim = 0;              // the first of each head turn, an even number; 0: all
+  bool is_interleaved = false;  // 2j with 2j + 1; else j with j + dim / 2
+
+  bool operator==(const RotaryLayout&) const = default;
 };
 
-// What gives the rotary frequencies of a layer.
-struct RopeTable {
-  double theta = 10000.0;
-  RopeScaling scaling;
+// What comes before the names of a language model's tensors where it is a part of a larger model.
+enum class NamePrefix : uint8_t {
+  kNone,           // model.layers.0, lm_head
+  kLanguageModel,  // language_model.model.layers.0, language_model.lm_head: until transformers 4.51
+  kModelLanguageModel,  // model.language_model.layers.0, lm_head: since
 };
 
 // Field names are those of config.json. All sizes are positive and checked against each other.
 struct ModelConfig {
-  std::string model_type;    // "llama", "mistral"
-  std::string architecture;  // "LlamaForCausalLM"
+  std::string model_type;    // "llama", "mistral"; of a part of a larger model, its own
+  std::string architecture;  // "LlamaForCausalLM"; of the larger model
   int64_t hidden_size = 0;
   int64_t intermediate_size = 0;
   int64_t num_layers = 0;
@@ -43,17 +40,20 @@ struct ModelConfig {
   int64_t head_dim = 0;      // even
   int64_t vocab_size = 0;
   int64_t max_position_embeddings = 0;  // tokens
-  double rms_norm_eps = 1e-6;
-  BlockSpec block;                     // how layers compute
-  std::vector<RopeTable> rope_tables;  // of which LayerSpec::rope_table is an index
+  double rms_norm_eps = 1e-6;           // of LayerNorm too
+  BlockSpec block;                      // how layers compute
+  std::vector<RopeTable> rope_tables;   // of which LayerSpec::rope_table is an index
+  RotaryLayout rotary;
+  double norm_offset = 0.0;       // norms multiply by this + weight
+  double logit_multiplier = 1.0;  // of the products with the output matrix, before a soft cap
   bool ties_embeddings = false;
+  NamePrefix name_prefix = NamePrefix::kNone;
   std::optional<DType> dtype;           // as declared; the checkpoint's tensors decide
   std::vector<int64_t> eos_token_ids;   // from config.json; may be empty
   std::optional<int64_t> bos_token_id;  // from config.json
-};
 
-// Inverse frequencies of rotary embedding, float64, [head_dim / 2]: angle = position * value.
-// Base: theta^(-2j / head_dim). Scaling as in the RopeScaling kinds.
-std::vector<double> rope_inverse_frequencies(const RopeTable& table, int64_t head_dim);
+  // Elements of a head that RoPE turns.
+  int64_t rotary_dim() const { return rotary.dim == 0 ? head_dim : rotary.dim; }
+};
 
 }  // namespace tessera

@@ -1,121 +1,90 @@
 #include "model_loaders/model_family.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "kernels/tensor/check.h"
+#include "model_loaders/families/families.h"
 #include "model_loaders/printable.h"
 
 namespace tessera {
 namespace {
 
-constexpr BlockKey kLlamaKeys[] = {
-    {"attention_bias", refuse_true},      {"mlp_bias", refuse_true},
-    {"add_cross_attention", refuse_true}, {"is_encoder_decoder", refuse_true},
-    {"rope_interleaved", refuse_true},    {"hidden_act", read_activation},
+constexpr ModelWrapper kWrappers[] = {
+    {"gemma3", "Gemma3ForConditionalGeneration", {"gemma3_text"}},
+    {"mistral3", "Mistral3ForConditionalGeneration", {"mistral", "ministral3"}},
 };
 
-// A key that says nothing as long as the switch beside it is off.
-void ignore_integer(const JsonObject& config, std::string_view key, BlockSpec&) {
-  config.find_integer(key, 0, std::numeric_limits<int64_t>::max());
-}
-
-constexpr BlockKey kQwen3Keys[] = {
-    {"attention_bias", refuse_true},      {"use_sliding_window", refuse_true},
-    {"sliding_window", ignore_integer},   {"max_window_layers", ignore_integer},
-    {"add_cross_attention", refuse_true}, {"is_encoder_decoder", refuse_true},
-    {"hidden_act", read_activation},
-};
-
-constexpr WeightNames kLlamaWeights[] = {
+// Names of weights in Llama's checkpoints and of those that came after it. Models with one norm for
+// each half call the one that follows the attention post_attention_layernorm, whether it comes
+// before the feed-forward network or after what attention adds.
+constexpr WeightNames kCommonNames[] = {
     {WeightRole::kEmbedTokens, {"model.embed_tokens.weight"}},
     {WeightRole::kInputLayernorm, {"model.layers.{layer}.input_layernorm.weight"}},
     {WeightRole::kQkvProj,
      {"model.layers.{layer}.self_attn.q_proj.weight",
       "model.layers.{layer}.self_attn.k_proj.weight",
       "model.layers.{layer}.self_attn.v_proj.weight"}},
+    {WeightRole::kQkvBias,
+     {"model.layers.{layer}.self_attn.q_proj.bias", "model.layers.{layer}.self_attn.k_proj.bias",
+      "model.layers.{layer}.self_attn.v_proj.bias"}},
+    {WeightRole::kQkNorm,
+     {"model.layers.{layer}.self_attn.q_norm.weight",
+      "model.layers.{layer}.self_attn.k_norm.weight"}},
     {WeightRole::kOProj, {"model.layers.{layer}.self_attn.o_proj.weight"}},
+    {WeightRole::kOBias, {"model.layers.{layer}.self_attn.o_proj.bias"}},
+    {WeightRole::kPostAttentionLayernorm, {"model.layers.{layer}.post_attention_layernorm.weight"}},
     {WeightRole::kPreFeedforwardLayernorm,
      {"model.layers.{layer}.post_attention_layernorm.weight"}},
     {WeightRole::kGateUpProj,
      {"model.layers.{layer}.mlp.gate_proj.weight", "model.layers.{layer}.mlp.up_proj.weight"}},
+    {WeightRole::kGateUpBias,
+     {"model.layers.{layer}.mlp.gate_proj.bias", "model.layers.{layer}.mlp.up_proj.bias"}},
     {WeightRole::kDownProj, {"model.layers.{layer}.mlp.down_proj.weight"}},
+    {WeightRole::kDownBias, {"model.layers.{layer}.mlp.down_proj.bias"}},
+    {WeightRole::kPostFeedforwardLayernorm,
+     {"model.layers.{layer}.post_feedforward_layernorm.weight"}},
     {WeightRole::kNorm, {"model.norm.weight"}},
     {WeightRole::kLmHead, {"lm_head.weight"}},
 };
 
-constexpr WeightNames kQkNormWeights = {WeightRole::kQkNorm,
-                                        {"model.layers.{layer}.self_attn.q_norm.weight",
-                                         "model.layers.{layer}.self_attn.k_norm.weight"}};
-
-// Llama's rows and one more.
-constexpr auto kQwen3Weights = [] {
-  std::array<WeightNames, std::size(kLlamaWeights) + 1> rows{};
-  rows.back() = kQkNormWeights;
-  std::ranges::copy(kLlamaWeights, rows.begin());
-  return rows;
-}();
-
-const ModelFamily kFamilies[] = {
-    {.model_type = "llama",
-     .architecture = "LlamaForCausalLM",
-     .vocab_size = 32000,
-     .hidden_size = 4096,
-     .intermediate_size = 11008,
-     .num_layers = 32,
-     .num_heads = 32,
-     .num_kv_heads = 0,
-     .max_position_embeddings = 2048,
-     .rms_norm_eps = 1e-6,
-     .rope_theta = 10000.0,
-     .sliding_window = {},
-     .block = {},
-     .keys = kLlamaKeys,
-     .weights = kLlamaWeights},
-    {.model_type = "mistral",
-     .architecture = "MistralForCausalLM",
-     .vocab_size = 32000,
-     .hidden_size = 4096,
-     .intermediate_size = 14336,
-     .num_layers = 32,
-     .num_heads = 32,
-     .num_kv_heads = 8,
-     .max_position_embeddings = 131072,
-     .rms_norm_eps = 1e-6,
-     .rope_theta = 10000.0,
-     .sliding_window = 4096,
-     .block = {},
-     .keys = kLlamaKeys,
-     .weights = kLlamaWeights},
-    {.model_type = "qwen3",
-     .architecture = "Qwen3ForCausalLM",
-     .vocab_size = 151936,
-     .hidden_size = 4096,
-     .intermediate_size = 22016,
-     .num_layers = 32,
-     .num_heads = 32,
-     .num_kv_heads = 32,
-     .head_dim = 128,
-     .max_position_embeddings = 32768,
-     .rms_norm_eps = 1e-6,
-     .rope_theta = 10000.0,
-     .sliding_window = {},
-     .block = {.qk_norm = QkNorm::kPerHead},
-     .keys = kQwen3Keys,
-     .weights = kQwen3Weights},
-};
+const WeightNames* find_names(std::span<const WeightNames> names, WeightRole role) {
+  const auto found = std::ranges::find(names, role, &WeightNames::role);
+  return found == names.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
-std::span<const ModelFamily> model_families() { return kFamilies; }
+const std::vector<ModelFamily>& model_families() {
+  static const std::vector<ModelFamily> families = [] {
+    std::vector<ModelFamily> all;
+    for (const auto& kin : {llama_families(), qwen_families(), gemma_families(), phi_families(),
+                            post_norm_families(), glm_families(), cohere_families()}) {
+      all.insert(all.end(), kin.begin(), kin.end());
+    }
+    return all;
+  }();
+  return families;
+}
+
+std::span<const ModelWrapper> model_wrappers() { return kWrappers; }
 
 const ModelFamily& model_family(std::string_view model_type) {
-  const auto* const family = std::ranges::find(kFamilies, model_type, &ModelFamily::model_type);
-  if (family != std::end(kFamilies)) return *family;
+  const auto& families = model_families();
+  const auto family = std::ranges::find(families, model_type, &ModelFamily::model_type);
+  if (family != families.end()) return *family;
   std::string known;
-  for (const ModelFamily& row : kFamilies) known += concat(" ", row.model_type);
+  for (const ModelFamily& row : families) known += concat(" ", row.model_type);
   throw Error(concat("unknown model type '", printable(model_type), "'; known:", known));
+}
+
+std::span<const std::string_view> weight_sources(const ModelFamily& family, WeightRole role) {
+  const WeightNames* names = find_names(family.weights, role);
+  if (names == nullptr) names = find_names(kCommonNames, role);
+  CHECK(names != nullptr, "model type ", family.model_type, " has no names for weight role ",
+        static_cast<int>(role));
+  const auto* const end = std::ranges::find(names->sources, "");
+  return {names->sources.begin(), end};
 }
 
 }  // namespace tessera

@@ -1,10 +1,12 @@
 #include "model_loaders/weight_inventory.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 #include <string_view>
 
 #include "kernels/tensor/check.h"
+#include "model_loaders/model_family.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/weight_names.h"
 #include "model_loaders/weight_specs.h"
@@ -28,13 +30,59 @@ std::string tensors_of(const Checkpoint& checkpoint, const std::vector<std::stri
                 counted(names.size(), "tensor is", "tensors are"));
 }
 
+// The tensor that a weight of the whole model is made of.
+std::string name_of(WeightRole role, const ModelConfig& config) {
+  const std::string name(weight_sources(model_family(config.model_type), role).front());
+  return prefixed(name, config.name_prefix);
+}
+
+// Whether bytes of both tensors are the same.
+bool is_equal(const Checkpoint& checkpoint, const TensorEntry& a, const TensorEntry& b,
+              uint64_t begin_bytes, uint64_t size_bytes) {
+  std::string a_bytes(size_bytes, '\0');
+  std::string b_bytes(size_bytes, '\0');
+  checkpoint.read(a, a_bytes.data(), begin_bytes, size_bytes);
+  checkpoint.read(b, b_bytes.data(), begin_bytes, size_bytes);
+  return a_bytes == b_bytes;
+}
+
 }  // namespace
+
+void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config) {
+  if (config.name_prefix == NamePrefix::kNone) return;
+  for (const NamePrefix prefix : {NamePrefix::kLanguageModel, NamePrefix::kModelLanguageModel}) {
+    config.name_prefix = prefix;
+    if (checkpoint.find(name_of(WeightRole::kEmbedTokens, config)) != nullptr) break;
+  }
+  config.ties_embeddings = checkpoint.find(name_of(WeightRole::kLmHead, config)) == nullptr;
+}
+
+std::vector<SkippedTensors> skipped_tensors(const Checkpoint& checkpoint) {
+  std::vector<SkippedTensors> parts;
+  for (const auto& [name, entry] : checkpoint.tensors()) {
+    const std::string_view part = skipped_part(name);
+    if (part.empty()) continue;
+    auto found = std::ranges::find(parts, part, &SkippedTensors::part);
+    if (found == parts.end()) found = parts.insert(found, {.part = part});
+    ++found->count;
+    found->size_bytes += entry.size_bytes;
+  }
+  return parts;
+}
+
+std::string to_string(const SkippedTensors& skipped) {
+  char gigabytes[32];
+  std::snprintf(gigabytes, sizeof(gigabytes), "%.2f GB",
+                static_cast<double>(skipped.size_bytes) / 1e9);
+  return concat(counted(skipped.count, "tensor"), " of ", skipped.part, ", ", gigabytes);
+}
 
 std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
                                                 const ModelConfig& config, bool allow_unknown) {
   const std::vector<std::string> missing = missing_weights(checkpoint, config);
   CHECK(missing.empty(), tensors_of(checkpoint, missing), " missing", first_names(missing));
   check_weight_shapes(checkpoint, config);
+  check_tied_embeddings(checkpoint, config);
   std::vector<std::string> warnings = checkpoint.warnings();
   const std::vector<std::string> unknown = unknown_weights(checkpoint, config);
   if (unknown.empty()) return warnings;
@@ -67,7 +115,8 @@ std::vector<std::string> unknown_weights(const Checkpoint& checkpoint, const Mod
   }
   std::vector<std::string> unknown;
   for (const auto& [name, entry] : checkpoint.tensors()) {
-    if (!known.contains(name) && !is_ignorable_weight(name)) unknown.push_back(printable(name));
+    if (known.contains(name) || is_ignorable_weight(name) || !skipped_part(name).empty()) continue;
+    unknown.push_back(printable(name));
   }
   return unknown;
 }
@@ -82,6 +131,23 @@ void check_weight_shapes(const Checkpoint& checkpoint, const ModelConfig& config
                          source.shape_fields, " of config.json"));
     }
   }
+}
+
+void check_tied_embeddings(const Checkpoint& checkpoint, const ModelConfig& config) {
+  if (!config.ties_embeddings) return;
+  constexpr uint64_t kComparedBytes = uint64_t{1} << 20;
+  const TensorEntry* const embedding = checkpoint.find(name_of(WeightRole::kEmbedTokens, config));
+  const TensorEntry* const output = checkpoint.find(name_of(WeightRole::kLmHead, config));
+  if (embedding == nullptr || output == nullptr) return;
+  bool is_same = embedding->dtype == output->dtype && embedding->shape == output->shape;
+  const uint64_t size = std::min(kComparedBytes, embedding->size_bytes);
+  const uint64_t last = embedding->size_bytes - size;
+  for (const uint64_t begin : {uint64_t{0}, last / 2, last}) {
+    is_same = is_same && is_equal(checkpoint, *embedding, *output, begin, size);
+  }
+  CHECK(is_same, checkpoint.file_paths()[output->file_index],
+        ": tie_word_embeddings is true, but tensor '", output->name, "' is not equal to '",
+        embedding->name, "'");
 }
 
 }  // namespace tessera

@@ -2,12 +2,29 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
+
+// What only the checkpoint says of a language model that is a part of another model: how its names
+// begin, and whether there is an output matrix (config.json says it in two places, of which
+// libraries read different ones). Changes nothing in other models.
+void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config);
+
+// Tensors of the checkpoint that are part of the model around the language model.
+struct SkippedTensors {
+  std::string_view part;  // "the vision tower"
+  int64_t count = 0;
+  uint64_t size_bytes = 0;
+};
+std::vector<SkippedTensors> skipped_tensors(const Checkpoint& checkpoint);
+
+// "436 tensors of the vision tower, 0.87 GB"
+std::string to_string(const SkippedTensors& skipped);
 
 // Throws Error when the checkpoint lacks tensors of weight_specs(), has one in another shape or has
 // tensors that belong to no weight: what they do would be missing from the answers. Names up to
@@ -20,12 +37,17 @@ std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
 // matrix comes with the rule that asked for it: "lm_head.weight (tie_word_embeddings is false)".
 std::vector<std::string> missing_weights(const Checkpoint& checkpoint, const ModelConfig& config);
 
-// Names of tensors that belong to no weight, made printable. Leaves out is_ignorable_weight() and
-// the copy of the embedding that some tied models store as output matrix.
+// Names of tensors that belong to no weight, made printable. Leaves out is_ignorable_weight(),
+// skipped_tensors() and the copy of the embedding that some tied models store as output matrix.
 std::vector<std::string> unknown_weights(const Checkpoint& checkpoint, const ModelConfig& config);
 
 // Throws Error for the first tensor whose shape differs, with both shapes and the fields of
 // config.json that give the needed one. Missing tensors are not its concern.
 void check_weight_shapes(const Checkpoint& checkpoint, const ModelConfig& config);
+
+// Throws Error when tie_word_embeddings is true and the checkpoint has an output matrix that is
+// another than the embedding. A megabyte at the beginning, in the middle and at the end of both is
+// compared: matrices that were trained apart differ everywhere.
+void check_tied_embeddings(const Checkpoint& checkpoint, const ModelConfig& config);
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "model_loaders/weight_names.h"
 
+#include <utility>
+
 #include "kernels/tensor/check.h"
 
 namespace tessera {
@@ -12,6 +14,13 @@ void put_in(std::string& name, std::string_view placeholder, std::optional<int64
   if (index) name.replace(position, placeholder.size(), std::to_string(*index));
 }
 
+// Beginnings of names, also behind "model.".
+constexpr std::pair<std::string_view, std::string_view> kSkippedParts[] = {
+    {"vision_tower.", "the vision tower"}, {"vision_model.", "the vision tower"},
+    {"visual.", "the vision tower"},       {"multi_modal_projector.", "the projector of images"},
+    {"audio_tower.", "the audio tower"},   {"mtp.", "multi-token prediction"},
+};
+
 }  // namespace
 
 std::string weight_name(std::string_view pattern, std::optional<int64_t> layer,
@@ -20,6 +29,28 @@ std::string weight_name(std::string_view pattern, std::optional<int64_t> layer,
   put_in(name, "{layer}", layer);
   put_in(name, "{expert}", expert);
   return name;
+}
+
+std::string prefixed(const std::string& name, NamePrefix prefix) {
+  constexpr std::string_view kModel = "model.";
+  switch (prefix) {
+    case NamePrefix::kNone:
+      return name;
+    case NamePrefix::kLanguageModel:
+      return "language_model." + name;
+    case NamePrefix::kModelLanguageModel:
+      return name.starts_with(kModel) ? "model.language_model." + name.substr(kModel.size()) : name;
+  }
+  throw Error("a name without a prefix");
+}
+
+std::string_view skipped_part(std::string_view name) {
+  constexpr std::string_view kModel = "model.";
+  if (name.starts_with(kModel)) name.remove_prefix(kModel.size());
+  for (const auto& [prefix, part] : kSkippedParts) {
+    if (name.starts_with(prefix)) return part;
+  }
+  return {};
 }
 
 bool is_ignorable_weight(std::string_view name) {

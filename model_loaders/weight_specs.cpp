@@ -1,10 +1,10 @@
 #include "model_loaders/weight_specs.h"
 
-#include <algorithm>
 #include <span>
 #include <string_view>
 
 #include "kernels/tensor/check.h"
+#include "model_loaders/head_order.h"
 #include "model_loaders/model_family.h"
 #include "model_loaders/weight_names.h"
 
@@ -14,7 +14,8 @@ namespace {
 // An extent of a shape, and the fields of config.json that give it.
 struct Extent {
   int64_t size = 0;
-  std::string_view fields;
+  std::string fields;
+  bool is_of_rotating_heads = false;  // of queries and keys
 };
 
 struct RoleShape {
@@ -27,9 +28,10 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
   const Extent vocabulary{config.vocab_size, "vocab_size"};
   const Extent hidden{config.hidden_size, "hidden_size"};
   const Extent intermediate{config.intermediate_size, "intermediate_size"};
-  const Extent head{config.head_dim, "head_dim"};
-  const Extent query{config.num_heads * config.head_dim, "num_attention_heads * head_dim"};
-  const Extent key_value{config.num_kv_heads * config.head_dim, "num_key_value_heads * head_dim"};
+  const Extent head{config.head_dim, "head_dim", true};
+  const Extent query{config.num_heads * config.head_dim, "num_attention_heads * head_dim", true};
+  const Extent key{config.num_kv_heads * config.head_dim, "num_key_value_heads * head_dim", true};
+  const Extent value{key.size, key.fields, false};
   switch (role) {
     case WeightRole::kEmbedTokens:
     case WeightRole::kLmHead:
@@ -43,12 +45,12 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
     case WeightRole::kNorm:
       return {{hidden}, {}, ShardAxis::kNone};
     case WeightRole::kQkvProj:
-      return {{query, key_value, key_value}, hidden, ShardAxis::kRows};
+      return {{query, key, value}, hidden, ShardAxis::kRows};
     case WeightRole::kQkvBias:
-      return {{query, key_value, key_value}, {}, ShardAxis::kRows};
+      return {{query, key, value}, {}, ShardAxis::kRows};
     case WeightRole::kQkNorm:
       if (config.block.qk_norm == QkNorm::kWholeProjection) {
-        return {{query, key_value}, {}, ShardAxis::kRows};
+        return {{query, key}, {}, ShardAxis::kRows};
       }
       return {{head, head}, {}, ShardAxis::kNone};
     case WeightRole::kOProj:
@@ -87,15 +89,6 @@ std::vector<WeightRole> layer_roles(const BlockSpec& block) {
   return roles;
 }
 
-// What the family calls the sources of a role.
-std::span<const std::string_view> names_for(WeightRole role, const ModelFamily& family) {
-  const auto names = std::ranges::find(family.weights, role, &WeightNames::role);
-  CHECK(names != family.weights.end(), "model type ", family.model_type,
-        " has no names for weight role ", static_cast<int>(role));
-  const auto* const end = std::ranges::find(names->sources, "");
-  return {names->sources.begin(), end};
-}
-
 Shape shape_of(const Extent& rows, const std::optional<Extent>& columns) {
   return columns ? Shape{rows.size, columns->size} : Shape{rows.size};
 }
@@ -105,25 +98,68 @@ std::string fields_of(const Extent& rows, const std::optional<Extent>& columns) 
                  : concat('[', rows.fields, ']');
 }
 
+// Rows below each other.
+Extent sum(std::span<const Extent> extents) {
+  Extent all;
+  for (const Extent& extent : extents) {
+    all.size += extent.size;
+    all.fields += concat(all.fields.empty() ? "" : " + ", extent.fields);
+  }
+  return all;
+}
+
+bool is_norm(WeightRole role) {
+  switch (role) {
+    case WeightRole::kInputLayernorm:
+    case WeightRole::kQkNorm:
+    case WeightRole::kPostAttentionLayernorm:
+    case WeightRole::kPreFeedforwardLayernorm:
+    case WeightRole::kPostFeedforwardLayernorm:
+    case WeightRole::kNorm:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Of a source that holds these rows of a role.
+WeightTransform transform_of(WeightRole role, std::span<const Extent> rows,
+                             const ModelConfig& config) {
+  WeightTransform transform;
+  if (!head_order(config).empty()) {
+    for (const Extent& extent : rows) {
+      if (extent.is_of_rotating_heads) transform.reordered_rows += extent.size;
+    }
+  }
+  if (is_norm(role)) transform.addend = config.norm_offset;
+  // Products with the output matrix are linear in its input.
+  if (role == WeightRole::kNorm) transform.factor = config.logit_multiplier;
+  return transform;
+}
+
 WeightSpec weight_spec(const ModelConfig& config, WeightRole role, std::optional<int64_t> layer) {
   const RoleShape shape = role_shape(role, config);
-  const auto names = names_for(role, model_family(config.model_type));
-  CHECK(names.size() == shape.rows.size(), "weight role ", static_cast<int>(role), " has ",
-        counted(names.size(), "name"), " for ", counted(shape.rows.size(), "source"));
+  const auto names = weight_sources(model_family(config.model_type), role);
+  // One name stands for a tensor that holds all rows.
+  const bool is_fused = names.size() == 1;
+  CHECK(is_fused || names.size() == shape.rows.size(), "weight role ", static_cast<int>(role),
+        " has ", counted(names.size(), "name"), " for ", counted(shape.rows.size(), "source"));
   WeightSpec spec{.role = role,
                   .layer = layer,
                   .expert = {},
                   .sources = {},
-                  .shape = {},
+                  .shape = shape_of(sum(shape.rows), shape.columns),
                   .shard_axis = shape.shard_axis};
-  Extent all_rows;  // of all sources together
-  for (size_t i = 0; i < shape.rows.size(); ++i) {
-    spec.sources.push_back({.name = weight_name(names[i], layer, spec.expert),
-                            .shape = shape_of(shape.rows[i], shape.columns),
-                            .shape_fields = fields_of(shape.rows[i], shape.columns)});
-    all_rows.size += shape.rows[i].size;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto rows =
+        is_fused ? std::span<const Extent>(shape.rows) : std::span(shape.rows).subspan(i, 1);
+    const Extent all = sum(rows);
+    spec.sources.push_back(
+        {.name = prefixed(weight_name(names[i], layer, spec.expert), config.name_prefix),
+         .shape = shape_of(all, shape.columns),
+         .shape_fields = fields_of(all, shape.columns),
+         .transform = transform_of(role, rows, config)});
   }
-  spec.shape = shape_of(all_rows, shape.columns);
   return spec;
 }
 

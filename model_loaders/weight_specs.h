@@ -23,11 +23,25 @@ enum class ShardAxis : uint8_t {
   kColumns,  // each has part of the input, and the products are summed
 };
 
+// What becomes of a tensor while it is read, so that nobody else has to know how the family keeps
+// it.
+struct WeightTransform {
+  // The first so many rows are those of heads, whose rows are put into head_order() (head_order.h).
+  // 0 where they are in it.
+  int64_t reordered_rows = 0;
+  // Vectors only, in float32: (value + addend) * factor.
+  double addend = 0.0;
+  double factor = 1.0;
+
+  bool changes_values() const { return addend != 0.0 || factor != 1.0; }
+};
+
 // A tensor of the checkpoint, as it must be.
 struct WeightSource {
   std::string name;
   Shape shape;
   std::string shape_fields;  // "[vocab_size, hidden_size]": the fields that give the shape
+  WeightTransform transform = {};
 };
 
 struct WeightSpec {

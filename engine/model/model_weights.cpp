@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/model/host_tensor.h"
+#include "model_loaders/head_order.h"
 #include "model_loaders/weight_specs.h"
 
 namespace tessera {
@@ -22,31 +23,47 @@ DType kept_dtype(const WeightSpec& spec, const Checkpoint& checkpoint,
   return operations.weight_dtype(is_same ? first : DType::kFloat32);
 }
 
-// The sources of a weight and their rows of its tensor.
+// Rows [begin, end) of a weight's tensor. While measuring there is no data, hence nothing to slice.
+Tensor rows_of(const Tensor& tensor, int64_t begin, int64_t end) {
+  return tensor.empty() ? tensor : tensor.slice(begin, end);
+}
+
+// The sources of a weight and their rows of its tensor; those whose rows change places, and those
+// that stay as they are, are pieces of their own.
 void add_pieces(const WeightSpec& spec, const Checkpoint& checkpoint, const Tensor& tensor,
-                std::vector<WeightPiece>& pieces) {
+                std::span<const int64_t> order, std::vector<WeightPiece>& pieces) {
   int64_t begin = 0;
   for (const WeightSource& source : spec.sources) {
-    const int64_t end = begin + source.shape[0];
-    // While measuring there is no data, hence nothing to slice.
-    pieces.push_back({&checkpoint.expect(source.name, source.shape),
-                      tensor.empty() ? tensor : tensor.slice(begin, end)});
-    begin = end;
+    const TensorEntry& entry = checkpoint.expect(source.name, source.shape);
+    const int64_t num_reordered = source.transform.reordered_rows;
+    const auto add = [&](int64_t first, int64_t end, std::span<const int64_t> order_of_rows) {
+      if (first == end) return;
+      pieces.push_back({.entry = &entry,
+                        .destination = rows_of(tensor, begin + first, begin + end),
+                        .first_row = first,
+                        .order = order_of_rows,
+                        .addend = source.transform.addend,
+                        .factor = source.transform.factor});
+    };
+    add(0, num_reordered, order);
+    add(num_reordered, source.shape[0], {});
+    begin += source.shape[0];
   }
 }
 
 }  // namespace
 
 ModelWeights::ModelWeights(const ModelConfig& config, const Checkpoint& checkpoint,
-                           Operations& operations)
+                           Operations& operations, int64_t context_length)
     : buffer_(
           operations.device().allocate(size_bytes(config, checkpoint, operations), "the weights")) {
   Arena arena(buffer_);
   lay_out(config, checkpoint, operations, arena);
   for (size_t i = 0; i < config.rope_tables.size(); ++i) {
-    const auto exact = rope_inverse_frequencies(config.rope_tables[i], config.head_dim);
-    std::vector<float> table(exact.begin(), exact.end());
-    table.resize(2 * exact.size(), 1.0f);  // amplitudes
+    const RopeValues values =
+        rope_values(config.rope_tables[i], config.head_dim, config.rotary_dim(), context_length);
+    std::vector<float> table(values.inverse_frequencies.begin(), values.inverse_frequencies.end());
+    table.insert(table.end(), values.amplitudes.begin(), values.amplitudes.end());
     operations.device().upload(rope_tables[i], host_tensor(table, rope_tables[i].shape));
     operations.device().synchronize();
   }
@@ -55,11 +72,12 @@ ModelWeights::ModelWeights(const ModelConfig& config, const Checkpoint& checkpoi
 void ModelWeights::lay_out(const ModelConfig& config, const Checkpoint& checkpoint,
                            const Operations& operations, Arena& arena) {
   layers.resize(static_cast<size_t>(config.num_layers));
+  head_order_ = head_order(config);
   for (const WeightSpec& spec : weight_specs(config)) {
     const DType dtype = kept_dtype(spec, checkpoint, operations);
     const Tensor tensor = arena.take(spec.sources.front().name, dtype, spec.shape);
     place(spec, tensor);
-    add_pieces(spec, checkpoint, tensor, pieces_);
+    add_pieces(spec, checkpoint, tensor, head_order_, pieces_);
     const bool is_looked_up = spec.role == WeightRole::kEmbedTokens && !config.ties_embeddings;
     if (!is_looked_up) bytes_per_token_ += tensor.size_bytes();
   }

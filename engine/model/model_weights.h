@@ -17,7 +17,9 @@ class ModelWeights : public DecoderWeights {
  public:
   // Lays out every tensor the model needs in one buffer of the device. Throws Error when the
   // checkpoint lacks one or has it in another shape. Contents are unspecified until read().
-  ModelWeights(const ModelConfig& config, const Checkpoint& checkpoint, Operations& operations);
+  // `context_length`: as of rope_values().
+  ModelWeights(const ModelConfig& config, const Checkpoint& checkpoint, Operations& operations,
+               int64_t context_length);
 
   // Fills the tensors from the same checkpoint, once; see read_weights. Returns the bytes read.
   uint64_t read(const Checkpoint& checkpoint, Device& device, bool check_values,
@@ -40,7 +42,8 @@ class ModelWeights : public DecoderWeights {
   void place(const WeightSpec& spec, const Tensor& tensor);
 
   Buffer buffer_;
-  std::vector<WeightPiece> pieces_;  // until read(); they point into the checkpoint
+  std::vector<int64_t> head_order_;  // see head_order.h
+  std::vector<WeightPiece> pieces_;  // until read(); they point into the checkpoint and head_order_
   uint64_t bytes_per_token_ = 0;
 };
 

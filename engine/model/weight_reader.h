@@ -10,10 +10,18 @@
 
 namespace tessera {
 
-// One tensor of the checkpoint and the part of a device tensor, of as many elements, it fills.
+// Rows of one tensor of the checkpoint and the part of a device tensor, of as many elements, that
+// they fill.
 struct WeightPiece {
   const TensorEntry* entry = nullptr;
   Tensor destination;
+  int64_t first_row = 0;
+  // Rows come in groups of so many, and row i of a group in the destination is row order[i] of the
+  // group in the file. Empty: as they are.
+  std::span<const int64_t> order;
+  // Of vectors that are kept as float32: (value + addend) * factor.
+  double addend = 0.0;
+  double factor = 1.0;
 };
 
 // Reads all pieces, by several threads, and returns when they are on the device. `progress` is

@@ -35,18 +35,24 @@ void check_layers(const ModelConfig& config) {
   const auto num_tables = static_cast<int64_t>(config.rope_tables.size());
   for (const LayerSpec& layer : layers) {
     require(layer.sliding_window >= 0, "a window is not negative");
-    const int64_t table = layer.rope_table.value_or(0);
-    require(table >= 0 && table < num_tables, "the table of a layer exists");
+    if (!layer.rope_table) continue;
+    require(*layer.rope_table >= 0 && *layer.rope_table < num_tables,
+            "the table of a layer exists");
   }
 }
 
 // Large ones are the same computation a million times.
 void check_rope(const ModelConfig& config) {
   if (config.head_dim > 256) return;
+  const int64_t rotary_dim = config.rotary_dim();
+  require(rotary_dim > 0 && rotary_dim % 2 == 0 && rotary_dim <= config.head_dim,
+          "an even part of a head turns");
   for (const RopeTable& table : config.rope_tables) {
-    const std::vector<double> frequencies = rope_inverse_frequencies(table, config.head_dim);
-    require(std::ranges::all_of(frequencies, [](double f) { return f > 0 && std::isfinite(f); }),
-            "rotary frequencies are positive");
+    const RopeValues values = rope_values(table, config.head_dim, rotary_dim, 100'000);
+    for (const auto* numbers : {&values.inverse_frequencies, &values.amplitudes}) {
+      require(std::ranges::all_of(*numbers, [](double f) { return f >= 0 && std::isfinite(f); }),
+              "rotary frequencies and amplitudes are numbers");
+    }
   }
 }
 
@@ -78,6 +84,17 @@ std::vector<std::string> seeds() {
       R"({"model_type": "mistral", "num_hidden_layers": 1, "layer_types": ["sliding_attention"],
           "rope_parameters": {"sliding_attention": {"rope_theta": 2.5, "rope_type": "linear",
           "factor": 2}}, "dtype": "float16"})",
+      R"({"architectures": ["Gemma3ForConditionalGeneration"], "text_config": {"model_type":
+          "gemma3_text", "num_hidden_layers": 3, "rope_scaling": {"rope_type": "linear",
+          "factor": 8.0}, "sliding_window_pattern": 2}, "vision_config": {}})",
+      R"({"model_type": "phi3", "hidden_size": 16, "num_attention_heads": 2,
+          "partial_rotary_factor": 0.5, "rope_scaling": {"type": "longrope",
+          "short_factor": [1.0, 2], "long_factor": [2, 4.0]}})",
+      R"({"model_type": "olmo3", "rope_scaling": {"rope_type": "yarn", "factor": 8.0,
+          "original_max_position_embeddings": 8192, "beta_fast": 32, "beta_slow": 1,
+          "mscale": 1.0, "mscale_all_dim": 0.5, "truncate": false}})",
+      R"({"model_type": "smollm3", "num_hidden_layers": 2, "no_rope_layers": [1, 0]})",
+      R"({"model_type": "cohere2", "num_hidden_layers": 4, "logit_scale": 0.25})",
       R"({"architectures": ["FooForCausalLM"], "auto_map": {"AutoConfig": "foo.Foo"}})",
   };
   const auto add = [&](const HostileConfig& hostile) {
@@ -134,6 +151,25 @@ std::vector<std::string> dictionary() {
                                 "LlamaForCausalLM",
                                 "llama3",
                                 "linear",
+                                "dynamic",
+                                "yarn",
+                                "longrope",
+                                "proportional",
+                                "short_factor",
+                                "long_factor",
+                                "attention_factor",
+                                "mscale",
+                                "beta_fast",
+                                "no_rope_layers",
+                                "sliding_window_pattern",
+                                "use_sliding_window",
+                                "max_window_layers",
+                                "rope_local_base_freq",
+                                "text_config",
+                                "gemma3",
+                                "phi3",
+                                "glm4",
+                                "cohere2",
                                 "default"}) {
     words.push_back(concat('"', key, '"'));
   }

@@ -36,6 +36,12 @@ int64_t window_of(const ModelConfig& config) {
   return config.block.layers.front().sliding_window;
 }
 
+std::vector<int64_t> windows_of(const ModelConfig& config) {
+  std::vector<int64_t> windows;
+  for (const LayerSpec& layer : config.block.layers) windows.push_back(layer.sliding_window);
+  return windows;
+}
+
 RopeTable rope_of(const ModelConfig& config) {
   EXPECT_THAT(config.rope_tables, SizeIs(1));
   EXPECT_EQ(config.block.layers.front().rope_table, 0);
@@ -129,9 +135,9 @@ TEST(HfConfig, AWindowOfQwen3IsOff) {
   const std::string qwen3 = R"({"model_type": "qwen3", "sliding_window": 16)";
   EXPECT_EQ(window_of(read(qwen3 + "}")), 0);
   EXPECT_EQ(window_of(read(qwen3 + R"(, "use_sliding_window": false})")), 0);
-  const std::string on = qwen3 + R"(, "use_sliding_window": true})";
-  EXPECT_EQ(thrown_error([&] { read(on); }).message,
-            "config.json: use_sliding_window true is not supported");
+  const ModelConfig on = read(
+      qwen3 + R"(, "use_sliding_window": true, "num_hidden_layers": 3, "max_window_layers": 2})");
+  EXPECT_THAT(windows_of(on), ElementsAre(0, 0, 16));
 }
 
 TEST(HfConfig, TheBlockIsLlamas) {

@@ -20,7 +20,7 @@ class ModelWeightsTest : public testing::Test {
     stored_ = model_->read_weights();
     const ModelConfig config = read_model_folder(model_->path(), false).config;
     const Checkpoint checkpoint = Checkpoint::open(model_->path());
-    weights_.emplace(config, checkpoint, backend_->operations());
+    weights_.emplace(config, checkpoint, backend_->operations(), config.max_position_embeddings);
     EXPECT_EQ(weights_->read(checkpoint, backend_->device(), true, {}), checkpoint.total_bytes());
   }
 

@@ -38,7 +38,8 @@ class WeightReaderTest : public testing::Test {
     Arena arena(buffer_);
     large_ = arena.take("large", DType::kFloat32, {kLargeElements});
     small_ = arena.take("small", DType::kBFloat16, {2, 2});
-    pieces_ = {{checkpoint_->find("large"), large_}, {checkpoint_->find("small"), small_}};
+    pieces_ = {{.entry = checkpoint_->find("large"), .destination = large_},
+               {.entry = checkpoint_->find("small"), .destination = small_}};
   }
   void read(bool check_values, const LoadProgress& progress = {}) {
     read_weights(pieces_, *checkpoint_, backend_->device(), check_values, progress);

@@ -1,0 +1,22 @@
+// What config.json says about each layer: the window that it sees and how it rotates.
+#pragma once
+
+#include <string_view>
+
+#include "model_loaders/json.h"
+#include "model_loaders/model_config.h"
+#include "model_loaders/model_family.h"
+
+namespace tessera {
+
+constexpr std::string_view kFullAttention = "full_attention";
+constexpr std::string_view kSlidingAttention = "sliding_attention";
+
+bool is_layer_type(std::string_view name);
+
+// Fills block.layers, block.query_scaling, rope_tables and rotary from layer_types, else from the
+// family's rules; the sizes of `config` are filled in. Throws Error when layer_types is not one
+// entry per layer, names an unknown type or a window that there is not.
+void read_layers(const JsonObject& json, const ModelFamily& family, ModelConfig& config);
+
+}  // namespace tessera
