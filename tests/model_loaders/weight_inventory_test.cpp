@@ -96,5 +96,56 @@ TEST(WeightInventory, ShowsBothShapesAndTheFields) {
                         "[num_attention_heads * head_dim, hidden_size] of config.json"));
 }
 
+TEST(WeightInventory, FindsTheLanguageModelInsideAnother) {
+  for (const NamePrefix prefix : {NamePrefix::kLanguageModel, NamePrefix::kModelLanguageModel}) {
+    for (const bool is_tied : {false, true}) {
+      ModelConfig stored = tiny_config();
+      stored.name_prefix = prefix;
+      stored.ties_embeddings = is_tied;
+      const Checkpoint checkpoint = open(tiny_weights(stored));
+      ModelConfig config = tiny_config();
+      config.name_prefix = NamePrefix::kLanguageModel;
+      config.ties_embeddings = !is_tied;  // the checkpoint decides
+      adopt_layout(checkpoint, config);
+      EXPECT_EQ(config.name_prefix, prefix);
+      EXPECT_EQ(config.ties_embeddings, is_tied);
+      EXPECT_THAT(check_weight_inventory(checkpoint, config, false), IsEmpty());
+    }
+  }
+  ModelConfig config = tiny_config();
+  config.ties_embeddings = true;
+  adopt_layout(open(tiny_weights(tiny_config())), config);
+  EXPECT_TRUE(config.ties_embeddings);
+}
+
+TEST(WeightInventory, SkipsTowersAndSaysSo) {
+  const auto all = [](const std::string&) { return true; };
+  const Checkpoint checkpoint =
+      open(tiny_weights(tiny_config(), all,
+                        {"vision_tower.a", "model.vision_tower.b", "mtp.layers.0.x",
+                         "model.multi_modal_projector.linear_1.weight"}));
+  EXPECT_THAT(unknown_weights(checkpoint, tiny_config()), IsEmpty());
+  std::vector<std::string> lines;
+  for (const SkippedTensors& part : skipped_tensors(checkpoint)) lines.push_back(to_string(part));
+  EXPECT_THAT(lines, testing::UnorderedElementsAre("2 tensors of the vision tower, 0.00 GB",
+                                                   "1 tensor of the projector of images, 0.00 GB",
+                                                   "1 tensor of multi-token prediction, 0.00 GB"));
+}
+
+TEST(WeightInventory, ATiedOutputMatrixIsTheEmbedding) {
+  ModelConfig config = tiny_config();
+  config.ties_embeddings = true;
+  check_tied_embeddings(open(tiny_weights(tiny_config())), config);
+  SafetensorsBuilder builder;
+  builder.add("model.embed_tokens.weight", "BF16", "[10, 8]", std::string(160, 'x'));
+  builder.add("lm_head.weight", "BF16", "[10, 8]", std::string(159, 'x') + "y");
+  const Checkpoint checkpoint = open(builder.file());
+  EXPECT_THAT(thrown_error([&] { check_tied_embeddings(checkpoint, config); }).message,
+              HasSubstr("tie_word_embeddings is true, but tensor 'lm_head.weight' is not equal to "
+                        "'model.embed_tokens.weight'"));
+  config.ties_embeddings = false;
+  check_tied_embeddings(checkpoint, config);
+}
+
 }  // namespace
 }  // namespace tessera

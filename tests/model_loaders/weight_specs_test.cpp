@@ -125,5 +125,81 @@ TEST(WeightSpecs, EveryFamilyNamesEveryRoleAndNoTensorTwice) {
   }
 }
 
+WeightTransform transform_of(const ModelConfig& config, std::string_view name) {
+  for (const WeightSource& source : all_sources(config)) {
+    if (source.name == name) return source.transform;
+  }
+  ADD_FAILURE() << name;
+  return {};
+}
+
+TEST(WeightSpecs, NothingChangesWhileLlamaIsRead) {
+  for (const WeightSource& source : all_sources(one_layer())) {
+    EXPECT_EQ(source.transform.reordered_rows, 0) << source.name;
+    EXPECT_FALSE(source.transform.changes_values()) << source.name;
+  }
+}
+
+TEST(WeightSpecs, NormsTakeTheirOffsetAndTheLastTheFactorOfLogits) {
+  ModelConfig config = one_layer();
+  config.block.qk_norm = QkNorm::kPerHead;
+  config.norm_offset = 1.0;
+  config.logit_multiplier = 0.25;
+  const std::string layer = "model.layers.0.";
+  for (const std::string& name :
+       {layer + "input_layernorm.weight", layer + "post_attention_layernorm.weight",
+        layer + "self_attn.q_norm.weight", layer + "self_attn.k_norm.weight"}) {
+    EXPECT_EQ(transform_of(config, name).addend, 1.0) << name;
+    EXPECT_EQ(transform_of(config, name).factor, 1.0) << name;
+  }
+  EXPECT_EQ(transform_of(config, "model.norm.weight").addend, 1.0);
+  EXPECT_EQ(transform_of(config, "model.norm.weight").factor, 0.25);
+  EXPECT_FALSE(transform_of(config, "lm_head.weight").changes_values());
+}
+
+TEST(WeightSpecs, HeadsOfQueriesAndKeysAreReordered) {
+  ModelConfig config = one_layer();
+  config.rotary.is_interleaved = true;
+  config.block.biases.qkv = true;
+  config.block.qk_norm = QkNorm::kPerHead;
+  const std::string attention = "model.layers.0.self_attn.";
+  EXPECT_EQ(transform_of(config, attention + "q_proj.weight").reordered_rows, 8);
+  EXPECT_EQ(transform_of(config, attention + "q_proj.bias").reordered_rows, 8);
+  EXPECT_EQ(transform_of(config, attention + "k_proj.weight").reordered_rows, 4);
+  EXPECT_EQ(transform_of(config, attention + "k_norm.weight").reordered_rows, 4);
+  EXPECT_EQ(transform_of(config, attention + "v_proj.weight").reordered_rows, 0);
+  EXPECT_EQ(transform_of(config, attention + "v_proj.bias").reordered_rows, 0);
+  EXPECT_EQ(transform_of(config, attention + "o_proj.weight").reordered_rows, 0);
+}
+
+TEST(WeightSpecs, OneNameIsATensorOfAllRows) {
+  ModelConfig config = one_layer();
+  config.model_type = "phi3";
+  config.rotary.dim = 2;
+  for (const WeightSource& source : all_sources(config)) {
+    if (source.name == "model.layers.0.self_attn.qkv_proj.weight") {
+      EXPECT_EQ(source.shape, Shape({16, 8}));
+      EXPECT_EQ(source.shape_fields,
+                "[num_attention_heads * head_dim + num_key_value_heads * head_dim + "
+                "num_key_value_heads * head_dim, hidden_size]");
+      EXPECT_EQ(source.transform.reordered_rows, 12);  // queries and keys, which come first
+    }
+    if (source.name == "model.layers.0.mlp.gate_up_proj.weight") {
+      EXPECT_EQ(source.shape, Shape({24, 8}));
+    }
+    EXPECT_FALSE(source.name.ends_with(".q_proj.weight")) << source.name;
+  }
+}
+
+TEST(WeightSpecs, NamesInsideAnotherModel) {
+  ModelConfig config = one_layer();
+  config.name_prefix = NamePrefix::kLanguageModel;
+  EXPECT_EQ(all_sources(config).front().name, "language_model.model.embed_tokens.weight");
+  EXPECT_EQ(all_sources(config).back().name, "language_model.lm_head.weight");
+  config.name_prefix = NamePrefix::kModelLanguageModel;
+  EXPECT_EQ(all_sources(config).front().name, "model.language_model.embed_tokens.weight");
+  EXPECT_EQ(all_sources(config).back().name, "lm_head.weight");
+}
+
 }  // namespace
 }  // namespace tessera

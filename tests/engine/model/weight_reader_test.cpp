@@ -114,5 +114,55 @@ TEST_F(WeightReaderTest, NoticesThatTheFileShrank) {
   EXPECT_THAT(problem(false), HasSubstr(weights_path() + ": file changed during load"));
 }
 
+// Rows [first, first + rows) of "large" seen as groups of two rows that change places, in rows of
+// so many elements.
+class ReorderedRows : public WeightReaderTest {
+ protected:
+  void read_reordered(int64_t num_rows, int64_t columns, int64_t first_row) {
+    weights_["large"] = {{num_rows, columns}, {}};
+    for (int64_t i = 0; i < num_rows * columns; ++i) {
+      weights_["large"].values.push_back(value_at(i));
+    }
+    model_.write_weights(weights_);
+    checkpoint_.emplace(Checkpoint::open(model_.path()));
+    const int64_t rows = num_rows - first_row;
+    buffer_ = backend_->device().allocate((rows * columns + 128) * sizeof(float), "test");
+    Arena arena(buffer_);
+    large_ = arena.take("large", DType::kFloat32, {rows, columns});
+    pieces_ = {{.entry = checkpoint_->find("large"),
+                .destination = large_,
+                .first_row = first_row,
+                .order = order_}};
+    read(true);
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto group = static_cast<int64_t>(order_.size());
+      const int64_t source =
+          first_row + row / group * group + order_[static_cast<size_t>(row % group)];
+      for (const int64_t column : {int64_t{0}, columns / 2, columns - 1}) {
+        ASSERT_EQ(large_.as<float>()[row * columns + column], value_at(source * columns + column))
+            << row << ' ' << column;
+      }
+    }
+  }
+
+  std::vector<int64_t> order_ = {0, 2, 1, 3};
+};
+
+TEST_F(ReorderedRows, InsideOnePart) { read_reordered(8, 5, 0); }
+TEST_F(ReorderedRows, BehindRowsOfAnotherPiece) { read_reordered(10, 5, 2); }
+TEST_F(ReorderedRows, InSeveralParts) { read_reordered(12, kPartElements / 5, 0); }
+// A group is larger than a part.
+TEST_F(ReorderedRows, GroupsAcrossParts) { read_reordered(12, kPartElements / 2 - 3, 0); }
+
+TEST_F(WeightReaderTest, ChangesValuesOfVectors) {
+  open();
+  pieces_[0].addend = 1.0;
+  pieces_[0].factor = 0.5;
+  read(true);
+  for (int64_t i = 0; i < kLargeElements; ++i) {
+    ASSERT_EQ(large_.as<float>()[i], 0.5f * (value_at(i) + 1.0f)) << "element " << i;
+  }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,0 +1,373 @@
+// What the rows of families say: class defaults, rules for layers, keys, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model_loaders/hf_config.h"
+#include "model_loaders/weight_specs.h"
+#include "tests/model_loaders/thrown_error.h"
+
+namespace tessera {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+ModelConfig read_text(const std::string& text) {
+  std::vector<std::string> warnings;
+  ModelConfig config = read_hf_config(JsonObject::parse(text, "config.json"), false, warnings);
+  EXPECT_THAT(warnings, IsEmpty());
+  return config;
+}
+
+// `keys` begin with a comma.
+ModelConfig read(const std::string& model_type, const std::string& keys = "") {
+  return read_text(R"({"model_type": ")" + model_type + '"' + keys + "}");
+}
+
+std::string problem(const std::string& model_type, const std::string& keys) {
+  return thrown_error([&] { read(model_type, keys); }).message;
+}
+
+std::vector<int64_t> windows(const ModelConfig& config) {
+  std::vector<int64_t> windows;
+  for (const LayerSpec& layer : config.block.layers) windows.push_back(layer.sliding_window);
+  return windows;
+}
+
+// The table of each layer, -1 for none.
+std::vector<int64_t> tables(const ModelConfig& config) {
+  std::vector<int64_t> tables;
+  for (const LayerSpec& layer : config.block.layers) {
+    tables.push_back(layer.rope_table.value_or(-1));
+  }
+  return tables;
+}
+
+std::vector<std::string> names(const ModelConfig& config) {
+  std::vector<std::string> names;
+  for (const WeightSpec& spec : weight_specs(config)) {
+    for (const WeightSource& source : spec.sources) names.push_back(source.name);
+  }
+  return names;
+}
+
+constexpr BiasSpec kNoBias = {};
+constexpr BiasSpec kQkvBias = {.qkv = true};
+constexpr BiasSpec kAttentionBias = {.qkv = true, .output = true};
+constexpr BiasSpec kAllBiases = {.qkv = true, .output = true, .gate_up = true, .down = true};
+
+TEST(Families, BiasesAreWhatEachClassMeansByItsKeys) {
+  const std::string attention = R"(, "attention_bias": true)";
+  for (const char* const type : {"llama", "qwen3", "gemma2", "gemma3_text", "smollm3", "granite",
+                                 "olmo2", "olmo3", "cohere", "cohere2"}) {
+    EXPECT_EQ(read(type).block.biases, kNoBias) << type;
+    EXPECT_EQ(read(type, attention).block.biases, kAttentionBias) << type;
+  }
+  for (const char* const type : {"llama", "smollm3", "granite"}) {
+    EXPECT_EQ(read(type, attention + R"(, "mlp_bias": true)").block.biases, kAllBiases) << type;
+  }
+  EXPECT_EQ(read("qwen2").block.biases, kQkvBias);
+  for (const char* const type : {"glm", "glm4", "seed_oss"}) {
+    EXPECT_EQ(read(type).block.biases, kQkvBias) << type;
+    EXPECT_EQ(read(type, R"(, "attention_bias": false)").block.biases, kNoBias) << type;
+  }
+  EXPECT_EQ(read("seed_oss", R"(, "attention_out_bias": true)").block.biases, kAttentionBias);
+  for (const char* const type : {"mistral", "phi3"}) {
+    EXPECT_THAT(problem(type, attention), HasSubstr("attention_bias true is not supported"));
+  }
+}
+
+TEST(Families, TiedEmbeddingsAreTheDefaultOfSome) {
+  for (const char* const type : {"gemma2", "gemma3_text", "smollm3", "cohere", "cohere2"}) {
+    EXPECT_TRUE(read(type).ties_embeddings) << type;
+    EXPECT_FALSE(read(type, R"(, "tie_word_embeddings": false)").ties_embeddings) << type;
+  }
+  for (const char* const type : {"llama", "qwen2", "phi3", "granite", "olmo2", "glm4"}) {
+    EXPECT_FALSE(read(type).ties_embeddings) << type;
+  }
+}
+
+TEST(Families, Qwen2SlidesFromALayerOn) {
+  const std::string window = R"(, "num_hidden_layers": 4, "sliding_window": 8)";
+  const std::string on = window + R"(, "use_sliding_window": true)";
+  EXPECT_THAT(windows(read("qwen2", window)), Each(0));
+  EXPECT_THAT(windows(read("qwen2", on + R"(, "max_window_layers": 3)")), ElementsAre(0, 0, 0, 8));
+  EXPECT_THAT(windows(read("qwen2", on)), Each(0));  // from layer 28 on
+  EXPECT_THAT(windows(read("qwen2", on + R"(, "layer_types": ["sliding_attention",
+                  "full_attention", "full_attention", "sliding_attention"])")),
+              ElementsAre(8, 0, 0, 8));
+}
+
+TEST(Families, Gemma2) {
+  const ModelConfig config = read("gemma2", R"(, "num_hidden_layers": 4, "hidden_size": 64)");
+  EXPECT_EQ(config.block.norm_placement, NormPlacement::kPreAndPost);
+  EXPECT_EQ(config.block.qk_norm, QkNorm::kNone);
+  EXPECT_EQ(config.block.activation, Activation::kGeluTanh);
+  EXPECT_EQ(config.block.attention_softcap, 50.0);
+  EXPECT_EQ(config.block.logit_softcap, 30.0);
+  EXPECT_EQ(config.block.attention_scale, 1.0 / 16.0);
+  EXPECT_EQ(config.block.embedding_multiplier, 8.0);
+  EXPECT_EQ(config.norm_offset, 1.0);
+  EXPECT_EQ(config.head_dim, 256);
+  EXPECT_THAT(windows(config), ElementsAre(4096, 0, 4096, 0));
+  EXPECT_THAT(tables(config), Each(0));
+  const ModelConfig other = read("gemma2", R"(, "query_pre_attn_scalar": 144,
+      "attn_logit_softcapping": null, "final_logit_softcapping": 20.0, "hidden_act": "gelu")");
+  EXPECT_EQ(other.block.attention_scale, 1.0 / 12.0);
+  EXPECT_EQ(other.block.attention_softcap, 0.0);
+  EXPECT_EQ(other.block.logit_softcap, 20.0);
+  EXPECT_THAT(names(config), AllOf(Contains("model.layers.0.post_attention_layernorm.weight"),
+                                   Contains("model.layers.0.pre_feedforward_layernorm.weight"),
+                                   Contains("model.layers.0.post_feedforward_layernorm.weight")));
+}
+
+// As transformers casts the factor to the dtype of the embedding.
+TEST(Families, GemmaRoundsTheFactorOfEmbeddings) {
+  const std::string size = R"(, "hidden_size": 2560)";
+  EXPECT_EQ(read("gemma3_text", size + R"(, "torch_dtype": "bfloat16")").block.embedding_multiplier,
+            50.5);
+  EXPECT_EQ(read("gemma3_text", size + R"(, "dtype": "float32")").block.embedding_multiplier,
+            static_cast<double>(std::sqrt(2560.0f)));
+}
+
+TEST(Families, Gemma3HasTwoTables) {
+  const std::string layers = R"(, "num_hidden_layers": 7)";
+  const ModelConfig config = read("gemma3_text", layers);
+  EXPECT_EQ(config.block.qk_norm, QkNorm::kPerHead);
+  EXPECT_EQ(config.block.attention_softcap, 0.0);
+  EXPECT_THAT(windows(config), ElementsAre(4096, 4096, 4096, 4096, 4096, 0, 4096));
+  EXPECT_THAT(tables(config), ElementsAre(0, 0, 0, 0, 0, 1, 0));
+  EXPECT_EQ(config.rope_tables[0], (RopeTable{.theta = 1e4}));
+  EXPECT_EQ(config.rope_tables[1], (RopeTable{.theta = 1e6}));
+
+  const std::string old_names = R"(, "sliding_window_pattern": 2, "sliding_window": 512,
+      "rope_theta": 2e6, "rope_local_base_freq": 2e4,
+      "rope_scaling": {"rope_type": "linear", "factor": 8.0})";
+  const std::string new_names = R"(, "sliding_window_pattern": 2, "sliding_window": 512,
+      "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0,
+                                             "rope_theta": 2e6},
+                          "sliding_attention": {"rope_type": "default", "rope_theta": 2e4}})";
+  for (const std::string& keys : {old_names, new_names}) {
+    const ModelConfig scaled = read("gemma3_text", R"(, "num_hidden_layers": 2)" + keys);
+    EXPECT_THAT(windows(scaled), ElementsAre(512, 0));
+    ASSERT_THAT(scaled.rope_tables, SizeIs(2));
+    EXPECT_EQ(scaled.rope_tables[0], (RopeTable{.theta = 2e4}));
+    EXPECT_EQ(scaled.rope_tables[1].theta, 2e6);
+    EXPECT_EQ(scaled.rope_tables[1].scaling.kind, RopeScaling::Kind::kLinear);
+    EXPECT_EQ(scaled.rope_tables[1].scaling.factor, 8.0);
+  }
+  EXPECT_THAT(problem("gemma3_text", R"(, "rope_parameters": {"rope_theta": 2e6})"),
+              HasSubstr("rope_parameters must be given per layer type"));
+  EXPECT_THAT(problem("gemma3_text", R"(, "use_bidirectional_attention": true)"),
+              HasSubstr("use_bidirectional_attention true is not supported"));
+}
+
+TEST(Families, Olmo3ScalesFullLayersOnly) {
+  const ModelConfig config = read("olmo3", R"(, "num_hidden_layers": 4, "rope_theta": 5e5,
+      "max_position_embeddings": 65536,
+      "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "attention_factor": 1.2079441541679836,
+                       "original_max_position_embeddings": 8192, "beta_fast": 32.0,
+                       "beta_slow": 1.0, "truncate": false})");
+  EXPECT_THAT(windows(config), ElementsAre(4096, 4096, 4096, 0));
+  EXPECT_THAT(tables(config), ElementsAre(0, 0, 0, 1));
+  EXPECT_EQ(config.rope_tables[0], (RopeTable{.theta = 5e5}));
+  EXPECT_EQ(config.rope_tables[1].scaling.kind, RopeScaling::Kind::kYarn);
+  EXPECT_EQ(config.rope_tables[1].scaling.attention_factor, 1.2079441541679836);
+  EXPECT_TRUE(config.rope_tables[1].scaling.truncate);  // transformers does not see it there
+  EXPECT_THAT(read("olmo3").rope_tables, ElementsAre(RopeTable{.theta = 5e5}));
+}
+
+TEST(Families, PostNormFamiliesHaveNoNormsBefore) {
+  for (const char* const type : {"olmo2", "olmo3", "exaone4"}) {
+    const ModelConfig config = read(type);
+    EXPECT_EQ(config.block.norm_placement, NormPlacement::kPost) << type;
+    EXPECT_THAT(names(config), AllOf(Contains("model.layers.0.post_attention_layernorm.weight"),
+                                     Contains("model.layers.0.post_feedforward_layernorm.weight"),
+                                     Not(Contains("model.layers.0.input_layernorm.weight"))))
+        << type;
+  }
+  EXPECT_EQ(read("olmo2").block.qk_norm, QkNorm::kWholeProjection);
+  EXPECT_EQ(read("exaone4").block.qk_norm, QkNorm::kPerHead);
+}
+
+TEST(Families, Exaone4RotatesWhereItSlidesIfItSlides) {
+  const std::string layers = R"(, "num_hidden_layers": 4)";
+  EXPECT_THAT(windows(read("exaone4", layers)), ElementsAre(4096, 4096, 4096, 0));
+  EXPECT_THAT(tables(read("exaone4", layers)), ElementsAre(0, 0, 0, -1));
+  const ModelConfig full = read("exaone4", layers + R"(, "sliding_window": null,
+                                                       "sliding_window_pattern": null)");
+  EXPECT_THAT(windows(full), Each(0));
+  EXPECT_THAT(tables(full), Each(0));
+  EXPECT_THAT(tables(read("exaone4", R"(, "num_hidden_layers": 2, "sliding_window_pattern": "LLLG",
+                                        "layer_types": ["sliding_attention", "full_attention"])")),
+              ElementsAre(0, -1));
+  EXPECT_THAT(problem("exaone4", R"(, "sliding_window_pattern": "LLLG")"),
+              HasSubstr("sliding_window_pattern must be an integer"));
+}
+
+TEST(Families, Cohere2RotatesWhereItSlides) {
+  const ModelConfig config = read("cohere2", R"(, "num_hidden_layers": 8)");
+  EXPECT_THAT(windows(config), ElementsAre(4096, 4096, 4096, 0, 4096, 4096, 4096, 0));
+  EXPECT_THAT(tables(config), ElementsAre(0, 0, 0, -1, 0, 0, 0, -1));
+  EXPECT_EQ(config.rope_tables[0].theta, 1e4);
+  EXPECT_TRUE(config.rotary.is_interleaved);
+  EXPECT_EQ(config.block.norm, NormKind::kLayerNorm);
+  EXPECT_TRUE(config.block.is_parallel);
+  EXPECT_EQ(config.logit_multiplier, 0.0625);
+  EXPECT_THAT(names(config), Not(Contains("model.layers.0.post_attention_layernorm.weight")));
+  EXPECT_THAT(tables(read("cohere2", R"(, "num_hidden_layers": 2, "sliding_window": null)")),
+              Each(-1));
+}
+
+TEST(Families, CohereReadsItsOwnEpsilon) {
+  EXPECT_EQ(read("cohere").rms_norm_eps, 1e-5);
+  const ModelConfig config =
+      read("cohere", R"(, "layer_norm_eps": 1e-4, "logit_scale": 0.25, "use_qk_norm": false)");
+  EXPECT_EQ(config.rms_norm_eps, 1e-4);
+  EXPECT_EQ(config.logit_multiplier, 0.25);
+  EXPECT_EQ(config.rope_tables[0].theta, 5e5);
+  EXPECT_THAT(problem("cohere", R"(, "use_qk_norm": true)"),
+              HasSubstr("use_qk_norm true is not supported"));
+  EXPECT_THAT(problem("cohere2", R"(, "position_embedding_type": "rope_neox")"),
+              HasSubstr("'rope_neox' is not supported; supported: rope_gptj"));
+  EXPECT_THAT(problem("cohere2", R"(, "use_parallel_block": false)"),
+              HasSubstr("use_parallel_block false is not supported"));
+}
+
+TEST(Families, SmolLm3LeavesLayersWithoutRotation) {
+  EXPECT_THAT(tables(read("smollm3", R"(, "num_hidden_layers": 5)")), ElementsAre(0, 0, 0, -1, 0));
+  EXPECT_THAT(tables(read("smollm3", R"(, "num_hidden_layers": 4, "no_rope_layer_interval": 2)")),
+              ElementsAre(0, -1, 0, -1));
+  const std::string listed = R"(, "num_hidden_layers": 2, "no_rope_layers": [0, 1, 1])";
+  EXPECT_THAT(tables(read("smollm3", listed)), ElementsAre(-1, 0));
+  EXPECT_THAT(windows(read("smollm3", listed + R"(, "sliding_window": 8)")), Each(0));
+  EXPECT_THAT(windows(read("smollm3", listed + R"(, "sliding_window": 8,
+                                                   "use_sliding_window": true)")),
+              ElementsAre(8, 0));
+  EXPECT_EQ(read("smollm3").rope_tables[0].theta, 2e6);
+  EXPECT_THAT(problem("smollm3", R"(, "num_hidden_layers": 2, "no_rope_layers": [1])"),
+              HasSubstr("no_rope_layers has 1 entry, num_hidden_layers is 2"));
+}
+
+TEST(Families, GraniteMultiplies) {
+  const ModelConfig none = read("granite");
+  EXPECT_EQ(none.block.attention_scale, 1.0);
+  EXPECT_EQ(none.logit_multiplier, 1.0);
+  const ModelConfig config = read("granite", R"(, "embedding_multiplier": 12.0,
+      "attention_multiplier": 0.0078125, "residual_multiplier": 0.22, "logits_scaling": 16.0)");
+  EXPECT_EQ(config.block.embedding_multiplier, 12.0);
+  EXPECT_EQ(config.block.attention_scale, 0.0078125);
+  EXPECT_EQ(config.block.residual_multiplier, 0.22);
+  EXPECT_EQ(config.logit_multiplier, 1.0 / 16.0);
+}
+
+TEST(Families, GlmTurnsHalfOfEachHead) {
+  for (const char* const type : {"glm", "glm4"}) {
+    const ModelConfig config = read(type);
+    EXPECT_EQ(config.rotary, (RotaryLayout{.dim = 64, .is_interleaved = true})) << type;
+    EXPECT_EQ(config.rms_norm_eps, 1.5625e-7) << type;
+    EXPECT_EQ(read(type, R"(, "partial_rotary_factor": 1.0)").rotary_dim(), 128) << type;
+    EXPECT_THAT(names(config), Contains("model.layers.0.mlp.gate_up_proj.weight")) << type;
+  }
+  EXPECT_EQ(read("glm").block.norm_placement, NormPlacement::kPre);
+  EXPECT_THAT(names(read("glm4")), AllOf(Contains("model.layers.0.post_self_attn_layernorm.weight"),
+                                         Contains("model.layers.0.post_attention_layernorm.weight"),
+                                         Contains("model.layers.0.post_mlp_layernorm.weight")));
+}
+
+TEST(Families, Phi3StretchesByLongRope) {
+  const std::string sizes = R"(, "hidden_size": 32, "num_attention_heads": 2,
+      "max_position_embeddings": 131072, "partial_rotary_factor": 0.5)";
+  const std::string factors = R"("short_factor": [1, 1.5, 2, 3], "long_factor": [4, 5, 6, 7.5])";
+  for (const char* const type : {"longrope", "su", "yarn"}) {
+    const ModelConfig config =
+        read("phi3", sizes + concat(R"(, "rope_scaling": {"type": ")", type, "\", ", factors, "}"));
+    EXPECT_EQ(config.rotary, (RotaryLayout{.dim = 8}));
+    const RopeScaling& scaling = config.rope_tables[0].scaling;
+    EXPECT_EQ(scaling.kind, RopeScaling::Kind::kLongRope);
+    EXPECT_EQ(scaling.original_max_position_embeddings, 4096);
+    EXPECT_THAT(scaling.short_factors, ElementsAre(1, 1.5, 2, 3));
+    EXPECT_THAT(scaling.long_factors, ElementsAre(4, 5, 6, 7.5));
+    EXPECT_DOUBLE_EQ(scaling.attention_factor, std::sqrt(1.0 + std::log(32.0) / std::log(4096.0)));
+  }
+  EXPECT_THAT(windows(read("phi3", R"(, "sliding_window": 2047)")), Each(2047));
+  EXPECT_THAT(windows(read("phi3")), Each(0));
+  EXPECT_THAT(problem("phi3", R"(, "partial_rotary_factor": 0.01)"), HasSubstr("must be even"));
+  EXPECT_THAT(problem("phi3", R"(, "full_attn_mod": 2)"), HasSubstr("full_attn_mod 2"));
+}
+
+TEST(Families, Ministral3ScalesQueries) {
+  const ModelConfig absent = read("ministral3");
+  EXPECT_EQ(absent.block.query_scaling.beta, 0.1);
+  EXPECT_EQ(absent.block.query_scaling.original_max_position_embeddings, 16384);
+  EXPECT_EQ(absent.rope_tables[0].theta, 1e6);
+  EXPECT_EQ(absent.rope_tables[0].scaling.kind, RopeScaling::Kind::kYarn);
+  EXPECT_EQ(absent.rope_tables[0].scaling.attention_factor, 1.0);
+  EXPECT_THAT(windows(absent), Each(0));
+  const ModelConfig given = read("ministral3", R"(, "rope_parameters": {"type": "yarn",
+      "rope_theta": 2e6, "factor": 4.0, "original_max_position_embeddings": 8192, "mscale": 1.0,
+      "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.2, "max_position_embeddings": 262144})");
+  EXPECT_EQ(given.block.query_scaling.beta, 0.2);
+  EXPECT_EQ(given.block.query_scaling.original_max_position_embeddings, 8192);
+  EXPECT_EQ(given.rope_tables[0].scaling.attention_factor, 1.0);
+  EXPECT_EQ(
+      read("ministral3", R"(, "rope_parameters": {"rope_type": "default"})").block.query_scaling,
+      QueryScalingSpec{});
+}
+
+TEST(Families, AttentionFactorsOfYarn) {
+  const auto factor = [](const std::string& keys) {
+    return read("qwen3", R"(, "rope_scaling": {"rope_type": "yarn", "factor": 4.0)" + keys + "}")
+        .rope_tables[0]
+        .scaling.attention_factor;
+  };
+  const double plain = 0.1 * std::log(4.0) + 1.0;
+  EXPECT_DOUBLE_EQ(factor(""), plain);
+  EXPECT_DOUBLE_EQ(factor(R"(, "mscale": 2.0)"), plain);
+  EXPECT_DOUBLE_EQ(factor(R"(, "mscale": 2.0, "mscale_all_dim": 1.0)"),
+                   (0.2 * std::log(4.0) + 1.0) / plain);
+  EXPECT_DOUBLE_EQ(factor(R"(, "attention_factor": 1.5)"), 1.5);
+}
+
+TEST(Families, ALanguageModelInsideAnother) {
+  const ModelConfig config = read_text(R"({
+    "architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
+    "boi_token_index": 255999, "eos_token_id": [1, 106], "image_token_index": 262144,
+    "mm_tokens_per_image": 256, "torch_dtype": "bfloat16", "vision_config": {"hidden_size": 1152},
+    "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
+                    "use_cache": true, "sliding_window": 1024}})");
+  EXPECT_EQ(config.model_type, "gemma3_text");
+  EXPECT_EQ(config.architecture, "Gemma3ForConditionalGeneration");
+  EXPECT_EQ(config.hidden_size, 2560);
+  EXPECT_EQ(config.name_prefix, NamePrefix::kLanguageModel);
+  EXPECT_EQ(config.dtype, DType::kBFloat16);
+  EXPECT_EQ(config.block.embedding_multiplier, 50.5);
+  EXPECT_THAT(config.eos_token_ids, ElementsAre(1, 106));
+  EXPECT_TRUE(config.ties_embeddings);
+
+  const std::string mistral = R"({"model_type": "mistral3", "text_config": {"model_type": ")";
+  EXPECT_EQ(read_text(mistral + R"(ministral3"}})").model_type, "ministral3");
+  EXPECT_EQ(read_text(R"({"model_type": "mistral3", "text_config": {}})").model_type, "mistral");
+  const auto error = [&](const std::string& text) {
+    return thrown_error([&] { read_text(text); }).message;
+  };
+  EXPECT_THAT(error(mistral + R"(qwen2"}})"),
+              HasSubstr("text_config.model_type 'qwen2' is not supported; supported: mistral "
+                        "ministral3"));
+  EXPECT_THAT(error(R"({"model_type": "mistral3"})"), HasSubstr("text_config is missing"));
+  EXPECT_THAT(error(R"({"model_type": "mistral3", "text_config": {"odd": 1}})"),
+              HasSubstr("results may be wrong: text_config.odd"));
+  EXPECT_THAT(error(R"({"model_type": "mistral3", "text_config": {}, "odd": 1})"),
+              HasSubstr("results may be wrong: odd"));
+}
+
+}  // namespace
+}  // namespace tessera
