@@ -49,6 +49,10 @@ void require_one(const JsonObject& json, std::string_view key, ModelConfig&) {
         " is not supported; supported: 1");
 }
 
+void ignore_bool(const JsonObject& json, std::string_view key, ModelConfig&) {
+  json.find_bool(key);
+}
+
 void ignore_integer(const JsonObject& json, std::string_view key, ModelConfig&) {
   json.find_integer(key, 0, std::numeric_limits<int64_t>::max());
 }

@@ -22,6 +22,7 @@ void require_true(const JsonObject& json, std::string_view key, ModelConfig& con
 void require_one(const JsonObject& json, std::string_view key, ModelConfig& config);
 
 // Keys that the family's class does not read, whatever their value.
+void ignore_bool(const JsonObject& json, std::string_view key, ModelConfig& config);
 void ignore_integer(const JsonObject& json, std::string_view key, ModelConfig& config);
 void ignore_string(const JsonObject& json, std::string_view key, ModelConfig& config);
 

@@ -30,6 +30,9 @@ def llama3_scaling(factor):
 LLAMA3 = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 128256, "max_position_embeddings": 131072,
           "rope_theta": 500000.0, "rms_norm_eps": 1e-5, "hidden_act": "silu", "attention_bias": False, "mlp_bias": False,
           "head_dim": 128, "tie_word_embeddings": False}
+QWEN3 = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "vocab_size": 151936, "max_position_embeddings": 40960,
+         "rope_theta": 1000000.0, "rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_bias": False, "head_dim": 128,
+         "num_key_value_heads": 8, "use_sliding_window": False}
 SHAPES = {
     "llama-3.2-1b": {**LLAMA3, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
                      "num_key_value_heads": 8, "head_dim": 64, "tie_word_embeddings": True, "rope_scaling": llama3_scaling(32.0)},
@@ -41,6 +44,39 @@ SHAPES = {
                    "rope_theta": 1000000.0, "rms_norm_eps": 1e-5, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,
                    "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
                    "sliding_window": None, "tie_word_embeddings": False},
+    "mistral-nemo-12b": {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "vocab_size": 131072,
+                         "max_position_embeddings": 131072, "rope_theta": 1000000.0, "rms_norm_eps": 1e-5, "hidden_act": "silu",
+                         "hidden_size": 5120, "intermediate_size": 14336, "num_hidden_layers": 40, "num_attention_heads": 32,
+                         "num_key_value_heads": 8, "head_dim": 128, "sliding_window": None, "tie_word_embeddings": False},
+    "qwen2.5-7b": {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "vocab_size": 152064, "max_position_embeddings": 32768,
+                   "rope_theta": 1000000.0, "rms_norm_eps": 1e-6, "hidden_act": "silu", "hidden_size": 3584, "intermediate_size": 18944,
+                   "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4, "tie_word_embeddings": False},
+    "qwen3-0.6b": {**QWEN3, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16,
+                   "tie_word_embeddings": True},
+    "qwen3-8b": {**QWEN3, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36, "num_attention_heads": 32,
+                 "tie_word_embeddings": False},
+    "gemma-2-9b": {"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "vocab_size": 256000, "max_position_embeddings": 8192,
+                   "rope_theta": 10000.0, "rms_norm_eps": 1e-6, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 3584,
+                   "intermediate_size": 14336, "num_hidden_layers": 42, "num_attention_heads": 16, "num_key_value_heads": 8,
+                   "head_dim": 256, "query_pre_attn_scalar": 256, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0,
+                   "sliding_window": 4096, "tie_word_embeddings": True},
+    # The language model alone: the folders that people download have a vision tower beside it.
+    "gemma-3-4b": {"architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text", "vocab_size": 262208,
+                   "max_position_embeddings": 131072, "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0,
+                   "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rms_norm_eps": 1e-6,
+                   "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+                   "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "query_pre_attn_scalar": 256,
+                   "sliding_window": 1024, "sliding_window_pattern": 6, "tie_word_embeddings": True},
+    # Invented factors of the real number: 3/4 of each head turns.
+    "phi-4-mini": {"architectures": ["Phi3ForCausalLM"], "model_type": "phi3", "vocab_size": 200064, "max_position_embeddings": 131072,
+                   "original_max_position_embeddings": 4096, "rope_theta": 10000.0, "partial_rotary_factor": 0.75,
+                   "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 48, "long_factor": [1.0 + pair for pair in range(48)]},
+                   "rms_norm_eps": 1e-5, "hidden_act": "silu", "hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 32,
+                   "num_attention_heads": 24, "num_key_value_heads": 8, "sliding_window": 262144, "tie_word_embeddings": True},
+    "smollm3-3b": {"architectures": ["SmolLM3ForCausalLM"], "model_type": "smollm3", "vocab_size": 128256,
+                   "max_position_embeddings": 65536, "rope_theta": 5000000.0, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+                   "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36, "num_attention_heads": 16,
+                   "num_key_value_heads": 4, "no_rope_layer_interval": 4, "tie_word_embeddings": True},
 }
 
 
@@ -86,7 +122,7 @@ def plan_shards(tensors):
     return shards
 
 
-def write_shard(path, tensors, pool, generator):
+def write_shard(path, tensors, pool, generator, norm_weight):
     header, offset = {"__metadata__": {"format": "pt"}}, 0
     for name, shape, size in tensors:
         header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [offset, offset + size]}
@@ -97,11 +133,11 @@ def write_shard(path, tensors, pool, generator):
     with open(path, "wb") as file:
         file.write(len(encoded).to_bytes(8, "little") + encoded)
         for name, shape, size in tensors:
-            if len(shape) == 1:
-                file.write(to_bfloat16(numpy.ones(shape, numpy.float32)).data)
+            if name.endswith("norm.weight"):
+                file.write(to_bfloat16(numpy.full(shape, norm_weight, numpy.float32)).data)
             else:
                 # Drawing billions of normal numbers would take minutes. One pool serves all tensors,
-                # each from its own random start, so no two matrices are equal and none is zero:
+                # each from its own random start, so no two tensors are equal and none is zero:
                 # zeros would make the arithmetic of a GPU cooler and faster than it really is.
                 write_values(file, pool, int(generator.integers(len(pool))), size // 2)
 
@@ -141,10 +177,12 @@ def main():
     shards = plan_shards(expected_tensors(arguments.tessera, arguments.output))
     total = sum(size for shard in shards for _, _, size in shard)
     pool = random_pool(arguments.seed, min(POOL_VALUES, total // 2))
+    # Gemma's norms multiply by 1 + weight.
+    norm_weight = 0.0 if config["model_type"].startswith("gemma") else 1.0
     generator, weight_map = numpy.random.default_rng(arguments.seed + 1), {}
     for number, tensors in enumerate(shards, 1):
         name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
-        write_shard(os.path.join(arguments.output, name), tensors, pool, generator)
+        write_shard(os.path.join(arguments.output, name), tensors, pool, generator, norm_weight)
         weight_map.update({tensor: name for tensor, _, _ in tensors})
     write_json(os.path.join(arguments.output, "model.safetensors.index.json"), {"metadata": {"total_size": total}, "weight_map": weight_map})
     print(f"{arguments.output}: {total / 2e9:.2f} billion parameters, {total / 1e9:.2f} GB in {len(shards)} shards")

@@ -36,7 +36,7 @@ constexpr FamilyKey kCohereKeys[] = {
     {"use_embedding_sharing", require_true},
     {"use_gated_activation", require_true},
     {"use_parallel_block", require_true},
-    {"use_parallel_embedding", refuse_true},
+    {"use_parallel_embedding", ignore_bool},
     {"hidden_act", read_activation},
 };
 

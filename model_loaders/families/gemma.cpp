@@ -10,6 +10,7 @@ constexpr FamilyKey kGemmaKeys[] = {
     {"attn_logit_softcapping", read_attention_softcap},
     {"final_logit_softcapping", read_logit_softcap},
     {"use_bidirectional_attention", refuse_true},
+    {"sliding_window_size", ignore_integer},
     {"hidden_activation", read_activation},
     {"hidden_act", ignore_string},
 };

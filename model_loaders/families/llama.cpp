@@ -6,6 +6,7 @@ namespace {
 constexpr FamilyKey kLlamaKeys[] = {
     {"attention_bias", read_attention_bias},
     {"mlp_bias", read_mlp_bias},
+    {"activation", ignore_string},  // Falcon 3, beside hidden_act
     {"hidden_act", read_activation},
 };
 
