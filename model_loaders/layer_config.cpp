@@ -99,6 +99,14 @@ void stop_rotation_of_full_layers(const LayerRules& rules, int64_t window,
   if (only_sliding) rotates = slides;
 }
 
+// Dynamic scaling begins where other models end: it reaches `factor` times as far.
+void reach_further(const RopeScaling& scaling, ModelConfig& config) {
+  if (scaling.kind != RopeScaling::Kind::kDynamic) return;
+  const double reach = static_cast<double>(config.max_position_embeddings) * scaling.factor;
+  config.max_position_embeddings =
+      static_cast<int64_t>(std::min(reach, static_cast<double>(kMaxContextTokens)));
+}
+
 // The tables of full layers and of those that see a window; none where there are no such layers.
 struct TypeTables {
   std::optional<RopeTable> full;
@@ -121,6 +129,7 @@ TypeTables read_tables(const JsonObject& json, const ModelFamily& family,
   const RopeConfig& either = full ? *full : *sliding;
   config.rotary = either.layout;
   config.block.query_scaling = either.query_scaling;
+  reach_further(either.table.scaling, config);
   TypeTables tables;
   if (full) tables.full = full->table;
   if (sliding) tables.sliding = sliding->table;

@@ -36,7 +36,7 @@ enum class RotatingLayers : uint8_t {
   kAll,
   kSliding,           // those that see a window
   kSlidingIfWindows,  // the same in models with a window, else all
-  kListed,            // those that no_rope_layers does not name
+  kListed,            // those for which no_rope_layers has a 1
 };
 
 struct LayerRules {

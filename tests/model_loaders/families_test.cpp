@@ -337,6 +337,13 @@ TEST(Families, AttentionFactorsOfYarn) {
   EXPECT_DOUBLE_EQ(factor(R"(, "attention_factor": 1.5)"), 1.5);
 }
 
+TEST(Families, DynamicRopeReachesFurther) {
+  const ModelConfig config = read("llama", R"(, "max_position_embeddings": 64,
+                                               "rope_scaling": {"type": "dynamic", "factor": 2.5})");
+  EXPECT_EQ(config.max_position_embeddings, 160);
+  EXPECT_EQ(config.rope_tables[0].scaling.original_max_position_embeddings, 64);
+}
+
 TEST(Families, ALanguageModelInsideAnother) {
   const ModelConfig config = read_text(R"({
     "architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
