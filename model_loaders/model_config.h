@@ -39,7 +39,7 @@ struct ModelConfig {
   int64_t num_kv_heads = 0;  // divides num_heads
   int64_t head_dim = 0;      // even
   int64_t vocab_size = 0;
-  int64_t max_position_embeddings = 0;  // tokens
+  int64_t max_position_embeddings = 0;  // tokens; of dynamic RoPE, its factor times as many
   double rms_norm_eps = 1e-6;           // of LayerNorm too
   BlockSpec block;                      // how layers compute
   std::vector<RopeTable> rope_tables;   // of which LayerSpec::rope_table is an index
