@@ -1,5 +1,5 @@
-// Whole models against transformers: small folders that differ in one feature each, on every
-// device, with every way of cutting the work into pages, chunks and batches.
+// Whole models against transformers: small folders that differ in one feature or one family each,
+// on every device, with every way of cutting the work into pages, chunks and batches.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,14 +12,59 @@
 namespace tessera {
 namespace {
 
+struct GoldenModel {
+  const char* name;
+  int64_t num_layers = 2;
+  int64_t context_size = 0;  // tokens to load it with, of which its RoPE depends; 0: any
+};
+
+// The folders of tests/golden/data, in the order of golden_models.py.
+constexpr GoldenModel kModels[] = {
+    {"gqa_d64"},
+    {"mha_d80"},
+    {"gqa_d128"},
+    {"tied"},
+    {"llama3_rope"},
+    {"linear_rope"},
+    {"rope_parameters"},
+    {"sharded"},
+    {"sliding_window"},
+    {"one_kernel"},
+    {"qwen3"},
+    {"llama_biases"},
+    {"llama_yarn"},
+    {.name = "llama_dynamic", .context_size = 134},
+    {"mistral_nemo"},
+    {"ministral3"},
+    {"mistral3"},
+    {"qwen2"},
+    {.name = "qwen2_window", .num_layers = 3},
+    {"qwen3_one_kernel"},
+    {"gemma2"},
+    {"gemma3_text"},
+    {.name = "gemma3", .num_layers = 3},
+    {.name = "phi3_short", .context_size = 160},
+    {.name = "phi3_long", .context_size = 256},
+    {"smollm3"},
+    {"olmo2"},
+    {.name = "olmo3", .num_layers = 4},
+    {"granite"},
+    {"glm4"},
+    {"glm"},
+    {"cohere"},
+    {.name = "cohere2", .num_layers = 3},
+    {.name = "exaone4", .num_layers = 4},
+    {"seed_oss"},
+};
+
 struct GoldenCase {
-  std::string model;
+  GoldenModel model;
   DeviceChoice device = DeviceChoice::kCpu;
   DType dtype = DType::kFloat32;  // of activations
 
   std::string name() const {
     const bool cpu = device == DeviceChoice::kCpu;
-    return model + (cpu ? "_cpu" : concat("_cuda_", to_string(dtype)));
+    return concat(model.name, cpu ? "_cpu" : concat("_cuda_", to_string(dtype)));
   }
 };
 
@@ -27,9 +72,7 @@ void PrintTo(const GoldenCase& golden_case, std::ostream* stream) { *stream << g
 
 std::vector<GoldenCase> all_cases() {
   std::vector<GoldenCase> cases;
-  for (const char* const model :
-       {"gqa_d64", "mha_d80", "gqa_d128", "tied", "llama3_rope", "linear_rope", "rope_parameters",
-        "sharded", "sliding_window", "one_kernel", "qwen3"}) {
+  for (const GoldenModel& model : kModels) {
     cases.push_back({model, DeviceChoice::kCpu, DType::kFloat32});
     cases.push_back({model, DeviceChoice::kCuda, DType::kBFloat16});
     cases.push_back({model, DeviceChoice::kCuda, DType::kFloat16});
@@ -48,7 +91,7 @@ class GoldenTest : public testing::TestWithParam<GoldenCase> {
   void SetUp() override {
     const CudaStatus status = cuda_status();
     if (!on_cpu() && status.num_devices == 0) GTEST_SKIP() << status.problem;
-    golden_ = read_golden(GetParam().model);
+    golden_ = read_golden(GetParam().model.name);
   }
 
   bool on_cpu() const { return GetParam().device == DeviceChoice::kCpu; }
@@ -56,7 +99,8 @@ class GoldenTest : public testing::TestWithParam<GoldenCase> {
 
   EngineOptions options() const {
     EngineOptions options;
-    options.model = golden_folder(GetParam().model);
+    options.model = golden_folder(GetParam().model.name);
+    options.context_size = GetParam().model.context_size;
     options.device = GetParam().device;
     if (!on_cpu()) options.compute_dtype = GetParam().dtype;
     options.num_threads = 1;
@@ -79,7 +123,7 @@ class GoldenTest : public testing::TestWithParam<GoldenCase> {
   // which also rounds the residual stream and the logits, 1.1 to 1.8 times.
   double expected_error() const {
     const double unit_roundoff = GetParam().dtype == DType::kBFloat16 ? 0x1p-8 : 0x1p-11;
-    const double num_layers = 2.0;
+    const auto num_layers = static_cast<double>(GetParam().model.num_layers);
     return unit_roundoff * std::sqrt(10.0 * num_layers + 2.0);
   }
 

@@ -3,17 +3,19 @@
 
 Each folder is a normal Hugging Face model folder plus golden.dat, the expected tokens and logits
 (golden_data.h describes the format). transformers reads back the very folder it is compared on, in
-float32 with eager attention and no KV cache, so config.json, weights and their rounding to 16 bits
-are part of what is compared.
+float32 with eager attention, so config.json, weights and their rounding to 16 bits are part of what
+is compared. The KV cache only finds the answers: logits come from all tokens at once.
 
 The data is checked in; run this again only to add a model. It needs torch, transformers and
 sentencepiece, and gives the same bytes for the versions in data/made_with.json.
 """
 
+import argparse
 import io
 import json
 import pathlib
 import random
+import re
 import shutil
 import struct
 import sys
@@ -23,8 +25,10 @@ import sentencepiece
 import torch
 import transformers
 
+import golden_models
+from golden_models import LLAMA, MODELS, VOCAB_SIZE
+
 DATA = pathlib.Path(__file__).parent / "data"
-VOCAB_SIZE = 320  # 3 special, 256 bytes, 61 letters and merges
 NUM_SPECIAL = 3  # <unk>, <s>, </s>
 
 # (prompt length, answer length). The first crosses the 64-token pages and has its logits stored.
@@ -34,75 +38,6 @@ LOGIT_POSITIONS = sorted({*range(0, 134, 9), 15, 16, 62, 63, 64, 69, 127, 128, 1
 # Top-2 margin that every greedy step must have, as a fraction of the largest logit. Far above the
 # error of float32, so that a greedy answer is one answer.
 MIN_MARGIN = 1e-3
-
-LLAMA = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-    "hidden_act": "silu",
-    "hidden_size": 64,
-    "intermediate_size": 96,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "head_dim": 64,
-    "max_position_embeddings": 256,
-    "rms_norm_eps": 1e-5,
-    "rope_theta": 10000.0,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-    "vocab_size": VOCAB_SIZE,
-}
-
-# Folder -> what differs from LLAMA. The original length of llama3_rope puts its three bands of
-# wavelengths within the prompt.
-MODELS = {
-    "gqa_d64": {"num_attention_heads": 4, "num_key_value_heads": 2, "torch_dtype": "float32"},
-    "mha_d80": {"num_key_value_heads": 2, "head_dim": 80},
-    "gqa_d128": {"head_dim": 128, "torch_dtype": "float16"},
-    "tied": {"tie_word_embeddings": True, "torch_dtype": "float32"},
-    "llama3_rope": {
-        "rope_scaling": {
-            "rope_type": "llama3",
-            "factor": 8.0,
-            "low_freq_factor": 1.0,
-            "high_freq_factor": 4.0,
-            "original_max_position_embeddings": 32,
-        }
-    },
-    "linear_rope": {"rope_scaling": {"type": "linear", "factor": 4.0}},
-    "rope_parameters": {
-        "rope_theta": None,
-        "rope_parameters": {"rope_type": "default", "rope_theta": 500.0},
-    },
-    "sharded": {"torch_dtype": "float16"},
-    "sliding_window": {
-        "architectures": ["MistralForCausalLM"],
-        "model_type": "mistral",
-        "sliding_window": 16,
-    },
-    # Sizes for which a decode step is one kernel on Hopper: multiples of 256.
-    "one_kernel": {
-        "hidden_size": 256,
-        "intermediate_size": 512,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "tie_word_embeddings": True,
-    },
-    # No head_dim: it is not hidden_size / num_attention_heads then. The window is switched off.
-    "qwen3": {
-        "architectures": ["Qwen3ForCausalLM"],
-        "model_type": "qwen3",
-        "attention_bias": False,
-        "head_dim": None,
-        "use_sliding_window": False,
-        "sliding_window": 16,
-        "max_window_layers": 1,
-    },
-}
-QWEN3_HEAD_DIM = 128  # the default of its config class
-NUM_SHARDS = {"sharded": 3}
 
 
 def write_json(path, value):
@@ -134,45 +69,64 @@ def train_tokenizer():
     return model.getvalue()
 
 
-def random_weights(config, seed):
-    """Weights by name, rounded to the checkpoint's dtype."""
-    generator = torch.Generator().manual_seed(seed)
+# The order in which the weights of a layer are drawn; those not named here follow by name.
+DRAWN_FIRST = [
+    "input_layernorm.weight",
+    "self_attn.q_proj.weight",
+    "self_attn.k_proj.weight",
+    "self_attn.v_proj.weight",
+    "self_attn.o_proj.weight",
+    "post_attention_layernorm.weight",
+    "mlp.gate_proj.weight",
+    "mlp.up_proj.weight",
+    "mlp.down_proj.weight",
+    "self_attn.q_norm.weight",
+    "self_attn.k_norm.weight",
+]
 
-    def matrix(rows, columns, std):
-        return torch.randn(rows, columns, generator=generator) * std
 
-    def norm(size):
-        return 1.0 + 0.1 * torch.randn(size, generator=generator)
+def drawing_order(name):
+    """Embeddings, layers, the final norm, the output matrix, what is not the language model."""
+    if "vision_tower" in name or "multi_modal_projector" in name:
+        return (4, 0, 0, name)
+    layer = re.search(r"layers\.(\d+)\.(.*)", name)
+    if layer is None:
+        part = ["embed_tokens.weight", "", "norm.weight", "lm_head.weight"]
+        return (next(i for i in (0, 2, 3) if name.endswith(part[i])), 0, 0, name)
+    within = layer[2]
+    place = DRAWN_FIRST.index(within) if within in DRAWN_FIRST else len(DRAWN_FIRST)
+    return (1, int(layer[1]), place, name)
 
-    hidden, inner = config["hidden_size"], config["intermediate_size"]
+
+def standard_deviation(name, text_config):
+    if name.endswith(("norm.weight", "o_proj.weight", "down_proj.weight")):
+        return 0.1
+    if name.endswith("bias"):
+        return 0.3
+    if name.endswith("embed_tokens.weight"):
+        # Where a model multiplies embeddings, they are smaller: tied to large ones, it would repeat
+        # its last token.
+        return 0.3 / golden_models.EMBEDDING_MULTIPLIERS.get(text_config["model_type"], 1.0)
     # Attention scores of the same size whatever the width: large ones amplify rounding beyond what
     # golden_test.cpp expects.
-    reading = 0.2 * (LLAMA["hidden_size"] / hidden) ** 0.5
-    head_dim = config.get("head_dim", QWEN3_HEAD_DIM)
-    q_rows = config["num_attention_heads"] * head_dim
-    kv_rows = config["num_key_value_heads"] * head_dim
-    weights = {"model.embed_tokens.weight": matrix(VOCAB_SIZE, hidden, 0.3)}
-    for layer in range(config["num_hidden_layers"]):
-        prefix = f"model.layers.{layer}."
-        weights |= {
-            prefix + "input_layernorm.weight": norm(hidden),
-            prefix + "self_attn.q_proj.weight": matrix(q_rows, hidden, reading),
-            prefix + "self_attn.k_proj.weight": matrix(kv_rows, hidden, reading),
-            prefix + "self_attn.v_proj.weight": matrix(kv_rows, hidden, reading),
-            prefix + "self_attn.o_proj.weight": matrix(hidden, q_rows, 0.1),
-            prefix + "post_attention_layernorm.weight": norm(hidden),
-            prefix + "mlp.gate_proj.weight": matrix(inner, hidden, reading),
-            prefix + "mlp.up_proj.weight": matrix(inner, hidden, reading),
-            prefix + "mlp.down_proj.weight": matrix(hidden, inner, 0.1),
-        }
-        if config["model_type"] == "qwen3":
-            for part in ("q_norm", "k_norm"):
-                weights[f"{prefix}self_attn.{part}.weight"] = norm(head_dim)
-    weights["model.norm.weight"] = norm(hidden)
-    if not config["tie_word_embeddings"]:
-        weights["lm_head.weight"] = matrix(VOCAB_SIZE, hidden, reading)
-    dtype = getattr(torch, config["torch_dtype"])
-    return {name: weight.to(dtype) for name, weight in weights.items()}
+    return 0.2 * (LLAMA["hidden_size"] / text_config["hidden_size"]) ** 0.5
+
+
+def random_weights(config, shapes, seed, coarse_matrices):
+    """A tensor for each name of `shapes`, rounded to the checkpoint's dtype."""
+    generator = torch.Generator().manual_seed(seed)
+    text_config = config.get("text_config", config)
+    norm_mean = 0.0 if text_config["model_type"] in golden_models.NORMS_AROUND_ZERO else 1.0
+    dtype = getattr(torch, config.get("torch_dtype", config.get("dtype")))
+
+    def draw(name):
+        values = torch.randn(*shapes[name], generator=generator)
+        values = values * standard_deviation(name, text_config)
+        if name.endswith("norm.weight"):
+            return values + norm_mean
+        return values.to(torch.float8_e4m3fn) if coarse_matrices else values
+
+    return {name: draw(name).to(dtype) for name in sorted(shapes, key=drawing_order)}
 
 
 def write_safetensors(path, weights):
@@ -196,10 +150,30 @@ def write_weights(folder, weights, num_shards):
     )
 
 
-def write_model(folder, changes, seed, tokenizer):
+def model_class(config):
+    return getattr(transformers, config["architectures"][0])
+
+
+def checkpoint_shapes(folder, config):
+    """Shape by name, as transformers names them, of the weights that a checkpoint holds."""
+    full_config = transformers.AutoConfig.from_pretrained(folder)
+    with torch.device("meta"):
+        weights = model_class(config)(full_config).state_dict()
+    if full_config.get_text_config().tie_word_embeddings:
+        del weights["lm_head.weight"]
+    return {name: tuple(weight.shape) for name, weight in weights.items()}
+
+
+def name_in_file(model, name):
+    for today, old in golden_models.OLD_NAMES.get(model, []):
+        if name.startswith(today):
+            return old + name.removeprefix(today)
+    return name
+
+
+def write_model(folder, config, seed, tokenizer):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    config = {key: value for key, value in (LLAMA | changes).items() if value is not None}
     write_json(folder / "config.json", config)
     write_json(folder / "generation_config.json", {"bos_token_id": 1, "eos_token_id": 2})
     write_json(
@@ -215,74 +189,131 @@ def write_model(folder, changes, seed, tokenizer):
         },
     )
     (folder / "tokenizer.model").write_bytes(tokenizer)
-    write_weights(folder, random_weights(config, seed), NUM_SHARDS.get(folder.name, 1))
+    coarse_matrices = folder.name in golden_models.COARSE_MATRICES
+    weights = random_weights(config, checkpoint_shapes(folder, config), seed, coarse_matrices)
+    weights = {name_in_file(folder.name, name): weight for name, weight in weights.items()}
+    write_weights(folder, weights, golden_models.NUM_SHARDS.get(folder.name, 1))
+
+
+def load_model(folder):
+    config = json.loads((folder / "config.json").read_text())
+    model, problems = model_class(config).from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+    )
+    assert not any(problems.values()), problems
+    return model.eval()
 
 
 @torch.no_grad()
-def run_greedy(model, prompt, num_answer):
-    """Prompt and greedy answer, and the logits of every position of both."""
+def compute_logits(model, tokens, context_size):
+    """Logits of every position of `tokens`, which the model sees followed by padding."""
+    padding = [0] * (context_size - len(tokens))
+    return model(torch.tensor([tokens + padding]), use_cache=False).logits[0, : len(tokens)]
+
+
+@torch.no_grad()
+def last_logits(model, tokens, context_size, cache):
+    """Logits [1, vocab_size] after `tokens`, of which `cache` has the keys of some."""
+    if context_size > 0:
+        return compute_logits(model, tokens, context_size)[-1:]
+    fresh = tokens[cache.get_seq_length() :]
+    return model(torch.tensor([fresh]), past_key_values=cache, use_cache=True).logits[0, -1:]
+
+
+def run_greedy(model, prompt, num_answer, context_size):
+    """Prompt and greedy answer, and the logits of every position of both; None for one too close."""
     tokens = list(prompt)
+    cache = transformers.DynamicCache()
     for _ in range(num_answer):
-        logits = model(torch.tensor([tokens]), use_cache=False).logits[0]
+        logits = last_logits(model, tokens, context_size, cache)
+        if margins_of(logits)[-1] < MIN_MARGIN:
+            return None
         tokens.append(int(logits[-1].argmax()))
-    return tokens, model(torch.tensor([tokens]), use_cache=False).logits[0]
+    logits = compute_logits(model, tokens, context_size)
+    assert tokens[len(prompt) :] == logits.argmax(-1)[len(prompt) - 1 : -1].tolist()
+    return tokens, logits
+
+
+def margins_of(logits):
+    """By how much the likeliest token leads, as a fraction of the largest logit."""
+    top = logits.topk(2).values
+    return (top[:, 0] - top[:, 1]) / logits.abs().max()
+
+
+def pack_run(num_prompt, tokens, logits, positions):
+    body = struct.pack("<3i", num_prompt, len(tokens), len(positions))
+    body += struct.pack("<f", float(logits.abs().max()))
+    body += struct.pack(f"<{len(tokens)}i", *tokens)
+    body += struct.pack(f"<{len(tokens)}i", *logits.topk(2).indices[:, 0].tolist())
+    body += struct.pack(f"<{len(tokens)}f", *margins_of(logits).tolist())
+    body += struct.pack(f"<{len(positions)}i", *positions)
+    return body + logits[positions].contiguous().numpy().tobytes()
 
 
 def compute_golden(folder, seed):
     """(bytes of golden.dat, smallest margin), or None when an answer is too close or too dull."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="eager"
-    ).eval()
+    model = load_model(folder)
+    context_size = golden_models.CONTEXT_SIZES.get(folder.name, 0)
+    max_repeats = golden_models.MAX_REPEATS.get(folder.name, 2)
     rng = random.Random(seed)
-    body = b""
+    body = struct.pack("<2i", VOCAB_SIZE, len(RUNS))
     min_margin = float("inf")
     for index, (num_prompt, num_answer) in enumerate(RUNS):
         prompt = [1] + [rng.randrange(NUM_SPECIAL, VOCAB_SIZE) for _ in range(num_prompt - 1)]
-        tokens, logits = run_greedy(model, prompt, num_answer)
-        top = logits.topk(2)
-        margins = (top.values[:, 0] - top.values[:, 1]) / logits.abs().max()
+        run = run_greedy(model, prompt, num_answer, context_size)
+        if run is None:
+            return None
+        tokens, logits = run
         answer = tokens[num_prompt:]
-        min_margin = min(min_margin, float(margins[num_prompt - 1 : -1].min()))
+        min_margin = min(min_margin, float(margins_of(logits)[num_prompt - 1 : -1].min()))
         if min_margin < MIN_MARGIN or min(answer) < NUM_SPECIAL:
             return None
-        if len(set(answer)) < num_answer // 2:
+        if len(set(answer)) < num_answer // max_repeats:
             return None
-        positions = LOGIT_POSITIONS if index == 0 else []
-        body += struct.pack("<3i", num_prompt, len(tokens), len(positions))
-        body += struct.pack("<f", float(logits.abs().max()))
-        body += struct.pack(f"<{len(tokens)}i", *tokens)
-        body += struct.pack(f"<{len(tokens)}i", *top.indices[:, 0].tolist())
-        body += struct.pack(f"<{len(tokens)}f", *margins.tolist())
-        body += struct.pack(f"<{len(positions)}i", *positions)
-        body += logits[positions].contiguous().numpy().tobytes()
-    return struct.pack("<2i", VOCAB_SIZE, len(RUNS)) + body, min_margin
+        body += pack_run(num_prompt, tokens, logits, LOGIT_POSITIONS if index == 0 else [])
+    return body, min_margin
+
+
+def make_model(data, name, tokenizer):
+    """Writes the folder with the first seed that gives clear answers; its row of the report."""
+    number = list(MODELS).index(name)
+    for seed in range(1000 * number, 1000 * (number + 1)):
+        write_model(data / name, MODELS[name], seed, tokenizer)
+        golden = compute_golden(data / name, seed)
+        if golden is None:
+            continue
+        content, min_margin = golden
+        (data / name / "golden.dat").write_bytes(content)
+        print(f"{name}: seed {seed}, smallest margin {min_margin:.2e}", flush=True)
+        return {"seed": seed, "min_margin": round(min_margin, 5)}
+    sys.exit(f"{name}: no seed gives clear answers")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", help="default: those without a folder")
+    parser.add_argument("--data", type=pathlib.Path, default=DATA, help="where folders are written")
+    return parser.parse_args()
 
 
 def main():
     assert sys.byteorder == "little"
+    arguments = parse_arguments()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
     tokenizer = train_tokenizer()
-    report = {
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "sentencepiece": sentencepiece.__version__,
-        "models": {},
-    }
-    for number, (name, changes) in enumerate(MODELS.items()):
-        for seed in range(1000 * number, 1000 * (number + 1)):
-            write_model(DATA / name, changes, seed, tokenizer)
-            golden = compute_golden(DATA / name, seed)
-            if golden is not None:
-                break
-        else:
-            sys.exit(f"{name}: no seed gives clear answers")
-        content, min_margin = golden
-        (DATA / name / "golden.dat").write_bytes(content)
-        report["models"][name] = {"seed": seed, "min_margin": round(min_margin, 5)}
-        print(f"{name}: seed {seed}, smallest margin {min_margin:.2e}", flush=True)
-    write_json(DATA / "made_with.json", report)
+    report = {"torch": torch.__version__, "transformers": transformers.__version__}
+    report |= {"sentencepiece": sentencepiece.__version__, "models": {}}
+    report_path = arguments.data / "made_with.json"
+    if report_path.exists():
+        old = json.loads(report_path.read_text())
+        assert old | {"models": {}} == report, f"{report_path} names other versions"
+        report = old
+    missing = [name for name in MODELS if not (arguments.data / name / "golden.dat").exists()]
+    for name in arguments.models or missing:
+        report["models"][name] = make_model(arguments.data, name, tokenizer)
+        write_json(report_path, report)
 
 
 if __name__ == "__main__":
