@@ -80,8 +80,8 @@ TEST_P(RealConfigTest, IsUnderstood) {
     return layer.sliding_window > 0 && layer.sliding_window < config.max_position_embeddings;
   };
   EXPECT_EQ(std::ranges::count_if(config.block.layers, has_window), expected.num_windows);
-  EXPECT_EQ(std::ranges::count(config.block.layers, std::nullopt, &LayerSpec::rope_table),
-            expected.num_unrotated);
+  const auto is_unrotated = [](const LayerSpec& layer) { return !layer.rope_table; };
+  EXPECT_EQ(std::ranges::count_if(config.block.layers, is_unrotated), expected.num_unrotated);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RealConfigTest, testing::ValuesIn(kConfigs),
