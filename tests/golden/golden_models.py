@@ -159,7 +159,7 @@ FAMILY_MODELS = {
         SMALL,
         {
             "max_position_embeddings": 64,
-            "rope_scaling": {"type": "dynamic", "factor": 2.0},
+            "rope_scaling": {"type": "dynamic", "factor": 4.0},
             "rope_theta": 500.0,
             "tie_word_embeddings": True,
         },
