@@ -221,7 +221,7 @@ def last_logits(model, tokens, context_size, cache):
 
 
 def run_greedy(model, prompt, num_answer, context_size):
-    """Prompt and greedy answer, and the logits of every position of both; None for one too close."""
+    """Prompt and greedy answer, the logits of every position of both; None for one too close."""
     tokens = list(prompt)
     cache = transformers.DynamicCache()
     for _ in range(num_answer):
