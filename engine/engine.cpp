@@ -40,10 +40,7 @@ TextLimit Engine::text_limit() const {
 std::vector<TokenId> Engine::encode_text(std::string_view text,
                                          const EncodeProgress& progress) const {
   text_limit().check("the prompt", text.size());
-  std::vector<TokenId> tokens = impl_->tokenizer->encode(text, /*at_start=*/true, progress);
-  const auto bos = impl_->tokenizer->bos_token();
-  if (bos && impl_->tokenizer->adds_bos_token()) tokens.insert(tokens.begin(), *bos);
-  return tokens;
+  return impl_->tokenizer->encode_prompt(text, progress);
 }
 
 std::vector<TokenId> Engine::encode_chat(std::span<const Message> messages,

@@ -185,6 +185,16 @@ std::string request_id(const BatchRequest& request) {
   return "req_" + sha256(content.dump()).substr(0, kDigits);
 }
 
+BatchRequest parse_chat(std::string_view json, const std::string& name) {
+  Json body = parse_strict_json(json, {.path = name});
+  if (body.is_array()) body = Json{{"messages", std::move(body)}};
+  CHECK(body.is_object(), name, ": expected a list of messages, or an object that has one, got ",
+        body.type_name());
+  BatchRequest request;
+  parse_body(body, name + ": ", request);
+  return request;
+}
+
 std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view line) {
   BatchRequest request;
   std::string code = "invalid_json";

@@ -32,6 +32,10 @@ struct BatchProblem {
 // understood is a problem, since ignoring it could change what the request means.
 std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view line);
 
+// The request that `json` asks for without a name of its own: the body of a line, or a list that is
+// its messages alone. Throws Error, which begins with `name`, for what is a problem of a line.
+BatchRequest parse_chat(std::string_view json, const std::string& name);
+
 // "req_" and 16 hexadecimal digits of the SHA-256 of all that the request says about its answer: a
 // request that is edited between two runs has another one.
 std::string request_id(const BatchRequest& request);

@@ -24,6 +24,7 @@ void add_batch(CLI::App& app, Invocation& invocation);
 void add_summarize(CLI::App& app, Invocation& invocation);
 void add_bench(CLI::App& app, Invocation& invocation);
 void add_bench_attention(CLI::App& bench, Invocation& invocation);  // of bench
+void add_tokenize(CLI::App& app, Invocation& invocation);
 void add_inspect(CLI::App& app, Invocation& invocation);
 
 }  // namespace tessera

@@ -83,13 +83,24 @@ void add_device_options(CLI::App& app, EngineOptions& options) {
       ->group(kModelGroup);
 }
 
-void add_model_options(CLI::App& app, EngineOptions& options) {
+void add_text_model_options(CLI::App& app, EngineOptions& options) {
   options.cache_folder = hugging_face_cache();
   app.add_option("-m,--model", options.model,
                  "model folder, or org/name in the Hugging Face cache (environment TESSERA_MODEL)")
       ->envname("TESSERA_MODEL")
       ->option_text("DIR|org/name")
       ->group(kModelGroup);
+  app.add_option("--chat-template", options.chat_template,
+                 "chat format by name, e.g. chatml, or a file with Jinja (the model's own)")
+      ->option_text("NAME|FILE")
+      ->group(kModelGroup);
+  app.add_flag("--allow-unknown-config", options.allow_unknown_config,
+               "go on when config.json has keys that are not understood")
+      ->group(kModelGroup);
+}
+
+void add_model_options(CLI::App& app, EngineOptions& options) {
+  add_text_model_options(app, options);
   add_number(app, kContextFlags, options.context_size, kContextSizeLimits,
              "context in tokens, 32k is 32768; 0: the most that fits (0)", Suffix::kKibi)
       ->group(kModelGroup);
@@ -99,13 +110,6 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
       ->group(kModelGroup);
   add_number(app, "--prefill-chunk", options.prefill_chunk, kPrefillChunkLimits,
              "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)")
-      ->group(kModelGroup);
-  app.add_option("--chat-template", options.chat_template,
-                 "chat format by name, e.g. chatml, or a file with Jinja (the model's own)")
-      ->option_text("NAME|FILE")
-      ->group(kModelGroup);
-  app.add_flag("--allow-unknown-config", options.allow_unknown_config,
-               "go on when config.json has keys that are not understood")
       ->group(kModelGroup);
   app.add_flag("--allow-unknown-weights", options.allow_unknown_weights,
                "go on when there are tensors that the model does not use")

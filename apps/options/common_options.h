@@ -18,7 +18,10 @@ namespace tessera {
 // --model, --device, --ctx-size and their like.
 void add_model_options(CLI::App& app, EngineOptions& options);
 
-// Of these, the ones that also mean something without a model: --device, --dtype, --threads.
+// Of these, the ones that say how a model reads text: --model, --chat-template and their like.
+void add_text_model_options(CLI::App& app, EngineOptions& options);
+
+// And the ones that also mean something without a model: --device, --dtype, --threads.
 void add_device_options(CLI::App& app, EngineOptions& options);
 
 // The same in terms of the flag, with its value as it was typed for `command`.

@@ -46,6 +46,13 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool at_start,
   return tokens;
 }
 
+std::vector<TokenId> Tokenizer::encode_prompt(std::string_view text,
+                                              const EncodeProgress& progress) const {
+  std::vector<TokenId> tokens = encode(text, /*at_start=*/true, progress);
+  if (adds_bos_token()) tokens.insert(tokens.begin(), *bos_token());
+  return tokens;
+}
+
 std::optional<int64_t> Tokenizer::max_token_bytes() const { return impl_->max_token_bytes; }
 
 std::optional<TokenId> Tokenizer::special_token(std::string_view content) const {

@@ -40,6 +40,10 @@ class Tokenizer {
   std::vector<TokenId> encode(std::string_view text, bool at_start = true,
                               const EncodeProgress& progress = {}) const;
 
+  // The same for a text that is a whole prompt: begins with BOS when the model wants one.
+  std::vector<TokenId> encode_prompt(std::string_view text,
+                                     const EncodeProgress& progress = {}) const;
+
   // The most bytes of a text that become one token, so that a text of n bytes has n divided by this
   // many tokens or more. Nothing where there is no such limit: a model without byte pieces makes
   // one token of any number of unknown characters, and one that removes extra spaces none of them.
