@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -69,10 +70,16 @@ std::string json_text(const Tokenizer& tokenizer, const std::vector<TokenId>& to
   return object.dump(-1, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace) + "\n";
 }
 
+// Behind the special tokens that `tokens` begin with because every prompt of the model does.
+auto prefix_end(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
+  const auto [in_tokens, in_prefix] = std::ranges::mismatch(tokens, tokenizer.prompt_prefix());
+  const bool has_bos = !tokens.empty() && tokens.front() == tokenizer.bos_token();
+  return std::max(in_tokens, tokens.begin() + (has_bos ? 1 : 0));
+}
+
 void print_tokens(const Tokenizer& tokenizer, std::vector<TokenId> tokens,
                   const TokenizeOptions& options) {
-  const bool has_bos = !tokens.empty() && tokens.front() == tokenizer.bos_token();
-  if (options.no_bos && has_bos) tokens.erase(tokens.begin());
+  if (options.no_bos) tokens.erase(tokens.begin(), prefix_end(tokenizer, tokens));
   if (options.form == Form::kPieces) return print(pieces_text(tokenizer, tokens));
   print(options.form == Form::kJson ? json_text(tokenizer, tokens) : ids_text(tokens));
 }
@@ -145,7 +152,9 @@ void add_output_options(CLI::App& command, TokenizeOptions& options) {
   CLI::Option* const rendered =
       add_form("--render", Form::kRendered, "with --chat: the text that the template makes");
   rendered->needs("--chat");
-  command.add_flag("--no-bos", options.no_bos, "leave out the token that begins every text")
+  command
+      .add_flag("--no-bos", options.no_bos,
+                "leave out the special tokens that every prompt begins with")
       ->excludes(rendered)
       ->group(kGroup);
 }
@@ -164,7 +173,8 @@ void add_tokenize(CLI::App& app, Invocation& invocation) {
       "newline at the end of a file is not part of its text. Text never becomes a special token:\n"
       "those of a chat come from its template alone.\n"
       "\n"
-      "--chat takes a list of messages, or an object that has one, as the body of a line for tessera\n"
+      "--chat takes a list of messages, or an object that has one, as the body of a line for "
+      "tessera\n"
       "batch and a file of /save in tessera chat:\n"
       "  [{\"role\": \"user\", \"content\": \"Who are you?\"}]\n"
       "\n"

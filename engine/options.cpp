@@ -39,7 +39,7 @@ void check_context_size(const EngineOptions& options, const ModelFolder& folder)
 ModelFolder read_model_folder(const EngineOptions& options) {
   validate(options);
   ModelFolder folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
-                                         options.allow_unknown_config);
+                                         options.allow_unknown_config, options.tokenizer);
   check_context_size(options, folder);
   return folder;
 }

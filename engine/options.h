@@ -41,6 +41,7 @@ struct EngineOptions {
   int64_t max_sequences = 1;           // sequences that run at the same time
   int64_t page_size = 64;              // tokens per KV page
   int64_t prefill_chunk = 0;           // prompt tokens of one step; 0: what suits the device
+  std::string tokenizer;               // a file, in the folder or not; "": the folder's own
   std::string chat_template;           // a name or a file; "": the folder's own
   bool allow_unknown_config = false;   // config.json keys that are not understood: warn only
   bool allow_unknown_weights = false;  // tensors that no weight is made of: warn only

@@ -4,22 +4,26 @@
 #include "model_loaders/file_reader.h"
 #include "model_loaders/hf_config.h"
 #include "model_loaders/json.h"
+#include "model_loaders/printable.h"
 
 namespace tessera {
 namespace {
 
-// The tokens of folders with both stay what they are in tokenizer.model.
-void find_tokenizer(ModelFolder& folder) {
-  const std::string model = join_path(folder.path, "tokenizer.model");
-  const std::string json = join_path(folder.path, "tokenizer.json");
-  if (file_exists(model)) {
-    folder.tokenizer_model_path = model;
-  } else if (file_exists(json)) {
-    folder.tokenizer_json_path = json;
-  } else {
-    throw Error(folder.path + ": has no tokenizer: neither tokenizer.model nor tokenizer.json",
-                "download the model again");
+std::string find_chosen_tokenizer(const std::string& folder, const std::string& choice) {
+  const std::string path = join_path(folder, choice);
+  if (file_exists(path)) return path;
+  if (file_exists(choice)) return choice;
+  throw Error(
+      concat("there is no tokenizer ", printable(choice), ", neither in ", folder, " nor here"));
+}
+
+// Models are published with tokenizer.json; what lies beside it was converted to it.
+std::string find_tokenizer(const std::string& folder) {
+  for (const char* const name : {"tokenizer.json", "tokenizer.model"}) {
+    if (std::string path = join_path(folder, name); file_exists(path)) return path;
   }
+  throw Error(folder + ": has no tokenizer: neither tokenizer.model nor tokenizer.json",
+              "download the model again");
 }
 
 }  // namespace
@@ -34,14 +38,16 @@ ModelConfig read_model_config(const std::string& folder, bool allow_unknown_conf
   return read_hf_config(JsonObject::read(config_path), allow_unknown_config, warnings);
 }
 
-ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_config) {
+ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_config,
+                              const std::string& tokenizer) {
   ModelFolder result;
   result.path = folder;
   result.config = read_model_config(folder, allow_unknown_config, result.warnings);
   result.generation =
       read_generation_config(join_path(folder, "generation_config.json"), result.config.vocab_size);
   result.tokenizer = read_tokenizer_config(folder);
-  find_tokenizer(result);
+  result.tokenizer_path =
+      tokenizer.empty() ? find_tokenizer(folder) : find_chosen_tokenizer(folder, tokenizer);
   return result;
 }
 

@@ -11,12 +11,11 @@
 namespace tessera {
 
 struct ModelFolder {
-  std::string path;                  // the folder itself
-  ModelConfig config;                // config.json
-  GenerationConfig generation;       // generation_config.json, defaults when absent
-  TokenizerConfig tokenizer;         // tokenizer_config.json and its neighbours
-  std::string tokenizer_model_path;  // tokenizer.model; "" where there is none
-  std::string tokenizer_json_path;   // tokenizer.json, which exists if the other does not, else ""
+  std::string path;             // the folder itself
+  ModelConfig config;           // config.json
+  GenerationConfig generation;  // generation_config.json, defaults when absent
+  TokenizerConfig tokenizer;    // tokenizer_config.json and its neighbours
+  std::string tokenizer_path;  // what ends in .json is a tokenizer.json, all else a tokenizer.model
   std::vector<std::string> warnings;
 };
 
@@ -31,7 +30,10 @@ std::string resolve_model_folder(const std::string& model, const std::string& ca
 ModelConfig read_model_config(const std::string& folder, bool allow_unknown_config,
                               std::vector<std::string>& warnings);
 
-// Reads and checks every JSON file of the folder; no weights. config.json as above.
-ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_config);
+// Reads and checks every JSON file of the folder but tokenizer.json; no weights. config.json as
+// above. `tokenizer` is the file to take for the tokenizer, by its name in the folder or its path;
+// unless it is given, tokenizer.json, and tokenizer.model where there is none.
+ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_config,
+                              const std::string& tokenizer = {});
 
 }  // namespace tessera

@@ -15,9 +15,11 @@ Json batch_settings(const EngineOptions& engine, const std::vector<Message>& sys
                    {"model_sha256", model_fingerprint(engine)},
                    {"device", on_cpu ? "cpu" : "cuda"},
                    {"dtype", to_string(on_cpu ? DType::kFloat32 : engine.compute_dtype)},
+                   {"tokenizer", nullptr},
                    {"chat_template", nullptr},
                    {"context_size", nullptr},
                    {"system", nullptr}};
+  if (!engine.tokenizer.empty()) settings["tokenizer"] = engine.tokenizer;
   if (!engine.chat_template.empty()) settings["chat_template"] = engine.chat_template;
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (!system.empty()) settings["system"] = system.front().content;

@@ -90,6 +90,11 @@ void add_text_model_options(CLI::App& app, EngineOptions& options) {
       ->envname("TESSERA_MODEL")
       ->option_text("DIR|org/name")
       ->group(kModelGroup);
+  app.add_option("--tokenizer", options.tokenizer,
+                 "tokenizer.json or tokenizer.model to use, in the model folder or elsewhere (the\n"
+                 "folder's own; tokenizer.json if it has both)")
+      ->option_text("FILE")
+      ->group(kModelGroup);
   app.add_option("--chat-template", options.chat_template,
                  "chat format by name, e.g. chatml, or a file with Jinja (the model's own)")
       ->option_text("NAME|FILE")

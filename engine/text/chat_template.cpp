@@ -81,7 +81,7 @@ class SegmentEncoder {
       }
     }
     finish_text(std::nullopt);
-    add_bos_token();
+    add_prompt_prefix();
     return std::move(tokens_);
   }
 
@@ -114,11 +114,10 @@ class SegmentEncoder {
     text_.clear();
   }
 
-  void add_bos_token() {
-    const auto bos = tokenizer_.bos_token();
-    if (!tokenizer_.adds_bos_token()) return;
-    if (!tokens_.empty() && tokens_.front() == *bos) return;
-    tokens_.insert(tokens_.begin(), *bos);
+  void add_prompt_prefix() {
+    const std::vector<TokenId>& prefix = tokenizer_.prompt_prefix();
+    if (prefix.empty() || (!tokens_.empty() && tokens_.front() == prefix.front())) return;
+    tokens_.insert(tokens_.begin(), prefix.begin(), prefix.end());
   }
 
   const Tokenizer& tokenizer_;

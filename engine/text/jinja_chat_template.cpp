@@ -12,17 +12,6 @@ using jinja::Value;
 
 jinja::Text template_text(std::string_view text) { return {text, Origin::kTemplate}; }
 
-std::vector<std::string> sorted_special_tokens(const Tokenizer& tokenizer) {
-  std::vector<std::string> contents;
-  for (TokenId id = 0; id < tokenizer.size(); ++id) {
-    std::string piece = tokenizer.piece(id);
-    if (!piece.empty() && tokenizer.special_token(piece) == id)
-      contents.push_back(std::move(piece));
-  }
-  std::ranges::sort(contents);
-  return contents;
-}
-
 // What the files call bos_token, eos_token and unk_token; a model without the first two has them
 // from its tokenizer.
 jinja::Dict named_tokens(const TokenizerConfig& config, const Tokenizer& tokenizer) {
@@ -64,7 +53,7 @@ JinjaChatTemplate::JinjaChatTemplate(std::string_view source, const JinjaSurroun
     : path_(surroundings.path),
       hint_(surroundings.hint),
       special_variables_(named_tokens(surroundings.config, tokenizer)),
-      special_tokens_(sorted_special_tokens(tokenizer)),
+      special_tokens_(tokenizer.special_tokens()),
       template_(with_path(path_, hint_, [&] { return jinja::Template(source); })) {}
 
 jinja::Dict JinjaChatTemplate::variables(std::span<const Message> messages) const {

@@ -82,8 +82,7 @@ SentencePieceEncoder::SentencePieceEncoder(const SentencePieceModel& model,
                                            const ModelFolder& folder)
     : chunker_(model) {
   const std::string proto = serialize(model);
-  call_library(folder.tokenizer_model_path,
-               [&] { return processor_.LoadFromSerializedProto(proto); });
+  call_library(folder.tokenizer_path, [&] { return processor_.LoadFromSerializedProto(proto); });
   for (size_t i = 0; i < model.pieces.size(); ++i) {
     if (model.pieces[i].type == PieceType::kUnknown) unknown_token_ = static_cast<TokenId>(i);
   }
@@ -129,7 +128,7 @@ void SentencePieceEncoder::encode(std::string_view text, bool at_start,
 }  // namespace
 
 TokenizerParts load_sentencepiece_tokenizer(const ModelFolder& folder) {
-  const std::string& path = folder.tokenizer_model_path;
+  const std::string& path = folder.tokenizer_path;
   SentencePieceModel model =
       parse_sentencepiece_model(read_whole_file(path, kMaxSentencePieceModelBytes), path);
   CHECK(static_cast<int64_t>(model.pieces.size()) <= folder.config.vocab_size, path, ": ",
@@ -145,7 +144,9 @@ TokenizerParts load_sentencepiece_tokenizer(const ModelFolder& folder) {
       named_token(parts.vocabulary, "bos_token", config.bos_token, model.bos_piece, folder);
   parts.eos_token =
       named_token(parts.vocabulary, "eos_token", config.eos_token, model.eos_piece, folder);
-  parts.adds_bos_token = parts.bos_token && config.add_bos_token.value_or(true);
+  if (parts.bos_token && config.add_bos_token.value_or(true)) {
+    parts.prompt_prefix = {*parts.bos_token};
+  }
   return parts;
 }
 

@@ -1,9 +1,12 @@
 #include "engine/text/tokenizer.h"
 
+#include <algorithm>
+
 #include "engine/text/sentencepiece_model.h"
 #include "engine/text/tokenizer_parts.h"
 #include "engine/text/utf8.h"
 #include "kernels/tensor/check.h"
+#include "model_loaders/file_reader.h"
 #include "model_loaders/printable.h"
 
 namespace tessera {
@@ -31,9 +34,28 @@ const VocabularyToken& Tokenizer::Impl::token(TokenId id) const {
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Tokenizer::~Tokenizer() = default;
 
+namespace {
+
+// The same vocabulary may be there in a form that can be read.
+TokenizerParts load_json_or_name_other(const ModelFolder& folder) {
+  try {
+    return load_json_tokenizer(folder);
+  } catch (const Error& error) {
+    if (!file_exists(join_path(folder.path, "tokenizer.model"))) throw;
+    throw Error(error.what(),
+                concat(error.hint(), error.hint().empty() ? "" : "; ",
+                       "--tokenizer tokenizer.model takes the folder's other tokenizer"),
+                error.where());
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<Tokenizer> Tokenizer::load(const ModelFolder& folder) {
-  TokenizerParts parts = folder.tokenizer_model_path.empty() ? load_json_tokenizer(folder)
-                                                             : load_sentencepiece_tokenizer(folder);
+  CHECK(!folder.tokenizer_path.empty(), folder.path, ": no tokenizer");
+  TokenizerParts parts = folder.tokenizer_path.ends_with(".json")
+                             ? load_json_or_name_other(folder)
+                             : load_sentencepiece_tokenizer(folder);
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::make_unique<Impl>(std::move(parts))));
 }
 
@@ -49,7 +71,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool at_start,
 std::vector<TokenId> Tokenizer::encode_prompt(std::string_view text,
                                               const EncodeProgress& progress) const {
   std::vector<TokenId> tokens = encode(text, /*at_start=*/true, progress);
-  if (adds_bos_token()) tokens.insert(tokens.begin(), *bos_token());
+  tokens.insert(tokens.begin(), prompt_prefix().begin(), prompt_prefix().end());
   return tokens;
 }
 
@@ -57,6 +79,15 @@ std::optional<int64_t> Tokenizer::max_token_bytes() const { return impl_->max_to
 
 std::optional<TokenId> Tokenizer::special_token(std::string_view content) const {
   return impl_->vocabulary.special_token(content);
+}
+
+std::vector<std::string> Tokenizer::special_tokens() const {
+  std::vector<std::string> contents;
+  for (const auto& [content, token] : impl_->vocabulary.special_tokens) {
+    if (!content.empty()) contents.push_back(content);
+  }
+  std::ranges::sort(contents);
+  return contents;
 }
 
 std::string Tokenizer::decode(const std::vector<TokenId>& tokens) const {
@@ -90,7 +121,7 @@ std::string Tokenizer::piece(TokenId token) const { return impl_->token(token).p
 int64_t Tokenizer::size() const { return static_cast<int64_t>(impl_->vocabulary.tokens.size()); }
 std::optional<TokenId> Tokenizer::bos_token() const { return impl_->bos_token; }
 std::optional<TokenId> Tokenizer::eos_token() const { return impl_->eos_token; }
-bool Tokenizer::adds_bos_token() const { return impl_->adds_bos_token; }
+const std::vector<TokenId>& Tokenizer::prompt_prefix() const { return impl_->prompt_prefix; }
 
 std::string TextStream::append(TokenId token) {
   pending_ += tokenizer_.token_bytes(token, is_first_);

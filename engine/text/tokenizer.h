@@ -21,10 +21,10 @@ using EncodeProgress = std::function<void(uint64_t done_bytes, uint64_t total_by
 // when it is not in [0, size()).
 class Tokenizer {
  public:
-  // Loads folder.tokenizer_model_path, or folder.tokenizer_json_path where there is none. A
-  // SentencePiece file is validated before the library sees it: the packaged version crashes on
-  // some malformed files. Throws Error with path and reason, also when there are more pieces than
-  // folder.config.vocab_size.
+  // Loads folder.tokenizer_path. A SentencePiece file is validated before the library sees it: the
+  // packaged version crashes on some malformed files. Throws Error with path and reason, also when
+  // there are more pieces than folder.config.vocab_size; with a hint when a tokenizer.json fails
+  // that has a tokenizer.model beside it.
   static std::unique_ptr<Tokenizer> load(const ModelFolder& folder);
 
   ~Tokenizer();
@@ -40,7 +40,7 @@ class Tokenizer {
   std::vector<TokenId> encode(std::string_view text, bool at_start = true,
                               const EncodeProgress& progress = {}) const;
 
-  // The same for a text that is a whole prompt: begins with BOS when the model wants one.
+  // The same for a text that is a whole prompt: begins with prompt_prefix().
   std::vector<TokenId> encode_prompt(std::string_view text,
                                      const EncodeProgress& progress = {}) const;
 
@@ -52,6 +52,9 @@ class Tokenizer {
   // The id of a special token by its exact content ("<s>", "[INST]"), if the model has it. Tokens
   // that tokenizer_config.json adds without calling them special are found as well.
   std::optional<TokenId> special_token(std::string_view content) const;
+
+  // The contents, in order, of all tokens that special_token() finds, but an empty one.
+  std::vector<std::string> special_tokens() const;
 
   // Text of a whole sequence. Special tokens give nothing, invalid UTF-8 gives U+FFFD. Encoding and
   // decoding gives the text back but for U+2581, which becomes a space, extra spaces where the
@@ -81,8 +84,9 @@ class Tokenizer {
 
   std::optional<TokenId> bos_token() const;
   std::optional<TokenId> eos_token() const;
-  // Whether a prompt begins with bos_token() unless its template already put it there.
-  bool adds_bos_token() const;
+  // What a prompt begins with unless its template already put the first of these there: BOS, with
+  // some models several special tokens, or nothing.
+  const std::vector<TokenId>& prompt_prefix() const;
 
  private:
   struct Impl;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/text/text_encoder.h"
 #include "engine/text/vocabulary.h"
@@ -26,10 +27,10 @@ struct TokenizerParts {
   std::optional<int64_t> max_token_bytes;
   std::optional<TokenId> bos_token;
   std::optional<TokenId> eos_token;
-  bool adds_bos_token = false;
+  std::vector<TokenId> prompt_prefix;
 };
 
-// From folder.tokenizer_model_path and from folder.tokenizer_json_path.
+// From folder.tokenizer_path, which is of the one kind or the other.
 TokenizerParts load_sentencepiece_tokenizer(const ModelFolder& folder);
 TokenizerParts load_json_tokenizer(const ModelFolder& folder);
 

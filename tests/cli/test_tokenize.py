@@ -1,7 +1,11 @@
 """tessera tokenize."""
 
 import json
+import pathlib
+import shutil
+import struct
 
+from rows import model_files
 from support import Case, edit_json
 
 MESSAGES = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi <|end|>"}]
@@ -19,15 +23,15 @@ class Tokenize(Case):
         return json.loads(self.check("tokenize", *self.flags, *arguments, "--json", **options).out)
 
     def test_three_forms_say_the_same(self):
-        as_json = self.tokens("-p", "Once upon a time")
+        as_json = self.tokens("-p", "once upon a time")
         ids = as_json["ids"]
         self.assertEqual(sorted(as_json), ["count", "ids", "pieces"])
         self.assertEqual(as_json["count"], len(ids))
-        self.assertEqual("".join(as_json["pieces"]).replace("▁", " "), "<s> Once upon a time")
+        self.assertEqual("".join(as_json["pieces"]).replace("▁", " "), "<s> once upon a time")
         for flags in [], ["--ids"]:
-            out = self.check("tokenize", *self.flags, "-p", "Once upon a time", *flags).out
+            out = self.check("tokenize", *self.flags, "-p", "once upon a time", *flags).out
             self.assertEqual(out, " ".join(map(str, ids)) + "\n")
-        lines = self.check("tokenize", *self.flags, "-p", "Once upon a time", "--pieces").out
+        lines = self.check("tokenize", *self.flags, "-p", "once upon a time", "--pieces").out
         expected = zip(map(str, ids), as_json["pieces"])
         self.assertEqual([tuple(line.split("\t")) for line in lines.splitlines()], list(expected))
 
@@ -56,9 +60,9 @@ class Tokenize(Case):
         self.assertNotIn(with_bos[0], with_bos[1:])
 
     def test_what_generate_reads(self):
-        count = self.tokens("-p", "Once upon a time")["count"]
+        count = self.tokens("-p", "once upon a time")["count"]
         stats = self.folder / "stats.json"
-        self.check("generate", *self.model, "--raw", "-p", "Once upon a time", "-n", "1",
+        self.check("generate", *self.model, "--raw", "-p", "once upon a time", "-n", "1",
                    "--stats-json", stats)  # fmt: skip
         self.assertEqual(json.loads(stats.read_text())["prompt_tokens"], count)
 
@@ -152,3 +156,87 @@ class Chat(Case):
                 result = self.check("tokenize", *self.flags, "--chat", path, code=1)
                 self.assert_one_error(result, words)
                 self.assertIn("bad.json: ", result.error_lines[0])
+
+
+def converted(model):
+    """tokenizer.model as a tokenizer.json: what Hugging Face's converter makes of byte-pair encoding
+    that puts no space in front."""
+    pieces = []
+    for number, _, content in model_files.fields(model):
+        if number == 1:
+            values = {key: value for key, _, value in model_files.fields(content)}
+            score = struct.unpack("<f", values[2])[0] if 2 in values else 0.0
+            pieces.append((values[1].decode(), score, values.get(3, model_files.NORMAL)))
+    ids = {text: index for index, (text, _, _) in enumerate(pieces)}
+    normal = {text: score for text, score, kind in pieces if kind == model_files.NORMAL}
+    merges = [(-score, ids[text[:at]], ids[text[at:]], text[:at], text[at:])
+              for text, score in normal.items() for at in range(1, len(text))
+              if text[:at] in normal and text[at:] in normal]  # fmt: skip
+    special = [(index, text) for index, (text, _, kind) in enumerate(pieces)
+               if kind in (model_files.UNKNOWN, model_files.CONTROL)]  # fmt: skip
+    return {
+        "added_tokens": [{"id": index, "content": text, "special": True} for index, text in special],
+        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        "post_processor": {"type": "TemplateProcessing", "single": [
+            {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]},
+        "decoder": {"type": "Sequence", "decoders": [
+            {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+            {"type": "ByteFallback"}, {"type": "Fuse"}]},
+        "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": True, "fuse_unk": True,
+                  "vocab": ids, "merges": [merge[3:] for merge in sorted(merges)]},
+    }  # fmt: skip
+
+
+class BothFiles(Case):
+    """A folder with tokenizer.model and tokenizer.json."""
+
+    TEXTS = ["", "Once upon a time, there was a little fox. It said: \"Who are you?\"", "  two  ",
+             "a\n\n\tb", "<s> </s> <|end|><unk>", "été 中文 😀 ▁", "12345 6,789.0"]  # fmt: skip
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "demo"
+        shutil.copytree(self.demo[1], self.path)
+        self.json = converted((self.path / "tokenizer.model").read_bytes())
+        self.write_json(self.json)
+
+    def write_json(self, document):
+        (self.path / "tokenizer.json").write_text(json.dumps(document))
+
+    def shown(self, *arguments):
+        out = self.check("tokenize", "-m", self.path, *arguments, "--json").out
+        return json.loads(out)
+
+    def test_both_give_the_same(self):
+        texts = [*self.TEXTS, *pathlib.Path(__file__).read_text().split("\n\n")]
+        for text in texts:
+            path = self.write("text", text)
+            self.assertEqual(self.shown("-f", path),
+                             self.shown("-f", path, "--tokenizer", "tokenizer.model"), text)  # fmt: skip
+        chat = self.write("chat.json", json.dumps(MESSAGES))
+        self.assertEqual(self.shown("--chat", chat),
+                         self.shown("--chat", chat, "--tokenizer", "tokenizer.model"))  # fmt: skip
+
+    def test_tokenizer_json_is_taken_unless_told(self):
+        self.json["model"]["merges"] = []
+        self.write_json(self.json)
+        self.assertIn("<s>|O|n|c|e", "|".join(self.shown("-p", "Once")["pieces"]))
+        self.assertEqual(self.shown("-p", "Once", "--tokenizer", "tokenizer.model")["count"], 2)
+
+    def test_a_file_elsewhere(self):
+        elsewhere = self.folder / "other.json"
+        (self.path / "tokenizer.json").rename(elsewhere)
+        self.assertEqual(self.shown("-p", "Once", "--tokenizer", elsewhere),
+                         self.shown("-p", "Once"))  # fmt: skip
+        result = self.check("tokenize", "-m", self.path, "-p", "x", "--tokenizer", "none", code=1)
+        self.assert_one_error(result, "there is no tokenizer none")
+
+    def test_what_is_not_supported_names_the_other(self):
+        self.json["model"]["type"] = "WordPiece"
+        self.write_json(self.json)
+        result = self.check("tokenize", "-m", self.path, "-p", "x", code=1)
+        self.assert_one_error(result, "model.type is WordPiece")
+        self.assertIn("--tokenizer tokenizer.model", result.err)
+        (self.path / "tokenizer.model").unlink()
+        result = self.check("tokenize", "-m", self.path, "-p", "x", code=1)
+        self.assertNotIn("--tokenizer", result.err)

@@ -62,7 +62,7 @@ void read(std::string_view bytes) {
   ModelFolder folder;
   folder.path = memory.folder().path();
   folder.tokenizer = read_tokenizer_config(folder.path);
-  folder.tokenizer_model_path = memory.folder().path("tokenizer.model");
+  folder.tokenizer_path = memory.folder().path("tokenizer.model");
   folder.config.vocab_size = 40;
   check_fields(folder.tokenizer);
   const auto tokenizer = Tokenizer::load(folder);

@@ -30,7 +30,7 @@ void read(std::string_view bytes) {
   static const MemoryFolder file("tokenizer.json");
   file.replace(bytes);
   ModelFolder folder;
-  folder.tokenizer_json_path = file.path();
+  folder.tokenizer_path = file.path();
   folder.config.vocab_size = 1000;
   const std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(folder);
   for (const std::string_view text : kTexts) check_text(*tokenizer, text);

@@ -43,7 +43,7 @@ void read(std::string_view bytes) {
   check_serialized(parse_sentencepiece_model(bytes, "tokenizer.model"));
   file.replace(bytes);
   ModelFolder folder;
-  folder.tokenizer_model_path = file.path();
+  folder.tokenizer_path = file.path();
   folder.config.vocab_size = kVocabSize;
   const std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(folder);
   for (const std::string_view text : kTexts) check_text(*tokenizer, text);

@@ -27,7 +27,7 @@ void write_size(size_t size) {
 
 void run(const std::string& path) {
   tessera::ModelFolder folder;
-  folder.tokenizer_json_path = path;
+  folder.tokenizer_path = path;
   folder.config.vocab_size = 4'000'000;
   const auto tokenizer = tessera::Tokenizer::load(folder);
   for (std::string text; read_text(text);) {

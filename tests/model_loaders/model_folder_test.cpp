@@ -32,7 +32,7 @@ TEST(ModelFolder, ReadsEveryFile) {
   EXPECT_EQ(model.config.head_dim, 4);
   EXPECT_THAT(model.generation.eos_token_ids, ElementsAre(2, 3));
   EXPECT_EQ(model.tokenizer.bos_token, "<s>");
-  EXPECT_EQ(model.tokenizer_model_path, folder.path("tokenizer.model"));
+  EXPECT_EQ(model.tokenizer_path, folder.path("tokenizer.model"));
   EXPECT_THAT(model.warnings, IsEmpty());
 }
 
@@ -47,13 +47,24 @@ TEST(ModelFolder, NeedsATokenizer) {
   folder.write("config.json", kTinyConfigJson);
   EXPECT_THAT(read_error(folder).message,
               HasSubstr("has no tokenizer: neither tokenizer.model nor tokenizer.json"));
-  folder.write("tokenizer.json", "{}");
-  EXPECT_EQ(read_model_folder(folder.path(), false).tokenizer_json_path,
-            folder.path("tokenizer.json"));
+}
+
+TEST(ModelFolder, TakesTokenizerJsonUnlessTold) {
+  const TemporaryFolder folder;
+  const auto tokenizer = [&](const std::string& choice) {
+    return read_model_folder(folder.path(), false, choice).tokenizer_path;
+  };
+  folder.write("config.json", kTinyConfigJson);
   folder.write("tokenizer.model", "");
-  const ModelFolder both = read_model_folder(folder.path(), false);
-  EXPECT_EQ(both.tokenizer_model_path, folder.path("tokenizer.model"));
-  EXPECT_EQ(both.tokenizer_json_path, "");
+  EXPECT_EQ(tokenizer(""), folder.path("tokenizer.model"));
+  folder.write("tokenizer.json", "{}");
+  EXPECT_EQ(tokenizer(""), folder.path("tokenizer.json"));
+  EXPECT_EQ(tokenizer("tokenizer.model"), folder.path("tokenizer.model"));
+  const TemporaryFolder other;
+  const std::string path = other.write("other.json", "{}");
+  EXPECT_EQ(tokenizer(path), path);
+  EXPECT_EQ(thrown_error([&] { tokenizer("none.json"); }).message,
+            "there is no tokenizer none.json, neither in " + folder.path() + " nor here");
 }
 
 TEST(ModelFolder, NamesTheFileAtFault) {

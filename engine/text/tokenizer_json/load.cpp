@@ -61,19 +61,30 @@ Vocabulary make_vocabulary(const TokenizerJson& json, const TokenDecoder& decode
   return vocabulary;
 }
 
-// A prompt begins with BOS or with nothing.
-std::string prompt_prefix(const TokenizerJson& json) {
-  if (json.prompt_prefix.empty()) return "";
-  CHECK(json.prompt_prefix.size() == 1, json.path, ": post_processor puts ",
-        json.prompt_prefix.size(), " tokens in front of a text; only one is supported");
-  return json.prompt_prefix[0];
+// The special tokens that the post-processor puts in front of a text.
+std::vector<TokenId> template_prefix(const TokenizerJson& json, const Vocabulary& vocabulary) {
+  std::vector<TokenId> tokens;
+  for (const std::string& content : json.prompt_prefix) {
+    const auto token = vocabulary.special_token(content);
+    CHECK(token, json.path, ": post_processor puts ", printable(content),
+          " in front of a text, which is not an added token");
+    tokens.push_back(*token);
+  }
+  return tokens;
+}
+
+// tokenizer_config.json may ask for BOS, and for nothing in front, whatever the template says.
+std::vector<TokenId> prompt_prefix(const std::vector<TokenId>& of_template,
+                                   std::optional<TokenId> bos, std::optional<bool> adds_bos) {
+  if (adds_bos == false) return {};
+  if (adds_bos == true && of_template.empty() && bos) return {*bos};
+  return of_template;
 }
 
 }  // namespace
 
 TokenizerParts load_json_tokenizer(const ModelFolder& folder) {
-  const std::string& path = folder.tokenizer_json_path;
-  CHECK(!path.empty(), folder.path, ": no tokenizer.model and no tokenizer.json");
+  const std::string& path = folder.tokenizer_path;
   const TokenizerJson json =
       parse_tokenizer_json(read_whole_file(path, kMaxTokenizerJsonBytes), path);
   const TokenDecoder decoder(json);
@@ -84,14 +95,11 @@ TokenizerParts load_json_tokenizer(const ModelFolder& folder) {
   parts.max_token_bytes = encoder->max_token_bytes();
   parts.encoder = std::move(encoder);
   const TokenizerConfig& config = folder.tokenizer;
-  const std::string prefix = prompt_prefix(json);
-  parts.bos_token = named_token(parts.vocabulary, "bos_token", config.bos_token, prefix, folder);
+  const std::vector<TokenId> prefix = template_prefix(json, parts.vocabulary);
+  const std::string first = json.prompt_prefix.size() == 1 ? json.prompt_prefix[0] : "";
+  parts.bos_token = named_token(parts.vocabulary, "bos_token", config.bos_token, first, folder);
   parts.eos_token = named_token(parts.vocabulary, "eos_token", config.eos_token, "", folder);
-  CHECK(prefix.empty() ||
-            (parts.bos_token && parts.vocabulary.special_token(prefix) == parts.bos_token),
-        path, ": post_processor puts ", printable(prefix), " in front of a text, which is not the ",
-        "beginning-of-sequence token");
-  parts.adds_bos_token = parts.bos_token && config.add_bos_token.value_or(!prefix.empty());
+  parts.prompt_prefix = prompt_prefix(prefix, parts.bos_token, config.add_bos_token);
   return parts;
 }
 

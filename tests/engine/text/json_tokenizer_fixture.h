@@ -1,16 +1,12 @@
 // Tokenizers of tokenizer.json for tests: those of data/, and small ones written in place.
 #pragma once
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
-#include "engine/text/tokenizer.h"
-#include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
+#include "tests/engine/text/tokenizer_file.h"
 #include "tests/source_folder.h"
 
 namespace tessera {
@@ -27,19 +23,7 @@ inline std::string tokenizer_data_text(const std::string& file) {
 inline std::unique_ptr<Tokenizer> load_tokenizer_json(const std::string& text,
                                                       const TokenizerConfig& config = {},
                                                       int64_t vocab_size = 2000) {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / concat("tessera_tokenizer_", getpid(), ".json");
-  std::ofstream(path, std::ios::binary) << text;
-  struct Remover {
-    const std::filesystem::path& path;
-    ~Remover() { std::filesystem::remove(path); }
-  } remover{path};
-  ModelFolder folder;
-  folder.path = "some/model";
-  folder.tokenizer_json_path = path.string();
-  folder.tokenizer = config;
-  folder.config.vocab_size = vocab_size;
-  return Tokenizer::load(folder);
+  return load_tokenizer_file("tokenizer.json", text, config, vocab_size);
 }
 
 }  // namespace tessera

@@ -146,16 +146,24 @@ TEST(SmallJsonTokenizer, NoMergeMakesASpecialToken) {
 
 TEST(SmallJsonTokenizer, TheTemplateSaysWhatAPromptBeginsWith) {
   json file = small();
-  EXPECT_FALSE(load_tokenizer_json(file.dump())->adds_bos_token());
+  EXPECT_THAT(load_tokenizer_json(file.dump())->prompt_prefix(), IsEmpty());
   const json token = {{"SpecialToken", {{"id", "<s>"}}}};
   const json text = {{"Sequence", {{"id", "A"}}}};
   file["post_processor"] = {{"type", "TemplateProcessing"}, {"single", {token, text}}};
   const auto tokenizer = load_tokenizer_json(file.dump());
-  EXPECT_TRUE(tokenizer->adds_bos_token());
+  EXPECT_THAT(tokenizer->prompt_prefix(), ElementsAre(*tokenizer->bos_token()));
   EXPECT_EQ(tokenizer->bos_token(), 5);
   EXPECT_TRUE(tokenizer->strips_left(5));
   file["post_processor"]["single"] = {token, token, text};
-  EXPECT_THAT(refusal(file), HasSubstr("2 tokens in front"));
+  const auto two = load_tokenizer_json(file.dump());
+  EXPECT_THAT(two->prompt_prefix(), ElementsAre(5, 5));
+  EXPECT_EQ(two->bos_token(), std::nullopt);
+  EXPECT_THAT(two->encode_prompt("a"), ElementsAre(5, 5, 0));
+  TokenizerConfig config;
+  config.add_bos_token = false;
+  EXPECT_THAT(load_tokenizer_json(file.dump(), config)->prompt_prefix(), IsEmpty());
+  file["post_processor"]["single"] = {{{"SpecialToken", {{"id", "<none>"}}}}, text};
+  EXPECT_THAT(refusal(file), HasSubstr("puts <none> in front of a text"));
   file["post_processor"]["single"] = {text, token};
   EXPECT_THAT(refusal(file), HasSubstr("a token behind the text"));
 }

@@ -1,16 +1,11 @@
-// A tokenizer for tests: writes a model to a temporary folder and loads it.
+// A SentencePiece tokenizer for tests.
 #pragma once
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
-#include "engine/text/tokenizer.h"
-#include "kernels/tensor/check.h"
 #include "tests/engine/text/sentencepiece_builder.h"
+#include "tests/engine/text/tokenizer_file.h"
 
 namespace tessera {
 
@@ -18,19 +13,7 @@ namespace tessera {
 inline std::unique_ptr<Tokenizer> load_tokenizer(const std::string& bytes,
                                                  const TokenizerConfig& config = {},
                                                  int64_t vocab_size = 1000) {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / concat("tessera_tokenizer_", getpid(), ".model");
-  std::ofstream(path, std::ios::binary) << bytes;
-  struct Remover {
-    const std::filesystem::path& path;
-    ~Remover() { std::filesystem::remove(path); }
-  } remover{path};
-  ModelFolder folder;
-  folder.path = "some/model";
-  folder.tokenizer_model_path = path.string();
-  folder.tokenizer = config;
-  folder.config.vocab_size = vocab_size;
-  return Tokenizer::load(folder);
+  return load_tokenizer_file("tokenizer.model", bytes, config, vocab_size);
 }
 
 // small_model() with its turn tokens called special, as tokenizer_config.json does.

@@ -118,7 +118,7 @@ TEST(Tokenizer, FindsSpecialTokens) {
   EXPECT_EQ(tokenizer->special_token("<0x0A>"), std::nullopt);
   EXPECT_EQ(tokenizer->bos_token(), 1);
   EXPECT_EQ(tokenizer->eos_token(), 2);
-  EXPECT_TRUE(tokenizer->adds_bos_token());
+  EXPECT_THAT(tokenizer->prompt_prefix(), ElementsAre(*tokenizer->bos_token()));
 }
 
 TEST(Tokenizer, TheConfigurationNamesBosAndEos) {
@@ -127,7 +127,7 @@ TEST(Tokenizer, TheConfigurationNamesBosAndEos) {
   config.add_bos_token = false;
   const auto tokenizer = load_tokenizer(small_model().build(), config);
   EXPECT_EQ(tokenizer->eos_token(), 6);
-  EXPECT_FALSE(tokenizer->adds_bos_token());
+  EXPECT_THAT(tokenizer->prompt_prefix(), IsEmpty());
   config.eos_token = "<|nothing|>";
   EXPECT_THAT(load_error(small_model().build(), config), HasSubstr("'<|nothing|>' as eos_token"));
 }
@@ -186,7 +186,7 @@ TEST(Tokenizer, NamesTheFileThatIsMissing) {
   ModelFolder folder;
   folder.path = "/models/none";
   EXPECT_THROW(Tokenizer::load(folder), Error);
-  folder.tokenizer_model_path = "/models/none/tokenizer.model";
+  folder.tokenizer_path = "/models/none/tokenizer.model";
   try {
     Tokenizer::load(folder);
     FAIL();
