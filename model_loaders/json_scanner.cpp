@@ -103,6 +103,23 @@ void JsonScanner::unescape(char*& to) {
   write_utf8(code, to);  // at most as many bytes as the escape has
 }
 
+size_t JsonScanner::character_bytes() const {
+  const auto is_continuation = [this](int index) {
+    return (static_cast<unsigned char>(at_[index]) & 0xC0) == 0x80;
+  };
+  // Nearly all: two bytes, and three where any continuation may follow the first.
+  const auto first = static_cast<unsigned char>(*at_);
+  if (end_ - at_ >= 3) {
+    if (first >= 0xC2 && first < 0xE0 && is_continuation(1)) return 2;
+    const bool takes_any = first > 0xE0 && first < 0xF0 && first != 0xED;
+    if (takes_any && is_continuation(1) && is_continuation(2)) return 3;
+  }
+  const Utf8Character character =
+      first_utf8_character(std::string_view(at_, static_cast<size_t>(end_ - at_)));
+  if (character.kind != Utf8Character::Kind::kCharacter) fail();
+  return character.num_bytes;
+}
+
 std::string_view JsonScanner::string() {
   expect('"');
   char* const begin = at_;
@@ -116,10 +133,7 @@ std::string_view JsonScanner::string() {
       if (byte < 0x20) fail();
       *to++ = *at_++;
     } else {
-      const Utf8Character character =
-          first_utf8_character(std::string_view(at_, static_cast<size_t>(end_ - at_)));
-      if (character.kind != Utf8Character::Kind::kCharacter) fail();
-      for (size_t i = 0; i < character.num_bytes; ++i) *to++ = *at_++;
+      for (size_t count = character_bytes(); count > 0; --count) *to++ = *at_++;
     }
   }
   expect('"');

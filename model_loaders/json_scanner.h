@@ -40,6 +40,8 @@ class JsonScanner {
  private:
   void skip_white_space();
   [[noreturn]] void fail() const;
+  // Of the character that comes next, which is not ASCII.
+  size_t character_bytes() const;
   // Reads four hexadecimal digits.
   uint32_t hexadecimal();
   // Reads what follows a backslash and writes the character to `to`, which it moves on.

@@ -15,8 +15,10 @@ struct AddedToken {
   int64_t id = 0;
   std::string content;
   bool special = false;
-  bool lstrip = false;  // swallows white space before it
-  bool rstrip = false;  // swallows white space after it
+  bool lstrip = false;       // swallows white space before it
+  bool rstrip = false;       // swallows white space after it
+  bool single_word = false;  // only between other characters than letters and digits
+  bool normalized = false;   // looked for after the text was normalised, as the token is then
 };
 
 // Every field may be absent. The tokenizer (engine/text/tokenizer.h) interprets it.

@@ -162,11 +162,14 @@ std::vector<AddedToken> read_added_tokens(const JsonObject& json) {
   const auto objects = json.find_objects("added_tokens");
   if (!objects) return tokens;
   for (const JsonObject& token : *objects) {
+    const bool special = token.get_bool_or("special", false);
     tokens.push_back({.id = token.get_integer("id", 0, kMaxTokenId),
                       .content = token.get_string("content"),
-                      .special = token.get_bool_or("special", false),
+                      .special = special,
                       .lstrip = token.get_bool_or("lstrip", false),
-                      .rstrip = token.get_bool_or("rstrip", false)});
+                      .rstrip = token.get_bool_or("rstrip", false),
+                      .single_word = token.get_bool_or("single_word", false),
+                      .normalized = token.get_bool_or("normalized", !special)});
   }
   return tokens;
 }

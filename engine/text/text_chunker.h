@@ -10,6 +10,9 @@
 // text, so that of two segmentations with equal scores a chunk may get the other one.
 #pragma once
 
+#include <bitset>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 
@@ -31,7 +34,11 @@ class TextChunker {
                                size_t max_bytes = std::string_view::npos) const;
 
  private:
-  // Two characters, at most 8 bytes, as one number.
+  bool are_neighbours(std::string_view left, std::string_view right) const;
+
+  // Of two ASCII characters, where a space may be written as U+2581; by their codes.
+  std::bitset<size_t{128} * 128> ascii_pairs_;
+  // Of others: two characters, at most 8 bytes, as one number.
   std::unordered_set<uint64_t> pairs_;
 };
 

@@ -1,12 +1,27 @@
 #include "engine/text/utf8.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "model_loaders/utf8_character.h"
 
 namespace tessera {
+
+size_t ascii_prefix(std::string_view text) {
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  size_t count = 0;
+  for (uint64_t bytes = 0; count + sizeof(bytes) <= text.size(); count += sizeof(bytes)) {
+    std::memcpy(&bytes, text.data() + count, sizeof(bytes));
+    if ((bytes & kHighBits) != 0) break;
+  }
+  while (count < text.size() && static_cast<unsigned char>(text[count]) < 0x80) ++count;
+  return count;
+}
+
 std::optional<size_t> find_invalid_utf8(std::string_view text) {
-  for (size_t offset = 0; offset < text.size();) {
+  for (size_t offset = ascii_prefix(text); offset < text.size();
+       offset += ascii_prefix(text.substr(offset))) {
     const Utf8Character found = first_utf8_character(text.substr(offset));
     if (found.kind != Utf8Character::Kind::kCharacter) return offset;
     offset += found.num_bytes;

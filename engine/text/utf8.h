@@ -10,6 +10,9 @@ namespace tessera {
 // U+FFFD, what takes the place of bytes that are no character.
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
+// How many bytes at the beginning of `text` are ASCII.
+size_t ascii_prefix(std::string_view text);
+
 // Byte offset of the first byte sequence that is not well-formed UTF-8 (RFC 3629: no overlong
 // forms, no surrogates, at most U+10FFFF), or nothing when all of `text` is well formed.
 std::optional<size_t> find_invalid_utf8(std::string_view text);

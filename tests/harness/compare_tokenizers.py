@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 
 TEXT = pathlib.Path(__file__).resolve().parent.parent / "engine" / "text"
 sys.path.append(str(TEXT))
-from make_tokenizers import random_text  # noqa: E402
+from make_tokenizers import added_text, mixed_with, random_text  # noqa: E402
 
 
 def tokenize(program, path, texts):
@@ -83,7 +83,9 @@ def main():
     failures = 0
     for index, path in enumerate(files):
         rng = random.Random(arguments.seed * 1000 + index)
-        texts = [random_text(rng) for _ in range(arguments.count)]
+        contents = added_text(json.loads(path.read_text()))
+        texts = [(kind, mixed_with(contents, rng, text))
+                 for kind, text in (random_text(rng) for _ in range(arguments.count))]  # fmt: skip
         if arguments.long:
             texts += every_code_point() + list(long_runs())
         found = compare(arguments.program, path, texts, totals)

@@ -1,6 +1,8 @@
 #include "engine/text/tokenizer_json/bpe_model.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "engine/text/sentencepiece_model.h"
 #include "engine/text/tokenizer_json/byte_level.h"
@@ -12,6 +14,9 @@ namespace tessera {
 namespace {
 
 constexpr TokenId kNone = -1;
+// So few that looking through all of them takes less time than a heap.
+constexpr size_t kFewSymbols = 32;
+constexpr size_t kMergesBetweenPauses = 1 << 14;
 
 bool is_one_character(std::string_view piece) {
   return !piece.empty() && piece.size() == utf8_character_bytes(piece[0]);
@@ -25,6 +30,54 @@ bool is_special(const Vocabulary& vocabulary, TokenId id) {
 bool comes_later(const BpeModel::Memory::Candidate& a, const BpeModel::Memory::Candidate& b) {
   return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
 }
+
+// Finds the ids of merges, several at once: nearly all of the time goes into waiting for memory.
+class MergeReader {
+ public:
+  static constexpr size_t kMost = 32;  // merges at once
+
+  struct Entry {
+    TokenId left = 0;
+    TokenId right = 0;
+    MergeResult result;
+  };
+
+  MergeReader(const std::string& path, const PieceTable& pieces) : path_(path), pieces_(pieces) {}
+
+  // Throws Error naming a merge whose parts or result no piece is.
+  void read(std::span<const Merge> merges, size_t first_rank) {
+    for (size_t i = 0; i < merges.size(); ++i) {
+      joined_[i].assign(merges[i].left);
+      joined_[i] += merges[i].right;
+      wanted_[i] = {pieces_.wanted(merges[i].left), pieces_.wanted(merges[i].right),
+                    pieces_.wanted(joined_[i])};
+    }
+    for (size_t i = 0; i < merges.size(); ++i) {
+      for (const PieceTable::Wanted& wanted : wanted_[i]) pieces_.fetch(wanted);
+    }
+    entries_.clear();
+    for (size_t i = 0; i < merges.size(); ++i) {
+      std::array<TokenId, 3> ids;
+      for (size_t k = 0; k < ids.size(); ++k) ids[k] = id_of(wanted_[i][k], first_rank + i);
+      entries_.push_back({ids[0], ids[1], {static_cast<uint32_t>(first_rank + i), ids[2]}});
+    }
+  }
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  TokenId id_of(const PieceTable::Wanted& wanted, size_t rank) const {
+    const auto id = pieces_.find(wanted);
+    CHECK(id, path_, ": model.merges[", rank, "]: model.vocab has no ", printable(wanted.piece));
+    return *id;
+  }
+
+  const std::string& path_;
+  const PieceTable& pieces_;
+  std::array<std::string, kMost> joined_;
+  std::array<std::array<PieceTable::Wanted, 3>, kMost> wanted_;  // left, right, both
+  std::vector<Entry> entries_;
+};
 
 void add_symbol(BpeModel::Memory& memory, TokenId id) {
   const auto index = static_cast<int32_t>(memory.symbols.size());
@@ -81,20 +134,16 @@ void BpeModel::read_pieces(const TokenizerJson& json, const Vocabulary& vocabula
 
 void BpeModel::read_merges(const TokenizerJson& json, const Vocabulary& vocabulary,
                            const PieceTable& pieces) {
-  uint32_t rank = 0;
-  std::string joined;
-  for (const Merge& merge : json.model.merges) {
-    joined.assign(merge.left);
-    joined += merge.right;
-    const auto left = pieces.find(merge.left);
-    const auto right = pieces.find(merge.right);
-    const auto result = pieces.find(joined);
-    CHECK(left && right && result, json.path, ": model.merges[", rank, "]: model.vocab has no ",
-          printable(!left    ? merge.left
-                    : !right ? merge.right
-                             : joined));
-    if (!is_special(vocabulary, *result)) merges_.insert(*left, *right, {rank, *result});
-    ++rank;
+  const std::span<const Merge> merges = json.model.merges;
+  MergeReader reader(json.path, pieces);
+  for (size_t done = 0; done < merges.size(); done += reader.entries().size()) {
+    reader.read(merges.subspan(done, std::min(MergeReader::kMost, merges.size() - done)), done);
+    for (const MergeReader::Entry& entry : reader.entries()) merges_.fetch(entry.left, entry.right);
+    for (const MergeReader::Entry& entry : reader.entries()) {
+      if (!is_special(vocabulary, entry.result.id)) {
+        merges_.insert(entry.left, entry.right, entry.result);
+      }
+    }
   }
 }
 
@@ -141,15 +190,35 @@ void BpeModel::start_with_characters(std::string_view word, Memory& memory) cons
   }
 }
 
-void BpeModel::merge(Memory& memory) const {
+void BpeModel::merge_few(Memory& memory) const {
+  std::vector<Memory::Symbol>& symbols = memory.symbols;
+  std::array<MergeResult, kFewSymbols> results;  // of each symbol and the next
+  const auto update = [&](size_t left) {
+    results[left] = merges_.find(symbols[left].id, symbols[left + 1].id);
+  };
+  for (size_t i = 0; i + 1 < symbols.size(); ++i) update(i);
+  while (symbols.size() > 1) {
+    const auto end = results.begin() + static_cast<std::ptrdiff_t>(symbols.size()) - 1;
+    const auto best = std::ranges::min_element(results.begin(), end, {}, &MergeResult::rank);
+    if (best->id < 0) return;
+    const auto left = static_cast<size_t>(best - results.begin());
+    symbols[left].id = best->id;
+    symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(left) + 1);
+    std::copy(best + 1, end, best);
+    if (left > 0) update(left - 1);
+    if (left + 1 < symbols.size()) update(left);
+  }
+}
+
+void BpeModel::merge(const Pause& pause, Memory& memory) const {
   auto& [symbols, heap] = memory;
   const auto symbol = [&](int32_t index) -> Memory::Symbol& {
     return symbols[static_cast<size_t>(index)];
   };
   const auto add_candidate = [&](int32_t left) {
-    const MergeResult* const result = merges_.find(symbol(left).id, symbol(symbol(left).next).id);
-    if (result != nullptr) heap.push_back({result->rank, left, result->id});
-    return result != nullptr;
+    const MergeResult result = merges_.find(symbol(left).id, symbol(symbol(left).next).id);
+    if (result.id >= 0) heap.push_back({result.rank, left, result.id});
+    return result.id >= 0;
   };
   heap.clear();
   for (size_t i = 0; i + 1 < symbols.size(); ++i) add_candidate(static_cast<int32_t>(i));
@@ -157,7 +226,8 @@ void BpeModel::merge(Memory& memory) const {
   const auto push_candidate = [&](int32_t left) {
     if (add_candidate(left)) std::ranges::push_heap(heap, comes_later);
   };
-  while (!heap.empty()) {
+  for (size_t count = 1; !heap.empty(); ++count) {
+    if (count % kMergesBetweenPauses == 0) pause();
     std::ranges::pop_heap(heap, comes_later);
     const Memory::Candidate top = heap.back();
     heap.pop_back();
@@ -165,8 +235,7 @@ void BpeModel::merge(Memory& memory) const {
     if (left.is_gone || left.next < 0) continue;
     Memory::Symbol& right = symbol(left.next);
     // Since it was found, one of the two may have merged with something else.
-    const MergeResult* const result = merges_.find(left.id, right.id);
-    if (result == nullptr || result->id != top.id) continue;
+    if (merges_.find(left.id, right.id).id != top.id) continue;
     left.id = top.id;
     right.is_gone = true;
     left.next = right.next;
@@ -176,7 +245,8 @@ void BpeModel::merge(Memory& memory) const {
   }
 }
 
-void BpeModel::encode(std::string_view word, Memory& memory, std::vector<TokenId>& tokens) const {
+void BpeModel::encode(std::string_view word, const Pause& pause, Memory& memory,
+                      std::vector<TokenId>& tokens) const {
   if (ignores_merges_) {
     if (const auto whole = characters_.find(word)) return tokens.push_back(*whole);
   }
@@ -186,7 +256,11 @@ void BpeModel::encode(std::string_view word, Memory& memory, std::vector<TokenId
   } else {
     start_with_characters(word, memory);
   }
-  merge(memory);
+  if (memory.symbols.size() <= kFewSymbols) {
+    merge_few(memory);
+  } else {
+    merge(pause, memory);
+  }
   for (const Memory::Symbol& symbol : memory.symbols) {
     if (!symbol.is_gone) tokens.push_back(symbol.id);
   }

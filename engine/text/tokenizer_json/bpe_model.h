@@ -2,7 +2,7 @@
 //
 // A word begins as a token for each character (or byte). Then, again and again, the two neighbours
 // that come first in the list of merges become one token, the leftmost where several do. A heap of
-// the possible merges makes this O(n log n).
+// the possible merges makes this O(n log n); for the few symbols of most words a list will do.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/text/text_chunker.h"
+#include "engine/text/text_encoder.h"
 #include "engine/text/tokenizer_json/piece_table.h"
 #include "engine/text/vocabulary.h"
 #include "model_loaders/tokenizer_json.h"
@@ -44,7 +45,8 @@ class BpeModel {
   BpeModel(const TokenizerJson& json, const Vocabulary& vocabulary, bool is_byte_level);
 
   // Appends the tokens of a word, which is UTF-8 unless the model sees bytes, and not empty.
-  void encode(std::string_view word, Memory& memory, std::vector<TokenId>& tokens) const;
+  void encode(std::string_view word, const Pause& pause, Memory& memory,
+              std::vector<TokenId>& tokens) const;
 
   // Finds where a long word may be cut without changing its tokens; nullptr where unknown.
   const TextChunker* chunker() const { return chunker_ ? &*chunker_ : nullptr; }
@@ -60,7 +62,8 @@ class BpeModel {
   void start_with_characters(std::string_view word, Memory& memory) const;
   // Whether all of the character's bytes have tokens, which are then added.
   bool add_byte_tokens(std::string_view character, Memory& memory) const;
-  void merge(Memory& memory) const;
+  void merge(const Pause& pause, Memory& memory) const;
+  void merge_few(Memory& memory) const;
 
   bool is_byte_level_;
   bool ignores_merges_;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/text/text_encoder.h"
 #include "engine/text/tokenizer_json/pattern.h"
 #include "model_loaders/tokenizer_json.h"
 
@@ -17,7 +18,7 @@ class Normalizer {
   explicit Normalizer(const TokenizerJson& json);
 
   // `text`, which is UTF-8 and not empty, or what became of it, kept in `storage`.
-  std::string_view apply(std::string_view text, std::string& storage) const;
+  std::string_view apply(std::string_view text, const Pause& pause, std::string& storage) const;
 
   // How many bytes of text become one byte at most; nothing where there is no limit.
   std::optional<int64_t> max_shrinking() const;

@@ -12,10 +12,6 @@ uint32_t hash_of(std::string_view piece) {
   return static_cast<uint32_t>(std::hash<std::string_view>()(piece));
 }
 
-uint64_t pair_of(TokenId left, TokenId right) {
-  return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
-}
-
 }  // namespace
 
 PieceTable::PieceTable(size_t num_pieces) : slots_(num_slots_for(num_pieces)) {}
@@ -43,30 +39,31 @@ bool PieceTable::insert(std::string_view piece, TokenId id) {
   return true;
 }
 
-std::optional<TokenId> PieceTable::find(std::string_view piece) const {
-  const Slot& slot = slots_[slot_of(piece, hash_of(piece))];
+PieceTable::Wanted PieceTable::wanted(std::string_view piece) const {
+  const uint32_t hash = hash_of(piece);
+  __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+  return {piece, hash};
+}
+
+void PieceTable::fetch(const Wanted& wanted) const {
+  __builtin_prefetch(bytes_.data() + slots_[wanted.hash & (slots_.size() - 1)].offset);
+}
+
+std::optional<TokenId> PieceTable::find(const Wanted& wanted) const {
+  const Slot& slot = slots_[slot_of(wanted.piece, wanted.hash)];
   if (slot.id < 0) return std::nullopt;
   return slot.id;
 }
 
 MergeTable::MergeTable(size_t num_merges) : slots_(num_slots_for(num_merges)) {}
 
-size_t MergeTable::slot_of(uint64_t pair) const {
-  constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // spreads neighbouring numbers
-  const size_t mask = slots_.size() - 1;
-  size_t index = static_cast<size_t>((pair * kGoldenRatio) >> 32) & mask;
-  while (slots_[index].result.id >= 0 && slots_[index].pair != pair) index = (index + 1) & mask;
-  return index;
-}
-
 void MergeTable::insert(TokenId left, TokenId right, MergeResult result) {
   const uint64_t pair = pair_of(left, right);
   slots_[slot_of(pair)] = {.pair = pair, .result = result};
 }
 
-const MergeResult* MergeTable::find(TokenId left, TokenId right) const {
-  const Slot& slot = slots_[slot_of(pair_of(left, right))];
-  return slot.result.id < 0 ? nullptr : &slot.result;
+void MergeTable::fetch(TokenId left, TokenId right) const {
+  __builtin_prefetch(&slots_[first_slot(pair_of(left, right))], 1);
 }
 
 }  // namespace tessera

@@ -16,50 +16,117 @@ constexpr size_t kMaxWordBytes = 4 << 20;
 PipelineEncoder::PipelineEncoder(const TokenizerJson& json, const Vocabulary& vocabulary)
     : normalizer_(json),
       pre_tokenizer_(json),
-      model_(json, vocabulary, pre_tokenizer_.is_byte_level()) {}
+      model_(json, vocabulary, pre_tokenizer_.is_byte_level()) {
+  read_added_text(json, vocabulary);
+}
 
-void PipelineEncoder::encode_part(std::string_view part, Memory& memory,
-                                  std::vector<TokenId>& tokens) const {
+// Pieces of the vocabulary that are no more than text: what lies outside it or is special belongs
+// to templates, and what takes the white space around it is meant to be.
+void PipelineEncoder::read_added_text(const TokenizerJson& json, const Vocabulary& vocabulary) {
+  std::vector<bool> is_piece(vocabulary.tokens.size());
+  for (const VocabularyEntry& entry : json.model.vocabulary) {
+    is_piece[static_cast<size_t>(entry.id)] = true;
+  }
+  for (const AddedToken& token : json.added_tokens) {
+    const auto id = static_cast<size_t>(token.id);
+    const bool is_text = id < is_piece.size() && is_piece[id] && !token.content.empty() &&
+                         vocabulary.tokens[id].piece == token.content &&
+                         !vocabulary.tokens[id].is_special && !token.lstrip && !token.rstrip &&
+                         !token.single_word;
+    if (!is_text) continue;
+    longest_added_bytes_ = std::max(longest_added_bytes_, token.content.size());
+    std::string storage;
+    if (token.normalized) {
+      const std::string_view content = normalizer_.apply(
+          token.content, [] {}, storage);
+      if (!content.empty()) normalized_added_text_.add(content, static_cast<TokenId>(id));
+    } else {
+      added_text_.add(token.content, static_cast<TokenId>(id));
+    }
+  }
+}
+
+struct PipelineEncoder::Run {
+  Memory& memory;
+  std::vector<TokenId>& tokens;
+  const EncodeProgress& progress;
+  size_t total_bytes = 0;     // of the text as it was given
+  size_t done_bytes = 0;      // of the normalised text, which may be longer
+  size_t reported_bytes = 0;  // of these
+  // Long work on a word calls it. Made once: it may be asked for with every word.
+  Pause pause = [this] { report(); };
+
+  void report() {
+    if (progress) progress(std::min(done_bytes, total_bytes), total_bytes);
+    reported_bytes = done_bytes;
+  }
+  void add_done(size_t bytes) {
+    done_bytes += bytes;
+    if (done_bytes >= reported_bytes + kProgressBytes) report();
+  }
+};
+
+// Adds the tokens of `added` that `text` has, and calls encode_part for what is between them.
+template <typename EncodePart>
+void PipelineEncoder::for_each_part(const AddedText& added, std::string_view text, Run& run,
+                                    const EncodePart& encode_part) {
+  size_t done = 0;
+  while (const auto match = added.find(text, done)) {
+    const size_t begin = match->span.begin;
+    if (begin > done) encode_part(text.substr(done, begin - done), done == 0);
+    run.tokens.push_back(match->token);
+    done = match->span.end;
+    run.add_done(match->span.end - begin);
+  }
+  if (done < text.size()) encode_part(text.substr(done), done == 0);
+}
+
+void PipelineEncoder::encode_part(std::string_view part, Run& run) const {
+  Memory& memory = run.memory;
   if (part.size() > WordCache::kMaxWordBytes) {
     CHECK(part.size() <= kMaxWordBytes, "cannot tokenise more than ", kMaxWordBytes,
           " bytes in a row that cannot be divided, such as spaces or letters of one word");
-    return model_.encode(part, memory.model, tokens);
+    return model_.encode(part, run.pause, memory.model, run.tokens);
   }
-  WordCache::Entry& entry = memory.words.place_of(part);
-  if (WordCache::holds(entry, part)) {
-    tokens.insert(tokens.end(), entry.tokens.begin(), entry.tokens.begin() + entry.num_tokens);
+  const WordCache::Key key(part);
+  WordCache::Entry& entry = memory.words.place_of(key);
+  if (entry.holds(key)) {
+    for (size_t i = 0; i < entry.num_tokens; ++i) run.tokens.push_back(entry.tokens[i]);
     return;
   }
-  const size_t before = tokens.size();
-  model_.encode(part, memory.model, tokens);
-  WordCache::keep(entry, part, std::span(tokens).subspan(before));
+  const size_t before = run.tokens.size();
+  model_.encode(part, run.pause, memory.model, run.tokens);
+  entry.keep(key, std::span(run.tokens).subspan(before));
 }
 
-void PipelineEncoder::encode_word(std::string_view word, Memory& memory,
-                                  std::vector<TokenId>& tokens) const {
+void PipelineEncoder::encode_word(std::string_view word, Run& run) const {
   const TextChunker* const chunker = model_.chunker();
-  if (chunker == nullptr) return encode_part(word, memory, tokens);
   while (!word.empty()) {
-    const std::string_view part = chunker->first_chunk(word, 1);
-    encode_part(part, memory, tokens);
+    const std::string_view part = chunker == nullptr ? word : chunker->first_chunk(word, 1);
+    encode_part(part, run);
+    run.add_done(part.size());
     word.remove_prefix(part.size());
   }
+}
+
+void PipelineEncoder::encode_normalized(std::string_view text, bool at_start, Run& run) const {
+  pre_tokenizer_.split(text, at_start, [&](std::string_view word) { encode_word(word, run); });
+}
+
+void PipelineEncoder::encode_text(std::string_view text, bool at_start, Run& run) const {
+  std::string storage;
+  const std::string_view normalized = normalizer_.apply(text, run.pause, storage);
+  for_each_part(normalized_added_text_, normalized, run, [&](std::string_view part, bool is_first) {
+    encode_normalized(part, at_start && is_first, run);
+  });
 }
 
 void PipelineEncoder::encode_with(Memory& memory, std::string_view text, bool at_start,
                                   const EncodeProgress& progress,
                                   std::vector<TokenId>& tokens) const {
-  std::string storage;
-  const std::string_view normalized = normalizer_.apply(text, storage);
-  size_t done_bytes = 0;
-  size_t reported_bytes = 0;
-  pre_tokenizer_.split(normalized, at_start, [&](std::string_view word) {
-    encode_word(word, memory, tokens);
-    done_bytes += word.size();
-    if (!progress || done_bytes < reported_bytes + kProgressBytes) return;
-    reported_bytes = done_bytes;
-    // Of the normalised text, which may be longer.
-    progress(std::min(done_bytes, text.size()), text.size());
+  Run run = {.memory = memory, .tokens = tokens, .progress = progress, .total_bytes = text.size()};
+  for_each_part(added_text_, text, run, [&](std::string_view part, bool is_first) {
+    encode_text(part, at_start && is_first, run);
   });
   if (progress) progress(text.size(), text.size());
 }
@@ -77,7 +144,7 @@ std::optional<int64_t> PipelineEncoder::max_token_bytes() const {
   const auto longest = model_.max_token_bytes();
   const auto shrinking = normalizer_.max_shrinking();
   if (!longest || !shrinking || pre_tokenizer_.drops_text()) return std::nullopt;
-  return *longest * *shrinking;
+  return std::max(*longest, static_cast<int64_t>(longest_added_bytes_)) * *shrinking;
 }
 
 }  // namespace tessera

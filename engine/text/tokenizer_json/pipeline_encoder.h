@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/text/text_encoder.h"
+#include "engine/text/tokenizer_json/added_text.h"
 #include "engine/text/tokenizer_json/bpe_model.h"
 #include "engine/text/tokenizer_json/normalizer.h"
 #include "engine/text/tokenizer_json/pre_tokenizer.h"
@@ -30,14 +31,27 @@ class PipelineEncoder final : public TextEncoder {
     BpeModel::Memory model;
     WordCache words;
   };
-  void encode_word(std::string_view word, Memory& memory, std::vector<TokenId>& tokens) const;
-  void encode_part(std::string_view part, Memory& memory, std::vector<TokenId>& tokens) const;
+  // What encode() goes through a text with.
+  struct Run;
+  void read_added_text(const TokenizerJson& json, const Vocabulary& vocabulary);
+  // Each goes through a smaller part: what is between added tokens of the text as it was given,
+  // what is between those of the normalised text, a word, what of it may be encoded by itself.
+  void encode_text(std::string_view text, bool at_start, Run& run) const;
+  void encode_normalized(std::string_view text, bool at_start, Run& run) const;
+  template <typename EncodePart>
+  static void for_each_part(const AddedText& added, std::string_view text, Run& run,
+                            const EncodePart& encode_part);
+  void encode_word(std::string_view word, Run& run) const;
+  void encode_part(std::string_view part, Run& run) const;
   void encode_with(Memory& memory, std::string_view text, bool at_start,
                    const EncodeProgress& progress, std::vector<TokenId>& tokens) const;
 
   Normalizer normalizer_;
   PreTokenizer pre_tokenizer_;
   BpeModel model_;
+  AddedText added_text_;             // looked for in the text as it was given
+  AddedText normalized_added_text_;  // and in the normalised one
+  size_t longest_added_bytes_ = 0;
   // Of whoever comes first; another thread at the same time makes its own.
   mutable std::mutex memory_mutex_;
   mutable Memory memory_;

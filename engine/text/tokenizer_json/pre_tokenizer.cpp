@@ -120,14 +120,22 @@ std::optional<TokenizerPattern> pattern_of(const PreTokenizerStep& step) {
   return TokenizerPattern{.text = std::string(kByteLevelPattern), .is_regex = true};
 }
 
+// ByteLevel after a Split: what it says of words is_byte_level() tells.
+bool changes_nothing(const PreTokenizerStep& step) {
+  return step.kind == Kind::kByteLevel && !step.splits && !step.adds_prefix_space;
+}
+
 SplitBehavior behavior_of(const PreTokenizerStep& step) {
   return step.kind == Kind::kMetaspace ? SplitBehavior::kMergedWithNext : step.behavior;
 }
 
 }  // namespace
 
-PreTokenizer::PreTokenizer(const TokenizerJson& json) {
+PreTokenizer::PreTokenizer(const TokenizerJson& json)
+    : is_byte_level_(!json.pre_tokenizer.empty() &&
+                     json.pre_tokenizer.back().kind == Kind::kByteLevel) {
   for (const PreTokenizerStep& step : json.pre_tokenizer) {
+    if (changes_nothing(step)) continue;
     steps_.push_back({.step = step});
     if (const auto pattern = pattern_of(step)) {
       steps_.back().pattern.emplace(*pattern, concat(json.path, ": ", step.field));
@@ -170,10 +178,6 @@ bool PreTokenizer::drops_text() const {
   return std::ranges::any_of(steps_, [](const Step& step) {
     return step.step.kind == Kind::kSplit && step.step.behavior == SplitBehavior::kRemoved;
   });
-}
-
-bool PreTokenizer::is_byte_level() const {
-  return !steps_.empty() && steps_.back().step.kind == Kind::kByteLevel;
 }
 
 }  // namespace tessera

@@ -25,7 +25,7 @@ class PreTokenizer {
   // Whether some step drops a part of the text.
   bool drops_text() const;
   // Whether the model sees bytes instead of characters.
-  bool is_byte_level() const;
+  bool is_byte_level() const { return is_byte_level_; }
 
  private:
   struct Step {
@@ -34,6 +34,7 @@ class PreTokenizer {
   };
   void run(size_t index, std::string_view text, bool at_start, const Receive& receive) const;
 
+  bool is_byte_level_;
   std::vector<Step> steps_;
 };
 

@@ -61,6 +61,8 @@ TEST_P(JsonTokenizer, NoTextBecomesAnAddedToken) {
     const TokenId id = added["id"];
     EXPECT_EQ(tokenizer->special_token(content), id);
     EXPECT_EQ(tokenizer->is_special(id), added["special"].get<bool>());
+    const bool is_text = !added["special"] && file["model"]["vocab"].contains(content);
+    if (is_text) continue;
     for (const std::string& typed : {content, "a" + content + "b", content + content}) {
       EXPECT_THAT(tokenizer->encode(typed), Not(Contains(id))) << typed;
       EXPECT_THAT(tokenizer->decode(tokenizer->encode(typed)), HasSubstr(typed));
@@ -77,6 +79,22 @@ TEST_P(JsonTokenizer, AMillionCharactersInARowAreTokens) {
     const std::string decoded = tokenizer->decode(tokenizer->encode(text));
     EXPECT_TRUE(decoded.ends_with(std::string_view(text).substr(1))) << unit;
   }
+}
+
+TEST_P(JsonTokenizer, ProgressOfAWordThatIsATextIsTold) {
+  std::string text;
+  while (text.size() < 1'000'000) text += "the";
+  int num_calls = 0;
+  uint64_t last = 0;
+  load()->encode(text, /*at_start=*/true, [&](uint64_t done_bytes, uint64_t total_bytes) {
+    EXPECT_EQ(total_bytes, text.size());
+    EXPECT_GE(done_bytes, last);
+    EXPECT_LE(done_bytes, total_bytes);
+    last = done_bytes;
+    ++num_calls;
+  });
+  EXPECT_GT(num_calls, 10);
+  EXPECT_EQ(last, text.size());
 }
 
 TEST_P(JsonTokenizer, TextsOfSeveralThreadsDoNotMix) {
@@ -102,7 +120,7 @@ TEST_P(JsonTokenizer, NoTokenIsLongerThanTheMost) {
 INSTANTIATE_TEST_SUITE_P(, JsonTokenizer,
                          testing::Values("gpt2", "gpt2-prefix", "llama3", "qwen2", "tekken",
                                          "o200k", "deepseek", "cohere", "llama2", "metaspace",
-                                         "gemma"),
+                                         "gemma", "gemma-added"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');
@@ -166,6 +184,25 @@ TEST(SmallJsonTokenizer, TheTemplateSaysWhatAPromptBeginsWith) {
   EXPECT_THAT(refusal(file), HasSubstr("puts <none> in front of a text"));
   file["post_processor"]["single"] = {text, token};
   EXPECT_THAT(refusal(file), HasSubstr("a token behind the text"));
+}
+
+TEST(SmallJsonTokenizer, OnlyPiecesThatAreNoMoreThanTextAreFoundInText) {
+  json file = small();
+  const auto tokens = [&](const json& changes, int64_t id = 4) {
+    json token = {{"id", id}, {"content", "ac"}, {"special", false}};
+    token.update(changes);
+    file["added_tokens"] = {token};
+    file["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"c", 2}, {"ab", 3}, {"ac", 4}, {"abc", 5}};
+    return load_tokenizer_json(file.dump())->encode("bacacab");
+  };
+  EXPECT_THAT(tokens({}), ElementsAre(1, 4, 4, 3));
+  EXPECT_THAT(tokens({{"normalized", true}}), ElementsAre(1, 4, 4, 3));
+  for (const json& changes :
+       {json{{"special", true}}, json{{"lstrip", true}}, json{{"rstrip", true}},
+        json{{"single_word", true}}, json{{"content", ""}}}) {
+    EXPECT_THAT(tokens(changes), ElementsAre(1, 0, 2, 0, 2, 3)) << changes;
+  }
+  EXPECT_THAT(tokens({}, 6), ElementsAre(1, 0, 2, 0, 2, 3));  // beside the vocabulary
 }
 
 TEST(SmallJsonTokenizer, UnknownCharactersWithoutATokenForThemAreNothing) {

@@ -110,6 +110,32 @@ def with_flags(result, **flags):
     return result
 
 
+def with_added_text(result):
+    """With pieces that are looked for before the pipeline begins, some in the text as it is."""
+    vocabulary = result["model"]["vocab"]
+    for content, normalized in [(2 * SPACE, True), (3 * SPACE, True), (7 * SPACE, True), ("\n\n", False),
+                                ("\n\n\n", False), ("<table>", False), ("<table> 1", True), ("<t", False),
+                                ("e\u0301", True), ("中", False), (SPACE + "the", False)]:  # fmt: skip
+        token = vocabulary.setdefault(content, len(vocabulary))
+        result["added_tokens"].append({"id": token, "content": content, "single_word": False, "lstrip": False,
+                                       "rstrip": False, "normalized": normalized, "special": False})  # fmt: skip
+    return result
+
+
+def added_text(result):
+    """What added_tokens has that is text like any other: no part of templates."""
+    return [token["content"] for token in result["added_tokens"]
+            if not token["special"] and token["content"] in result["model"]["vocab"]]  # fmt: skip
+
+
+def mixed_with(contents, rng, text):
+    """`text` with some of `contents` at random places, unless there are none."""
+    for _ in range(rng.randint(0, 5) if contents else 0):
+        at = rng.randint(0, len(text))
+        text = text[:at] + rng.choice(contents).replace(SPACE, rng.choice([" ", SPACE])) + text[at:]
+    return text
+
+
 def make_all():
     byte_level_alone = pre_tokenizers.ByteLevel(add_prefix_space=False)
     yield "gpt2", with_joined_merges(byte_level(byte_level_alone))
@@ -129,6 +155,7 @@ def make_all():
     gemma = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
              "invert": False}  # fmt: skip
     yield "gemma", sentencepiece_like(REPLACE, gemma, sequence("decoders", FALLBACK))
+    yield "gemma-added", with_added_text(sentencepiece_like(REPLACE, gemma, sequence("decoders", FALLBACK)))
 
 
 SPACES = " \t\n\r\v\f\u0085\u00a0\u1680\u180e\u2000\u2009\u200b\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -168,7 +195,7 @@ def expectations(result, count):
     rng = random.Random(7)
     texts = ["", " ", "a", "Hello, world!", "  two  spaces ", "I'LL don'T", "12345678", "\n\n\n", "e\u0301"]
     while len(texts) < count:
-        texts.append(random_text(rng)[1][:60])
+        texts.append(mixed_with(added_text(result), rng, random_text(rng)[1][:60]))
     for text in dict.fromkeys(texts):
         ids = tokenizer.encode(text, add_special_tokens=False).ids
         yield {"text": text, "ids": ids, "decoded": tokenizer.decode(ids)}
