@@ -6,6 +6,7 @@
 
 #include "engine/text/sentencepiece_model.h"
 #include "engine/text/tokenizer_json/byte_level.h"
+#include "engine/text/tokenizer_json/merge_reader.h"
 #include "engine/text/utf8.h"
 #include "kernels/tensor/check.h"
 #include "model_loaders/printable.h"
@@ -30,54 +31,6 @@ bool is_special(const Vocabulary& vocabulary, TokenId id) {
 bool comes_later(const BpeModel::Memory::Candidate& a, const BpeModel::Memory::Candidate& b) {
   return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
 }
-
-// Finds the ids of merges, several at once: nearly all of the time goes into waiting for memory.
-class MergeReader {
- public:
-  static constexpr size_t kMost = 32;  // merges at once
-
-  struct Entry {
-    TokenId left = 0;
-    TokenId right = 0;
-    MergeResult result;
-  };
-
-  MergeReader(const std::string& path, const PieceTable& pieces) : path_(path), pieces_(pieces) {}
-
-  // Throws Error naming a merge whose parts or result no piece is.
-  void read(std::span<const Merge> merges, size_t first_rank) {
-    for (size_t i = 0; i < merges.size(); ++i) {
-      joined_[i].assign(merges[i].left);
-      joined_[i] += merges[i].right;
-      wanted_[i] = {pieces_.wanted(merges[i].left), pieces_.wanted(merges[i].right),
-                    pieces_.wanted(joined_[i])};
-    }
-    for (size_t i = 0; i < merges.size(); ++i) {
-      for (const PieceTable::Wanted& wanted : wanted_[i]) pieces_.fetch(wanted);
-    }
-    entries_.clear();
-    for (size_t i = 0; i < merges.size(); ++i) {
-      std::array<TokenId, 3> ids;
-      for (size_t k = 0; k < ids.size(); ++k) ids[k] = id_of(wanted_[i][k], first_rank + i);
-      entries_.push_back({ids[0], ids[1], {static_cast<uint32_t>(first_rank + i), ids[2]}});
-    }
-  }
-
-  const std::vector<Entry>& entries() const { return entries_; }
-
- private:
-  TokenId id_of(const PieceTable::Wanted& wanted, size_t rank) const {
-    const auto id = pieces_.find(wanted);
-    CHECK(id, path_, ": model.merges[", rank, "]: model.vocab has no ", printable(wanted.piece));
-    return *id;
-  }
-
-  const std::string& path_;
-  const PieceTable& pieces_;
-  std::array<std::string, kMost> joined_;
-  std::array<std::array<PieceTable::Wanted, 3>, kMost> wanted_;  // left, right, both
-  std::vector<Entry> entries_;
-};
 
 void add_symbol(BpeModel::Memory& memory, TokenId id) {
   const auto index = static_cast<int32_t>(memory.symbols.size());
@@ -136,7 +89,7 @@ void BpeModel::read_merges(const TokenizerJson& json, const Vocabulary& vocabula
                            const PieceTable& pieces) {
   const std::span<const Merge> merges = json.model.merges;
   MergeReader reader(json.path, pieces);
-  for (size_t done = 0; done < merges.size(); done += reader.entries().size()) {
+  for (size_t done = 0; done < merges.size(); done += MergeReader::kMost) {
     reader.read(merges.subspan(done, std::min(MergeReader::kMost, merges.size() - done)), done);
     for (const MergeReader::Entry& entry : reader.entries()) merges_.fetch(entry.left, entry.right);
     for (const MergeReader::Entry& entry : reader.entries()) {

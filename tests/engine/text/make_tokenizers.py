@@ -128,6 +128,16 @@ def added_text(result):
             if not token["special"] and token["content"] in result["model"]["vocab"]]  # fmt: skip
 
 
+def without_template_tokens(result):
+    """For the library to read text as it is read here, where none becomes a token of templates. Texts
+    have no token of files with an unknown one, which decoding leaves out."""
+    if result["model"]["unk_token"] is not None:
+        return result
+    contents = added_text(result)
+    return {**result, "added_tokens": [token for token in result["added_tokens"]
+                                       if token["content"] in contents]}  # fmt: skip
+
+
 def mixed_with(contents, rng, text):
     """`text` with some of `contents` at random places, unless there are none."""
     for _ in range(rng.randint(0, 5) if contents else 0):
@@ -190,8 +200,7 @@ def random_text(rng):
 
 
 def expectations(result, count):
-    tokenizer = Tokenizer.from_str(json.dumps({**result, "added_tokens": []}
-                                              if result["model"]["unk_token"] is None else result))
+    tokenizer = Tokenizer.from_str(json.dumps(without_template_tokens(result)))
     rng = random.Random(7)
     texts = ["", " ", "a", "Hello, world!", "  two  spaces ", "I'LL don'T", "12345678", "\n\n\n", "e\u0301"]
     while len(texts) < count:
