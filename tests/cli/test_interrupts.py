@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import big_models
 import support
 from support import Case, edit_json
 
+TOKENIZERS = pathlib.Path(__file__).parent.parent / "engine" / "text" / "data"
 LIMIT_SECONDS = 0.5
 F_SETPIPE_SZ = 1031  # of Linux; in Python's fcntl since 3.10
 TIMEOUT_SECONDS = 60
@@ -179,6 +181,18 @@ class Reading(Interrupts):
             self.wait_for_line(process, b"load: ")
             time.sleep(0.3)
             self.assert_ends(process, number)
+
+    def test_tokenising_what_cannot_be_divided(self):
+        """A word of which the merges take long, and accents that are composed before all else."""
+        for pipeline, text in [("llama3", "the" * 1_390_000), ("qwen2", "e\u0301" * 15_000_000)]:
+            folder = self.copy_model(pipeline)
+            (folder / "tokenizer.model").unlink()
+            shutil.copy(TOKENIZERS / f"{pipeline}.json", folder / "tokenizer.json")
+            edit_json(folder / "tokenizer_config.json", bos_token=None, eos_token=None)
+            edit_json(folder / "config.json", vocab_size=1000)
+            process = self.begin("tokenize", "-m", folder, "-f", self.write("long.txt", text))
+            self.wait_until(lambda: processor_seconds(process) > 0.2)
+            self.assert_ends(process, signal.SIGINT)
 
 
 class Computing(Interrupts):
