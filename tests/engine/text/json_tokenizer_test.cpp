@@ -195,14 +195,14 @@ TEST(SmallJsonTokenizer, OnlyPiecesThatAreNoMoreThanTextAreFoundInText) {
     file["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"c", 2}, {"ab", 3}, {"ac", 4}, {"abc", 5}};
     return load_tokenizer_json(file.dump())->encode("bacacab");
   };
-  EXPECT_THAT(tokens({}), ElementsAre(1, 4, 4, 3));
+  EXPECT_THAT(tokens(json::object()), ElementsAre(1, 4, 4, 3));
   EXPECT_THAT(tokens({{"normalized", true}}), ElementsAre(1, 4, 4, 3));
   for (const json& changes :
        {json{{"special", true}}, json{{"lstrip", true}}, json{{"rstrip", true}},
         json{{"single_word", true}}, json{{"content", ""}}}) {
     EXPECT_THAT(tokens(changes), ElementsAre(1, 0, 2, 0, 2, 3)) << changes;
   }
-  EXPECT_THAT(tokens({}, 6), ElementsAre(1, 0, 2, 0, 2, 3));  // beside the vocabulary
+  EXPECT_THAT(tokens(json::object(), 6), ElementsAre(1, 0, 2, 0, 2, 3));  // beside the vocabulary
 }
 
 TEST(SmallJsonTokenizer, UnknownCharactersWithoutATokenForThemAreNothing) {
