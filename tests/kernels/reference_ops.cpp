@@ -51,13 +51,18 @@ Reference reference_layer_norm(const std::vector<double>& x, const std::vector<d
   const auto size = static_cast<double>(hidden_size);
   for (size_t begin = 0; begin < x.size(); begin += hidden_size) {
     double mean = 0.0;
-    for (size_t i = 0; i < hidden_size; ++i) mean += x[begin + i] / size;
+    double mean_magnitude = 0.0;
+    for (size_t i = 0; i < hidden_size; ++i) {
+      mean += x[begin + i] / size;
+      mean_magnitude += std::abs(x[begin + i]) / size;
+    }
     double variance = 0.0;
     for (size_t i = 0; i < hidden_size; ++i) variance += std::pow(x[begin + i] - mean, 2) / size;
     const double factor = 1.0 / std::sqrt(variance + epsilon);
     for (size_t i = 0; i < hidden_size; ++i) {
-      add_term(out, begin + i, x[begin + i] * factor * weight[i]);
-      add_term(out, begin + i, -mean * factor * weight[i]);
+      out.values[begin + i] = (x[begin + i] - mean) * factor * weight[i];
+      out.magnitudes[begin + i] =
+          (std::abs(x[begin + i]) + mean_magnitude) * factor * std::abs(weight[i]);
     }
   }
   return out;
@@ -117,9 +122,11 @@ double activated(double x, Activation activation) {
   switch (activation) {
     case Activation::kSilu:
       return x / (1.0 + std::exp(-x));
-    case Activation::kGeluTanh:
-      return 0.5 * x *
-             (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case Activation::kGeluTanh: {
+      // 1 + tanh(y) = 2 / (1 + exp(-2 y)), whose digits do not cancel where y is far below 0.
+      const double y = std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+      return x / (1.0 + std::exp(-2.0 * y));
+    }
   }
   return x;
 }
