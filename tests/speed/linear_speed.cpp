@@ -60,10 +60,10 @@ class LinearSpeed : public BackendTest {
   std::vector<Kernel> kernels() {
     std::vector<Kernel> all;
     all.push_back({"gemv", kGemvMaxTokens, [this](auto& out, auto& x, auto& weight, bool add) {
-                     launch_linear_gemv(out, x, weight, add, stream_.get());
+                     launch_linear_gemv(out, x, weight, add, 1.0f, stream_.get());
                    }});
     all.push_back({"cublas", 1 << 20, [this](auto& out, auto& x, auto& weight, bool add) {
-                     cublas_->run(out, x, weight, add, stream_.get());
+                     cublas_->run(out, x, weight, add, 1.0f, stream_.get());
                    }});
     if (gpu_.runs_hopper()) {
       all.push_back(
