@@ -11,10 +11,9 @@ namespace tessera {
 struct DecoderWeights {
   WeightMatrix embed_tokens;  // [vocab_size, hidden_size]
   std::vector<LayerWeights> layers;
-  Tensor norm;           // [hidden_size]
-  WeightMatrix lm_head;  // [vocab_size, hidden_size]; embed_tokens when tied
-  std::vector<Tensor>
-      rope_tables;  // of each RopeTable: float32 [2, head_dim / 2], see RopeStoreKvParams
+  Tensor norm;                      // [hidden_size]
+  WeightMatrix lm_head;             // [vocab_size, hidden_size]; embed_tokens when tied
+  std::vector<Tensor> rope_tables;  // as RopeStoreKvParams::rope_table, of each RopeTable
 };
 
 }  // namespace tessera

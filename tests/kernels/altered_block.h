@@ -61,13 +61,13 @@ inline constexpr std::string_view kFieldsOfLayerRunner[] = {"norm",
                                                             "residual_multiplier",
                                                             "sliding_window",
                                                             "rope_table"};
+// Compared by the same test. Any other field of the layer runner is computed one by one.
+inline constexpr std::string_view kFieldsOfFusedProducts[] = {
+    "attention_scale", "attention_softcap", "sliding_window", "rope_table"};
 // Whoever computes layers alone passes over these: embeddings and logits come before and after.
 // Compared by transformer_test.
 inline constexpr std::string_view kFieldsOutsideLayers[] = {"embedding_multiplier",
                                                             "logit_softcap"};
-// Compared by the same test. Any other field of the layer runner is computed one by one.
-inline constexpr std::string_view kFieldsOfFusedProducts[] = {
-    "attention_scale", "attention_softcap", "sliding_window", "rope_table"};
 // Compared by decode_step_test. The same in all layers.
 inline constexpr std::string_view kFieldsOfDecodeStep[] = {"attention_scale", "sliding_window"};
 
