@@ -14,9 +14,8 @@ constexpr uint64_t kMaxTextFileBytes = uint64_t{64} << 20;
 
 // The files besides the weights that loading reads.
 constexpr const char* kTextFiles[] = {
-    "config.json",           "generation_config.json",  "tokenizer.model",
-    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-    "chat_template.jinja"};
+    "config.json",           "generation_config.json",  "tokenizer.model",   "tokenizer.json",
+    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"};
 
 std::string sample(const Checkpoint& checkpoint, const TensorEntry& tensor) {
   const uint64_t size_bytes = std::min(tensor.size_bytes, kSampleBytes);

@@ -20,7 +20,9 @@ Json batch_settings(const EngineOptions& engine, const std::vector<Message>& sys
                    {"context_size", nullptr},
                    {"system", nullptr}};
   if (!engine.tokenizer.empty()) settings["tokenizer"] = engine.tokenizer;
-  if (!engine.chat_template.empty()) settings["chat_template"] = engine.chat_template;
+  if (!engine.chat_template.empty()) {
+    settings["chat_template"] = ChatTemplate::fingerprint(engine.chat_template);
+  }
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (!system.empty()) settings["system"] = system.front().content;
   settings.update(sampling_json(sampling));

@@ -47,6 +47,11 @@ std::string joined_names() {
   return joined;
 }
 
+// Whether choose() takes it for a file: a name counts first.
+bool is_file(const std::string& choice) {
+  return std::ranges::count(ChatTemplate::names(), choice) == 0 && file_exists(choice);
+}
+
 std::string hint_for_choosing() {
   return concat("choose one with --chat-template NAME (", joined_names(),
                 ") or send plain text with --raw");
@@ -162,8 +167,12 @@ ChatTemplate ChatTemplate::from_file(const std::string& path, const ModelFolder&
 ChatTemplate ChatTemplate::choose(const std::string& choice, const ModelFolder& folder,
                                   const Tokenizer& tokenizer) {
   if (choice.empty()) return for_folder(folder, tokenizer);
-  const bool is_name = std::ranges::count(names(), choice) > 0;
-  return is_name || !file_exists(choice) ? by_name(choice) : from_file(choice, folder, tokenizer);
+  return is_file(choice) ? from_file(choice, folder, tokenizer) : by_name(choice);
+}
+
+std::string ChatTemplate::fingerprint(const std::string& choice) {
+  if (!is_file(choice)) return by_name(choice).name();
+  return concat("sha256:", sha256(read_whole_file(choice, kMaxChatTemplateBytes)));
 }
 
 std::vector<std::string> ChatTemplate::names() {

@@ -66,6 +66,10 @@ class ChatTemplate {
   static ChatTemplate choose(const std::string& choice, const ModelFolder& folder,
                              const Tokenizer& tokenizer);
 
+  // Tells choices that choose() takes apart by what they mean, not by where it lies: the name of a
+  // renderer, "sha256:" and the digits for the content of a file. Throws Error where neither is.
+  static std::string fingerprint(const std::string& choice);
+
   static std::vector<std::string> names();
   // Of the renderer, or "jinja".
   const std::string& name() const;

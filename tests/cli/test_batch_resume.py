@@ -148,6 +148,29 @@ class Manifest(ResumeCase):
         edit_json(moved / "config.json", rms_norm_eps=2e-5)
         self.refused("model_sha256 was", flags=flags)
 
+    def test_other_text_files(self):
+        model = self.copy_model("model")
+        flags = ["-m", str(model), *self.model[2:]]
+        self.begin(flags=flags)
+        for name in ("tokenizer.json", "chat_template.jinja"):
+            with self.subTest(name=name):
+                (model / name).write_text("{}")
+                self.refused("model_sha256 was", flags=flags)
+                (model / name).unlink()
+        self.batch("--resume", flags=flags)
+
+    def test_other_content_of_the_template_file(self):
+        template = self.write("template.jinja", "{{ messages[0].content }}")
+        flags = [*self.model[:2], "--chat-template", str(template), "--device", "cpu"]
+        self.begin(flags=flags)
+        flags[3] = str(template.rename(self.folder / "moved.jinja"))
+        self.batch("--resume", flags=flags)
+        self.write_input(*self.LINES[:6])
+        self.write("moved.jinja", "{{ messages[0].content }}.")
+        self.refused('chat_template was "sha256:', flags=flags)
+        flags[3] = "llama2"
+        self.refused(', now "llama2"', flags=flags)
+
     def test_is_refused_before_the_weights_are_read(self):
         model = self.copy_model("model")
         flags = ["-m", str(model), *self.model[2:]]
