@@ -4,6 +4,7 @@
 #include "apps/answer/answer.h"
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
+#include "apps/options/template_options.h"
 #include "apps/process/exit_codes.h"
 #include "engine/model_description.h"
 
@@ -14,6 +15,7 @@ struct GenerateOptions {
   EngineOptions engine;
   SamplingOptions sampling;
   PromptOptions prompt;
+  ThinkingOptions thinking;
   std::string text;
   std::string file;
   std::string stats_path;
@@ -40,7 +42,8 @@ std::vector<TokenId> encode_prompt(const Engine& engine, const GenerateOptions& 
   ProgressBar bar(console, "tokenising");
   if (options.prompt.raw) return engine.encode_text(text, interruptible(bar));
   messages.push_back({Role::kUser, std::move(text)});
-  return engine.encode_chat(messages, interruptible(bar));
+  return engine.encode_chat(messages, thinking_inputs(engine, options.thinking.thinks, console),
+                            interruptible(bar));
 }
 
 int run_generate(const GenerateOptions& options, const Console& console) {
@@ -54,7 +57,9 @@ int run_generate(const GenerateOptions& options, const Console& console) {
   const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
   const std::vector<TokenId> prompt =
       encode_prompt(*engine, options, std::move(text), std::move(messages), console);
-  answer_once(*engine, options.engine, prompt, params, stats, console);
+  const AnswerStyle style = {.has_thinking = !options.prompt.raw,
+                             .shows_thinking = options.thinking.is_shown};
+  answer_once(*engine, options.engine, prompt, params, style, stats, console);
   return kExitOk;
 }
 
@@ -70,13 +75,16 @@ void add_generate(CLI::App& app, Invocation& invocation) {
   file->option_text("FILE")->excludes(text)->group("Prompt");
   add_system_options(command, options->prompt);
   add_raw_option(command, options->prompt);
+  add_template_option(command, options->engine);
+  add_thinking_options(command, options->thinking);
   add_replace_invalid_option(command, options->prompt.invalid_utf8);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
   command.footer(
-      "The answer goes to standard output, everything else to standard error.\n"
+      "The answer goes to standard output, everything else to standard error. What a model thinks\n"
+      "before its answer, between <think> and </think>, is shown on a terminal, dimmed.\n"
       "\n"
       "Examples:\n"
       "  tessera generate -m weights/demo -p \"Tell me a story about a fox.\"\n"

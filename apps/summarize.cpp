@@ -4,6 +4,7 @@
 #include "apps/answer/answer.h"
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
+#include "apps/options/template_options.h"
 #include "apps/process/exit_codes.h"
 #include "engine/model_description.h"
 
@@ -13,6 +14,7 @@ namespace {
 struct SummarizeOptions {
   EngineOptions engine;
   SamplingOptions sampling;
+  ThinkingOptions thinking;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
   std::string file;
   std::string instruction = "Summarize the following document.";
@@ -49,10 +51,12 @@ int run_summarize(const SummarizeOptions& options, const Console& console) {
   const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
   const std::vector<Message> messages = {{Role::kUser, instruction + "\n\n" + document}};
   ProgressBar bar(console, "tokenising");
-  const std::vector<TokenId> prompt = engine->encode_chat(messages, interruptible(bar));
+  const std::vector<TokenId> prompt = engine->encode_chat(
+      messages, thinking_inputs(*engine, options.thinking.thinks, console), interruptible(bar));
   bar.clear();
   require_fit(*engine, engine->context_demand(prompt, params));
-  answer_once(*engine, options.engine, prompt, params, stats, console);
+  const AnswerStyle style = {.shows_thinking = options.thinking.is_shown};
+  answer_once(*engine, options.engine, prompt, params, style, stats, console);
   return kExitOk;
 }
 
@@ -70,6 +74,8 @@ void add_summarize(CLI::App& app, Invocation& invocation) {
       ->option_text("TEXT")
       ->group("Prompt");
   add_replace_invalid_option(command, options->invalid_utf8);
+  add_template_option(command, options->engine);
+  add_thinking_options(command, options->thinking);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
   add_console_options(command, invocation.console);

@@ -44,11 +44,12 @@ std::vector<TokenId> Engine::encode_text(std::string_view text,
 }
 
 std::vector<TokenId> Engine::encode_chat(std::span<const Message> messages,
+                                         const ChatInputs& inputs,
                                          const EncodeProgress& progress) const {
   uint64_t bytes = 0;
   for (const Message& message : messages) bytes += message.content.size();
   text_limit().check("the conversation", bytes);
-  return chat_template().encode(*impl_->tokenizer, messages, progress);
+  return chat_template().encode(*impl_->tokenizer, messages, inputs, progress);
 }
 
 ContextDemand Engine::context_demand(std::span<const TokenId> prompt,

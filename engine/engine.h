@@ -28,6 +28,7 @@
 #include "engine/serving/generation_result.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/text_limit.h"
+#include "engine/text/thinking_splitter.h"
 #include "engine/text/tokenizer.h"
 #include "kernels/tensor/device_id.h"
 #include "model_loaders/model_folder.h"
@@ -66,7 +67,7 @@ class Engine {
   DeviceType device() const;
   // Tokens a sequence may hold, prompt and answer together.
   int64_t context_size() const;
-  // Throws Error, with a hint, when the folder's template is unknown and none was chosen.
+  // Throws Error, with a hint, when the folder's template is missing or wrong and none was chosen.
   const ChatTemplate& chat_template() const;
   // Tokens that end an answer: generation_config.json, config.json, tokenizer and template.
   const std::vector<TokenId>& stop_tokens() const;
@@ -79,7 +80,7 @@ class Engine {
   // before it tokenises what cannot fit; that a prompt fits is known only afterwards.
   std::vector<TokenId> encode_text(std::string_view text,
                                    const EncodeProgress& progress = {}) const;
-  std::vector<TokenId> encode_chat(std::span<const Message> messages,
+  std::vector<TokenId> encode_chat(std::span<const Message> messages, const ChatInputs& inputs = {},
                                    const EncodeProgress& progress = {}) const;
 
   // What a prompt and its answer ask of the context: whether generate() will accept them.

@@ -58,14 +58,13 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
 
 void Engine::Impl::read_text_files(const EngineOptions& options) {
   tokenizer = Tokenizer::load(folder);
-  if (!options.chat_template.empty()) {
-    chat_template = ChatTemplate::choose(options.chat_template, folder, *tokenizer);
-  } else {
-    try {
-      chat_template = ChatTemplate::choose(options.chat_template, folder, *tokenizer);
-    } catch (const Error& problem) {
-      chat_template_problem = problem;
-    }
+  try {
+    chat_template =
+        ChatTemplate::choose(options.chat_template, folder, *tokenizer, options.template_arguments);
+  } catch (const Error& problem) {
+    // What was asked for must be there; without a template of its own a model still goes on texts.
+    if (!options.chat_template.empty() || !options.template_arguments.empty()) throw;
+    chat_template_problem = problem;
   }
   stop_tokens = collect_stop_tokens(folder, *tokenizer, chat_template ? &*chat_template : nullptr);
   if (stop_tokens.empty()) {

@@ -35,7 +35,8 @@ ModelDescription describe_model(const EngineOptions& options) {
   description.bos_token = tokenizer->bos_token();
   std::optional<ChatTemplate> chat_template;
   try {
-    chat_template = ChatTemplate::choose(options.chat_template, folder, *tokenizer);
+    chat_template =
+        ChatTemplate::choose(options.chat_template, folder, *tokenizer, options.template_arguments);
     description.chat_template = chat_template->name();
   } catch (const Error& problem) {
     description.chat_template_problem = problem.what();

@@ -25,7 +25,7 @@ struct ModelDescription {
   std::string device;                // description of the device that would be used
   std::optional<MemoryPlan> memory_plan;
   std::string memory_problem;  // why there is no plan
-  std::string chat_template;   // renderer's name, "" when unknown
+  std::string chat_template;   // ChatTemplate::name, "" when there is none
   std::string chat_template_problem;
   int64_t tokenizer_size = 0;
   std::optional<TokenId> bos_token;

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/model/step_limits.h"
+#include "engine/text/message.h"
 #include "kernels/tensor/dtype.h"
 #include "model_loaders/model_folder.h"
 
@@ -47,6 +49,8 @@ struct EngineOptions {
   bool allow_unknown_weights = false;  // tensors that no weight is made of: warn only
   bool check_weights = false;          // look for NaN and infinity while loading
   RunAhead run_ahead = RunAhead::kWhereItHelps;
+  // Variables of the chat template, the same for every conversation.
+  std::vector<TemplateArgument> template_arguments = {};
 };
 
 // The sizes among the options.

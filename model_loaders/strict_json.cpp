@@ -1,6 +1,8 @@
 #include "model_loaders/strict_json.h"
 
 #include <string>
+#include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -9,13 +11,14 @@
 namespace tessera {
 namespace {
 
-using Json = nlohmann::json;
-
 // A document takes many times the memory of its text.
 constexpr size_t kMaxValues = 1'000'000;
 
 // Receives the parser's events and builds the document from them. The parser's own builder keeps
-// the last of two equal keys, and does not say where a number was that it could not hold.
+// the last of two equal keys, and does not say where a number was that it could not hold. `Json` is
+// nlohmann::json or ordered_json. The latter finds a key by looking at all, which a text of a
+// million keys would make take hours: here it is never asked.
+template <typename Json>
 class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
   DocumentBuilder(std::string_view text, const JsonSource& source) : text_(text), source_(source) {}
@@ -28,14 +31,14 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool number_unsigned(uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string&) override { return add(value); }
   bool string(std::string& value) override { return add(std::move(value)); }
-  bool binary(Json::binary_t&) override { return false; }  // has no form in text
+  bool binary(typename Json::binary_t&) override { return false; }  // has no form in text
   bool start_object(size_t) override { return open(Json::object()); }
   bool end_object() override { return close(); }
   bool start_array(size_t) override { return open(Json::array()); }
   bool end_array() override { return close(); }
 
   bool key(std::string& key) override {
-    CHECK(!open_.back()->contains(key), source_.prefix(), "duplicate key '", printable(key), "'");
+    CHECK(is_new_key(key), source_.prefix(), "duplicate key '", printable(key), "'");
     key_ = std::move(key);
     return true;
   }
@@ -43,7 +46,8 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool parse_error(size_t position, const std::string& token,
                    const nlohmann::detail::exception& problem) override {
     const size_t offset_bytes = offset_of_parser_position(position, text_);
-    const bool is_number_too_large = dynamic_cast<const Json::out_of_range*>(&problem) != nullptr;
+    const bool is_number_too_large =
+        dynamic_cast<const nlohmann::detail::out_of_range*>(&problem) != nullptr;
     if (!is_number_too_large) throw invalid_json(source_, offset_bytes);
     // The parser stands behind the number.
     throw Error(concat(source_.prefix(), "the number ", printable(token), " at ", source_.byte_name,
@@ -51,15 +55,34 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
 
  private:
+  static constexpr bool kIsOrdered = std::is_same_v<Json, nlohmann::ordered_json>;
+
+  bool is_new_key(const std::string& key) {
+    if constexpr (kIsOrdered) return keys_.back().insert(key).second;
+    return !open_.back()->contains(key);
+  }
+
   // Places the value where the text has it and returns that place.
   Json& place(Json value) {
     CHECK(++num_values_ <= kMaxValues, source_.prefix(), "has more than ", kMaxValues,
           " JSON values");
     if (open_.empty()) return root_ = std::move(value);
     Json& container = *open_.back();
-    if (container.is_object()) return container[std::move(key_)] = std::move(value);
+    if (container.is_object()) {
+      auto& entries = container.template get_ref<typename Json::object_t&>();
+      return append(entries, std::move(key_), std::move(value));
+    }
     container.push_back(std::move(value));
     return container.back();
+  }
+  // Returns the value in `entries`, which do not have the key.
+  static Json& append(typename Json::object_t& entries, std::string key, Json value) {
+    if constexpr (kIsOrdered) {
+      entries.emplace_back(std::move(key), std::move(value));
+      return entries.back().second;
+    } else {
+      return entries.emplace(std::move(key), std::move(value)).first->second;
+    }
   }
   bool add(Json value) {
     place(std::move(value));
@@ -67,10 +90,12 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
   bool open(Json container) {
     open_.push_back(&place(std::move(container)));
+    if constexpr (kIsOrdered) keys_.emplace_back();
     return true;
   }
   bool close() {
     open_.pop_back();
+    if constexpr (kIsOrdered) keys_.pop_back();
     return true;
   }
 
@@ -80,17 +105,27 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   // The containers that the text has begun and not ended, outermost first. While one is open,
   // nothing is added to those around it: they do not move.
   std::vector<Json*> open_;
+  std::vector<std::unordered_set<std::string>> keys_;  // of each, with kIsOrdered
   std::string key_;
   size_t num_values_ = 0;
 };
 
-}  // namespace
-
-Json parse_strict_json(std::string_view text, const JsonSource& source) {
+template <typename Json>
+Json parse(std::string_view text, const JsonSource& source) {
   check_json_text(text, source);
-  DocumentBuilder builder(text, source);
+  DocumentBuilder<Json> builder(text, source);
   Json::sax_parse(text, &builder);
   return builder.take();
+}
+
+}  // namespace
+
+nlohmann::json parse_strict_json(std::string_view text, const JsonSource& source) {
+  return parse<nlohmann::json>(text, source);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonSource& source) {
+  return parse<nlohmann::ordered_json>(text, source);
 }
 
 }  // namespace tessera

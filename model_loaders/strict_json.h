@@ -14,4 +14,7 @@ namespace tessera {
 // the parser leaves this function.
 nlohmann::json parse_strict_json(std::string_view text, const JsonSource& source);
 
+// The same with the keys of every object in the order of the text.
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonSource& source);
+
 }  // namespace tessera

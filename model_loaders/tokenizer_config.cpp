@@ -21,15 +21,21 @@ std::optional<std::string> find_token(const JsonObject& json, std::string_view k
 }
 
 // A template, or a list of named ones of which "default" is for chat.
-std::optional<std::string> find_chat_template(const JsonObject& json) {
+void read_chat_templates(const JsonObject& json, TokenizerConfig& config) {
   constexpr std::string_view kKey = "chat_template";
-  if (json.is_string(kKey)) return json.find_string(kKey);
-  const auto named_templates = json.find_objects(kKey);
-  if (!named_templates) return std::nullopt;
-  for (const JsonObject& named : *named_templates) {
-    if (named.get_string("name") == "default") return named.get_string("template");
+  if (json.is_string(kKey)) {
+    config.chat_template = json.find_string(kKey);
+    return;
   }
-  return std::nullopt;
+  const auto named_templates = json.find_objects(kKey);
+  if (!named_templates) return;
+  for (const JsonObject& named : *named_templates) {
+    config.named_chat_templates.push_back(
+        {.name = named.get_string("name"), .source = named.get_string("template")});
+    if (config.named_chat_templates.back().name == "default") {
+      config.chat_template = config.named_chat_templates.back().source;
+    }
+  }
 }
 
 int64_t parse_token_id(const std::string& text, const JsonObject& json) {
@@ -83,7 +89,7 @@ void read_main_file(const JsonObject& json, TokenizerConfig& config) {
   config.add_eos_token = json.find_bool("add_eos_token");
   config.legacy = json.find_bool("legacy");
   config.add_prefix_space = json.find_bool("add_prefix_space");
-  config.chat_template = find_chat_template(json);
+  read_chat_templates(json, config);
   if (const auto decoder = json.find_object("added_tokens_decoder")) {
     config.added_tokens = read_added_tokens_decoder(*decoder);
     sort_and_check(config.added_tokens, json.path());
@@ -110,6 +116,7 @@ TokenizerConfig read_tokenizer_config(const std::string& folder) {
   }
   if (const std::string path = join_path(folder, "chat_template.jinja"); file_exists(path)) {
     config.chat_template = read_whole_file(path, kMaxChatTemplateBytes);
+    config.named_chat_templates.clear();
   }
   return config;
 }

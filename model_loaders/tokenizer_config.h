@@ -21,6 +21,12 @@ struct AddedToken {
   bool normalized = false;   // looked for after the text was normalised, as the token is then
 };
 
+// Of several, which tokenizer_config.json tells apart by name.
+struct NamedChatTemplate {
+  std::string name;
+  std::string source;  // Jinja
+};
+
 // Every field may be absent. The tokenizer (engine/text/tokenizer.h) interprets it.
 struct TokenizerConfig {
   std::optional<std::string> bos_token;
@@ -30,8 +36,10 @@ struct TokenizerConfig {
   std::optional<bool> add_eos_token;
   std::optional<bool> legacy;
   std::optional<bool> add_prefix_space;
-  std::optional<std::string> chat_template;  // Jinja source; chat_template.jinja wins
-  std::vector<AddedToken> added_tokens;      // by id
+  // Jinja source; of several the one called "default". chat_template.jinja wins over all of them.
+  std::optional<std::string> chat_template;
+  std::vector<NamedChatTemplate> named_chat_templates;  // where there are several, all
+  std::vector<AddedToken> added_tokens;                 // by id
 };
 
 // Reads what the folder has of tokenizer_config.json, chat_template.jinja, special_tokens_map.json

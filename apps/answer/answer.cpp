@@ -7,6 +7,52 @@
 #include "apps/terminal/output.h"
 
 namespace tessera {
+namespace {
+
+// Shows an answer and keeps its parts.
+class AnswerStream {
+ public:
+  AnswerStream(const AnswerStyle& style, bool is_thinking, const Console& console)
+      : has_thinking_(style.has_thinking), splitter_(is_thinking), printer_(style, console) {}
+
+  void append(std::string_view text) {
+    take(has_thinking_ ? splitter_.append(text)
+                       : ThoughtAndAnswer{.thinking = "", .answer = std::string(text)});
+  }
+  ThoughtAndAnswer finish() {
+    take(splitter_.finish());
+    printer_.finish();
+    return std::move(text_);
+  }
+
+ private:
+  void take(const ThoughtAndAnswer& more) {
+    printer_.write_thinking(more.thinking);
+    printer_.write(more.answer);
+    text_.thinking += more.thinking;
+    text_.answer += more.answer;
+  }
+
+  bool has_thinking_;
+  ThinkingSplitter splitter_;
+  AnswerPrinter printer_;
+  ThoughtAndAnswer text_;
+};
+
+void say_what_was_cut(const Answer& answer, const Engine& engine, const Console& console) {
+  const StopReason reason = answer.result.stop_reason;
+  if (reason == StopReason::kContextFull) {
+    console.say(concat("the answer was cut: the context is full (",
+                       counted(engine.context_size(), "token"), ", of which the prompt took ",
+                       answer.result.prompt_tokens, ")"));
+  }
+  const bool is_cut = reason == StopReason::kContextFull || reason == StopReason::kMaxTokens;
+  if (is_cut && answer.text.answer.empty() && !answer.text.thinking.empty()) {
+    console.say("the model was still thinking: there is no answer");
+  }
+}
+
+}  // namespace
 
 std::function<void(uint64_t, uint64_t)> interruptible(ProgressBar& bar) {
   return [&bar](uint64_t done_bytes, uint64_t total_bytes) {
@@ -20,11 +66,23 @@ std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console&
   return Engine::load(options, interruptible(bar));
 }
 
-GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
-                               const SamplingParams& params, LineBreaks breaks,
-                               const Console& console) {
+ChatInputs thinking_inputs(const Engine& engine, std::optional<bool> thinks,
+                           const Console& console) {
+  constexpr const char* kSwitch = "enable_thinking";
+  if (!thinks) return {};
+  if (!engine.chat_template().mentions(kSwitch)) {
+    console.say(concat("the model's chat template has no switch for thinking (", kSwitch, ")"));
+    return {};
+  }
+  return {.arguments = {{kSwitch, *thinks ? "true" : "false"}}};
+}
+
+Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
+                     const SamplingParams& params, const AnswerStyle& style,
+                     const Console& console) {
   ProgressBar bar(console, "reading the prompt");
-  AnswerPrinter printer(breaks);
+  AnswerStream stream(style, style.has_thinking && ends_in_thinking(engine.tokenizer(), prompt),
+                      console);
   GenerationCallbacks callbacks;
   callbacks.on_prefill = [&bar](int64_t done, int64_t total) {
     const double fraction = static_cast<double>(done) / static_cast<double>(total);
@@ -32,27 +90,24 @@ GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<con
   };
   callbacks.on_text = [&](std::string_view text) {
     if (!text.empty()) bar.clear();
-    printer.write(text);
+    stream.append(text);
   };
   callbacks.is_cancelled = is_interrupted;
 
-  GenerationResult result = engine.generate(sequence, prompt, params, callbacks);
+  Answer answer = {.result = engine.generate(sequence, prompt, params, callbacks), .text = {}};
   bar.clear();
-  printer.finish();
-  if (result.stop_reason == StopReason::kNonFiniteLogits) throw Error(result.error);
-  if (result.stop_reason == StopReason::kContextFull) {
-    console.say(concat("the answer was cut: the context is full (",
-                       counted(engine.context_size(), "token"), ", of which the prompt took ",
-                       result.prompt_tokens, ")"));
-  }
-  return result;
+  answer.text = stream.finish();
+  if (answer.result.stop_reason == StopReason::kNonFiniteLogits) throw Error(answer.result.error);
+  say_what_was_cut(answer, engine, console);
+  return answer;
 }
 
 void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
-                 const SamplingParams& params, const StatsFile& stats, const Console& console) {
+                 const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
+                 const Console& console) {
   const SequencePtr sequence = engine.create_sequence();
   const GenerationResult result =
-      stream_answer(engine, *sequence, prompt, params, LineBreaks::kAsGenerated, console);
+      stream_answer(engine, *sequence, prompt, params, style, console).result;
   console.say_dim(stats_line(engine, result, params));
   nlohmann::ordered_json object = stats_json(engine, options, result, params);
   object["first_token_seconds"] = nullptr;

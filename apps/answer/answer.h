@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,16 +23,27 @@ std::function<void(uint64_t done_bytes, uint64_t total_bytes)> interruptible(Pro
 // Loads the model with a progress bar. Throws Error, or Interrupted on Ctrl-C.
 std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console);
 
+// What asks the chat template for thinking or for none; nothing where `thinks` says neither or,
+// with a line that says so, the template has no such switch.
+ChatInputs thinking_inputs(const Engine& engine, std::optional<bool> thinks,
+                           const Console& console);
+
+struct Answer {
+  GenerationResult result;
+  ThoughtAndAnswer text;  // its text in parts; all of it is the answer where thinking is no part
+};
+
 // Generates with a progress bar while the prompt is long in coming, the text on standard output
-// and a final newline. Stops at a signal, which stays pending. Says so when the context is full.
-// Throws Error when the model yields NaN or infinity.
-GenerationResult stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
-                               const SamplingParams& params, LineBreaks breaks,
-                               const Console& console);
+// and a final newline. Stops at a signal, which stays pending. Says so when the context is full or
+// the answer was cut before it began. Throws Error when the model yields NaN or infinity.
+Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
+                     const SamplingParams& params, const AnswerStyle& style,
+                     const Console& console);
 
 // The one answer of a program that gives one: stream_answer and its statistics, of what was
 // computed when a signal cut it short. Throws Interrupted then.
 void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
-                 const SamplingParams& params, const StatsFile& stats, const Console& console);
+                 const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
+                 const Console& console);
 
 }  // namespace tessera

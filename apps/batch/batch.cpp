@@ -11,6 +11,7 @@
 #include "apps/batch/resume.h"
 #include "apps/batch/run.h"
 #include "apps/options/commands.h"
+#include "apps/options/template_options.h"
 #include "apps/process/exit_codes.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/human_units.h"
@@ -144,6 +145,7 @@ void add_batch(CLI::App& app, Invocation& invocation) {
   add_system_options(command, options->prompt);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  add_template_option(command, options->engine);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
   command.footer(
@@ -151,7 +153,9 @@ void add_batch(CLI::App& app, Invocation& invocation) {
       "  {\"custom_id\": \"a\", \"method\": \"POST\", \"url\": \"/v1/chat/completions\",\n"
       "   \"body\": {\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}}\n"
       "  {\"id\": \"a\", \"prompt\": \"Hi\", \"max_tokens\": 64}\n"
-      "Its values win over the flags; --system is for requests without a system message. Every\n"
+      "Its values win over the flags; --system is for requests without a system message. A body\n"
+      "may have tools, and variables of the chat template in chat_template_kwargs. What a model\n"
+      "thinks before it answers comes as reasoning_content beside content. Every\n"
       "answer is on the disk before the next begins: a run that was stopped goes on with\n"
       "--resume. It must share the model, the seed and the other settings, which are kept in\n"
       "OUTPUT.manifest.json. Exit code 3 says that some requests have an error instead of an\n"

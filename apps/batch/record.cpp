@@ -16,11 +16,12 @@ OrderedJson record_head(const BatchItem& item) {
 }  // namespace
 
 OrderedJson answer_record(const BatchItem& item, const std::string& model,
-                          const GenerationResult& result) {
+                          const GenerationResult& result, const ThoughtAndAnswer& text) {
+  OrderedJson message = {{"role", "assistant"}, {"content", text.answer}};
+  if (!text.thinking.empty()) message["reasoning_content"] = text.thinking;
   const auto completion_tokens = static_cast<int64_t>(result.tokens.size());
-  const OrderedJson choice = {{"index", 0},
-                              {"message", {{"role", "assistant"}, {"content", result.text}}},
-                              {"finish_reason", finish_reason(result.stop_reason)}};
+  const OrderedJson choice = {
+      {"index", 0}, {"message", message}, {"finish_reason", finish_reason(result.stop_reason)}};
   const OrderedJson usage = {{"prompt_tokens", result.prompt_tokens},
                              {"completion_tokens", completion_tokens},
                              {"total_tokens", result.prompt_tokens + completion_tokens}};

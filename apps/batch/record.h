@@ -10,9 +10,9 @@
 
 namespace tessera {
 
-// A finished request. `model` is the name to report.
+// A finished request. `model` is the name to report, `text` that of the result in its parts.
 nlohmann::ordered_json answer_record(const BatchItem& item, const std::string& model,
-                                     const GenerationResult& result);
+                                     const GenerationResult& result, const ThoughtAndAnswer& text);
 
 // A request that could not be answered: {"code", "message", "line"} under "error".
 nlohmann::ordered_json error_record(const BatchItem& item, const std::string& code,

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "apps/files/conversation.h"
+#include "apps/batch/messages.h"
 #include "apps/files/text_input.h"
 #include "apps/options/sampling_json.h"
 #include "engine/engine.h"
@@ -16,67 +16,7 @@
 namespace tessera {
 namespace {
 
-using Json = nlohmann::json;
-
-// A value as messages quote it; what is long or a container is cut or named.
-std::string shown(const Json& value) {
-  return value.is_structured() ? concat("an ", value.type_name()) : printable(value.dump());
-}
-
-const std::string& string_at(const Json& value, const std::string& path) {
-  CHECK(value.is_string(), path, " must be a string, got ", value.type_name());
-  return value.get_ref<const std::string&>();
-}
-
-// "content" as a string, or as OpenAI's list of {"type": "text", "text": ...}.
-std::string parse_content(const Json& value, const std::string& path) {
-  if (!value.is_array()) return string_at(value, path);
-  std::string text;
-  for (size_t index = 0; index < value.size(); ++index) {
-    const Json& part = value[index];
-    const std::string part_path = concat(path, '[', index, ']');
-    CHECK(part.is_object() && part.contains("type") && part["type"] == "text" &&
-              part.contains("text"),
-          part_path, " must be a text part: {\"type\": \"text\", \"text\": ...}");
-    text += string_at(part["text"], part_path + ".text");
-  }
-  return text;
-}
-
-Message parse_message(const Json& value, const std::string& path) {
-  CHECK(value.is_object(), path, " must be an object, got ", value.type_name());
-  Message message;
-  bool has_role = false;
-  bool has_content = false;
-  for (const auto& [key, field] : value.items()) {
-    const std::string field_path = path + "." + printable(key);
-    if (key == "role") {
-      const std::string& name = string_at(field, field_path);
-      const std::optional<Role> role = role_by_name(name);
-      CHECK(role, field_path, " must be system, user or assistant, got ", shown(field));
-      message.role = *role;
-      has_role = true;
-    } else if (key == "content") {
-      message.content = parse_content(field, field_path);
-      has_content = true;
-    } else {
-      throw Error(field_path + " is not supported");
-    }
-  }
-  CHECK(has_role, path, ".role is missing");
-  CHECK(has_content, path, ".content is missing");
-  return message;
-}
-
-std::vector<Message> parse_messages(const Json& value, const std::string& path) {
-  CHECK(value.is_array(), path, " must be an array, got ", value.type_name());
-  CHECK(!value.empty(), path, " is empty");
-  std::vector<Message> messages;
-  for (size_t index = 0; index < value.size(); ++index) {
-    messages.push_back(parse_message(value[index], concat(path, '[', index, ']')));
-  }
-  return messages;
-}
+using Json = nlohmann::ordered_json;
 
 std::vector<std::string> parse_stop(const Json& value, const std::string& path) {
   if (value.is_string()) return {value.get<std::string>()};
@@ -108,7 +48,16 @@ bool is_harmless(std::string_view key, const Json& value) {
   if (std::find(kIgnored.begin(), kIgnored.end(), key) != kIgnored.end()) return true;
   if (value.is_null()) return true;
   return (key == "n" && value == 1) || (key == "stream" && value == false) ||
-         (key == "logprobs" && value == false);
+         (key == "logprobs" && value == false) || (key == "tool_choice" && value == "auto") ||
+         (key == "parallel_tool_calls" && value == true);
+}
+
+// What vLLM calls variables of the template that a request sets.
+std::vector<TemplateArgument> parse_template_arguments(const Json& value, const std::string& path) {
+  CHECK(value.is_object(), path, " must be an object, got ", value.type_name());
+  std::vector<TemplateArgument> arguments;
+  for (const auto& [name, argument] : value.items()) arguments.push_back({name, argument.dump()});
+  return arguments;
 }
 
 void parse_body_field(const std::string& key, const Json& value, const std::string& path,
@@ -116,10 +65,14 @@ void parse_body_field(const std::string& key, const Json& value, const std::stri
   if (key == "messages") {
     CHECK(request.messages.empty(), path, ": give either messages or prompt, not both");
     request.messages = parse_messages(value, path);
-  } else if (key == "prompt") {
+  } else if (key == "prompt" && !value.is_null()) {
     CHECK(request.messages.empty(), path, ": give either messages or prompt, not both");
     request.messages = {{Role::kUser, string_at(value, path)}};
     CHECK(!is_blank(request.messages[0].content), path, " is empty");
+  } else if (key == "tools") {
+    request.inputs.tools = parse_tools(value, path);
+  } else if (key == "chat_template_kwargs" && !value.is_null()) {
+    request.inputs.arguments = parse_template_arguments(value, path);
   } else if (key == "stop" && !value.is_null()) {
     request.sampling.stop = parse_stop(value, path);
   } else if (const SamplingField* field = find_sampling_field(key);
@@ -167,21 +120,35 @@ std::string find_custom_id(const Json& line) {
   return "";
 }
 
-Json messages_json(const std::vector<Message>& messages) {
-  Json list = Json::array();
-  for (const Message& message : messages) {
-    list.push_back({{"role", to_string(message.role)}, {"content", message.content}});
+// With what a message has: JSON in it as text.
+nlohmann::json message_json(const Message& message) {
+  nlohmann::json object = {{"role", to_string(message.role)}, {"content", nullptr}};
+  if (message.has_content) object["content"] = message.content;
+  const std::pair<const char*, const std::string*> texts[] = {
+      {"reasoning_content", &message.reasoning},
+      {"tool_calls", &message.tool_calls},
+      {"tool_call_id", &message.tool_call_id},
+      {"name", &message.name}};
+  for (const auto& [key, text] : texts) {
+    if (!text->empty()) object[key] = *text;
   }
-  return list;
+  return object;
 }
 
 }  // namespace
 
 std::string request_id(const BatchRequest& request) {
   constexpr size_t kDigits = 16;
-  const Json content = {{"custom_id", request.custom_id},
-                        {"messages", messages_json(request.messages)},
-                        {"sampling", sampling_json(request.sampling)}};
+  nlohmann::json content = {{"custom_id", request.custom_id},
+                            {"messages", nlohmann::json::array()},
+                            {"sampling", sampling_json(request.sampling)}};
+  for (const Message& message : request.messages) {
+    content["messages"].push_back(message_json(message));
+  }
+  if (!request.inputs.tools.empty()) content["tools"] = request.inputs.tools;
+  for (const auto& [name, json] : request.inputs.arguments) {
+    content["chat_template_kwargs"][name] = json;
+  }
   return "req_" + sha256(content.dump()).substr(0, kDigits);
 }
 
@@ -199,7 +166,7 @@ std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view li
   BatchRequest request;
   std::string code = "invalid_json";
   try {
-    const Json parsed = parse_strict_json(line, {});
+    const Json parsed = parse_ordered_json(line, {});
     code = "invalid_request";
     CHECK(parsed.is_object(), "a request must be a JSON object, got ", parsed.type_name());
     request.custom_id = find_custom_id(parsed);

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "apps/options/sampling_options.h"
-#include "engine/text/chat_template.h"
+#include "engine/text/message.h"
 
 namespace tessera {
 
 struct BatchRequest {
   std::string custom_id;
   std::vector<Message> messages;
+  ChatInputs inputs;
   SamplingOptions sampling;
 };
 

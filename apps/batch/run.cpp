@@ -45,7 +45,7 @@ std::optional<nlohmann::ordered_json> BatchRun::answer(Engine& engine, const Bat
   }
   std::vector<TokenId> prompt;
   try {
-    prompt = engine.encode_chat(request.messages, [this](uint64_t, uint64_t) {
+    prompt = engine.encode_chat(request.messages, request.inputs, [this](uint64_t, uint64_t) {
       throw_if_interrupted();
       show_progress();
     });
@@ -82,7 +82,9 @@ std::optional<nlohmann::ordered_json> BatchRun::generate(Engine& engine, const B
     return failed(item, "non_finite_logits", result.error);
   }
   ++counts_.answered;
-  return answer_record(item, defaults_.model_name, result);
+  const bool is_thinking = ends_in_thinking(engine.tokenizer(), prompt);
+  return answer_record(item, defaults_.model_name, result,
+                       split_thinking(result.text, is_thinking));
 }
 
 void BatchRun::show_progress() {

@@ -17,11 +17,16 @@ Json batch_settings(const EngineOptions& engine, const std::vector<Message>& sys
                    {"dtype", to_string(on_cpu ? DType::kFloat32 : engine.compute_dtype)},
                    {"tokenizer", nullptr},
                    {"chat_template", nullptr},
+                   {"template_args", nullptr},
                    {"context_size", nullptr},
                    {"system", nullptr}};
   if (!engine.tokenizer.empty()) settings["tokenizer"] = engine.tokenizer;
   if (!engine.chat_template.empty()) {
-    settings["chat_template"] = ChatTemplate::fingerprint(engine.chat_template);
+    settings["chat_template"] =
+        ChatTemplate::fingerprint(engine.chat_template, read_model_folder(engine));
+  }
+  for (const TemplateArgument& argument : engine.template_arguments) {
+    settings["template_args"][argument.name] = argument.json;
   }
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (!system.empty()) settings["system"] = system.front().content;

@@ -9,6 +9,7 @@
 #include "apps/line_editor/line_editor.h"
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
+#include "apps/options/template_options.h"
 #include "apps/process/exit_codes.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/output.h"
@@ -125,13 +126,17 @@ void add_chat(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand("chat", "talk with a model");
   add_system_options(command, *prompt);
   add_replace_invalid_option(command, prompt->invalid_utf8);
+  add_template_option(command, options->engine);
+  add_thinking_options(command, options->thinking);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
   add_console_options(command, invocation.console);
   command.add_flag("--stats", options->shows_stats, "say after each answer how fast it was");
   add_stats_option(command, options->stats_path);
   command.footer(
-      "In the chat, /help lists the commands. When standard input is not a terminal, every line\n"
+      "In the chat, /help lists the commands. What a model thinks before its answer, between\n"
+      "<think> and </think>, is shown on a terminal, dimmed; later turns bring it back only where\n"
+      "the model's template does. When standard input is not a terminal, every line\n"
       "is a turn and the answers are all that is written to standard output; exit code 3 says\n"
       "that a turn failed.\n"
       "\n"

@@ -19,6 +19,7 @@ struct ChatCommand {
 };
 
 constexpr std::string_view kStatsSetting = "stats";
+constexpr std::string_view kThinkSetting = "think";
 
 ChatOutcome leave(ChatSession&, const std::string&) { return ChatOutcome::kLeave; }
 
@@ -46,12 +47,27 @@ ChatOutcome set_system(ChatSession& session, const std::string& text) {
   return ChatOutcome::kContinue;
 }
 
-ChatOutcome set_stats(ChatSession& session, std::string_view value) {
-  CHECK(value.empty() || value == "on" || value == "off", "stats must be on or off, got '", value,
+// Without a value a switch is turned on.
+bool is_on(std::string_view name, std::string_view value) {
+  CHECK(value.empty() || value == "on" || value == "off", name, " must be on or off, got '", value,
         "'");
-  session.show_stats(value != "off");
-  session.console().tell(value == "off" ? "no statistics after answers"
-                                        : "statistics after each answer");
+  return value != "off";
+}
+
+ChatOutcome set_stats(ChatSession& session, std::string_view value) {
+  session.show_stats(is_on(kStatsSetting, value));
+  session.console().tell(session.shows_stats() ? "statistics after each answer"
+                                               : "no statistics after answers");
+  return ChatOutcome::kContinue;
+}
+
+ChatOutcome set_think(ChatSession& session, std::string_view value) {
+  const bool thinks = is_on(kThinkSetting, value);
+  session.set_thinking(thinks);
+  if (session.thinks() == thinks) {
+    session.console().tell(thinks ? "the model thinks before it answers"
+                                  : "the model answers without thinking first");
+  }
   return ChatOutcome::kContinue;
 }
 
@@ -61,6 +77,7 @@ ChatOutcome set_parameter(ChatSession& session, const std::string& argument) {
   const std::string value =
       space == std::string::npos ? "" : std::string(trimmed(argument.substr(space)));
   if (name == kStatsSetting) return set_stats(session, value);
+  if (name == kThinkSetting) return set_think(session, value);
   const SamplingField* field = find_sampling_field(name);
   if (field == nullptr || value.empty()) {
     std::string names;
@@ -88,6 +105,8 @@ ChatOutcome show(ChatSession& session, const std::string&) {
   console.tell(concat("penalties    repetition ", params.repetition_penalty, ", presence ",
                       params.presence_penalty, ", frequency ", params.frequency_penalty, ", last ",
                       params.penalty_window, " tokens"));
+  const std::optional<bool> thinks = session.thinks();
+  console.tell(concat("think        ", !thinks ? "as the model does" : *thinks ? "on" : "off"));
   console.tell(concat("stats        ", session.shows_stats() ? "on" : "off"));
   console.tell("max_tokens   " + (params.max_tokens == 0 ? "until the context is full"
                                                          : std::to_string(params.max_tokens)));
@@ -134,7 +153,8 @@ constexpr std::array kCommands = {
     ChatCommand{{"/regen"}, "", "answer the last message again", regenerate},
     ChatCommand{{"/undo"}, "", "take back the last exchange", undo},
     ChatCommand{{"/system"}, "[TEXT]", "set the system message, or remove it", set_system},
-    ChatCommand{{"/set"}, "KEY VALUE", "change a sampling parameter; stats on|off", set_parameter},
+    ChatCommand{
+        {"/set"}, "KEY VALUE", "change a sampling parameter; stats, think on|off", set_parameter},
     ChatCommand{{"/show"}, "", "the model and the parameters", show},
     ChatCommand{{"/stats"}, "", "speed and memory", show_stats},
     ChatCommand{{"/read"}, "FILE", "send a file as your message", read_file},
@@ -215,6 +235,7 @@ std::vector<std::string_view> setting_names() {
   std::vector<std::string_view> names;
   for (const SamplingField& field : sampling_fields()) names.push_back(field.name);
   names.push_back(kStatsSetting);
+  names.push_back(kThinkSetting);
   return names;
 }
 

@@ -13,7 +13,14 @@ ChatSession::ChatSession(Engine& engine, const ChatOptions& options, const Conso
       params_(resolve_sampling(options.sampling, engine.default_sampling())),
       stats_(options.stats_path),
       sequence_(engine.create_sequence()),
-      shows_stats_(options.shows_stats) {}
+      shows_stats_(options.shows_stats) {
+  if (options.thinking.thinks) set_thinking(*options.thinking.thinks);
+}
+
+void ChatSession::set_thinking(bool thinks) {
+  inputs_ = thinking_inputs(engine_, thinks, console_);
+  if (!inputs_.arguments.empty()) thinks_ = thinks;
+}
 
 void ChatSession::set_sampling(const SamplingField& field, const std::string& text) {
   SamplingOptions changed = sampling_options_;
@@ -31,7 +38,7 @@ void ChatSession::ask(const std::string& text) {
     throw Error("the last message has no answer yet", "/regen answers it, /undo takes it back");
   }
   Conversation next = conversation_;
-  next.add(Role::kUser, checked_utf8(text, "your message", options_.invalid_utf8));
+  next.add({Role::kUser, checked_utf8(text, "your message", options_.invalid_utf8)});
   answer(std::move(next));
 }
 
@@ -51,16 +58,17 @@ std::optional<std::string> ChatSession::last_stats() const { return last_stats_;
 void ChatSession::answer(Conversation conversation) {
   const std::vector<TokenId> prompt = encode(conversation);
   check_room(prompt, conversation);
-  const GenerationResult result =
-      stream_answer(engine_, *sequence_, prompt, params_, LineBreaks::kAtWords, console_);
+  const auto [result, text] = stream_answer(
+      engine_, *sequence_, prompt, params_,
+      {.breaks = LineBreaks::kAtWords, .shows_thinking = options_.thinking.is_shown}, console_);
   last_stats_ = stats_line(engine_, result, params_);
   if (shows_stats_) console_.say_dim(*last_stats_);
   stats_.write(stats_json(engine_, options_.engine, result, params_));
-  if (result.stop_reason == StopReason::kCancelled && result.text.empty()) {
+  if (result.stop_reason == StopReason::kCancelled && text.answer.empty()) {
     console_.say("stopped before the answer began: your message was taken back");
     return;
   }
-  conversation.add(Role::kAssistant, result.text);
+  conversation.add({.role = Role::kAssistant, .content = text.answer, .reasoning = text.thinking});
   conversation_ = std::move(conversation);
   if (result.stop_reason == StopReason::kContextFull) {
     console_.say("/undo takes back the last exchange, /clear starts afresh; -c gives more room");
@@ -70,7 +78,7 @@ void ChatSession::answer(Conversation conversation) {
 std::vector<TokenId> ChatSession::encode(const Conversation& conversation) const {
   ProgressBar bar(console_, "tokenising");
   try {
-    return engine_.encode_chat(conversation.messages(), interruptible(bar));
+    return engine_.encode_chat(conversation.messages(), inputs_, interruptible(bar));
   } catch (const PromptTooLong& error) {
     throw Error(error.what(), hint_of_room());
   }

@@ -8,6 +8,7 @@
 #include "apps/files/conversation.h"
 #include "apps/files/text_input.h"
 #include "apps/options/sampling_options.h"
+#include "apps/options/template_options.h"
 #include "apps/terminal/console.h"
 
 namespace tessera {
@@ -15,6 +16,7 @@ namespace tessera {
 struct ChatOptions {
   EngineOptions engine;
   SamplingOptions sampling;
+  ThinkingOptions thinking;
   std::vector<Message> system;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
   bool shows_stats = false;  // after each answer
@@ -35,6 +37,11 @@ class ChatSession {
   const SamplingParams& sampling() const { return params_; }
   // Sets one of them as /set does. Throws Error; nothing is then changed.
   void set_sampling(const SamplingField& field, const std::string& text);
+
+  // Whether the model thinks before it answers; without a value as its template does. Says so where
+  // the template has no such switch.
+  std::optional<bool> thinks() const { return thinks_; }
+  void set_thinking(bool thinks);
 
   // Adds what the person said, after a check of its UTF-8, and streams the answer. The conversation
   // stays as it was when this throws Error, or is stopped before the answer begins.
@@ -66,6 +73,8 @@ class ChatSession {
   Conversation conversation_;
   SamplingOptions sampling_options_;
   SamplingParams params_;
+  std::optional<bool> thinks_;
+  ChatInputs inputs_;
   StatsFile stats_;
   SequencePtr sequence_;
   bool shows_stats_;

@@ -19,7 +19,9 @@ Message parse_message(const JsonObject& object) {
   const std::optional<Role> role = role_by_name(name);
   CHECK(role, object.path(), ": ", object.field("role"),
         " must be system, user or assistant, got '", printable(name), "'");
-  return {*role, object.get_string("content")};
+  return {.role = *role,
+          .content = object.get_string("content"),
+          .reasoning = object.find_string("reasoning_content").value_or("")};
 }
 
 // Templates have no place for anything but question, answer, question, ...
@@ -36,7 +38,7 @@ void check_turns(const std::string& path, const std::vector<Message>& messages) 
 }  // namespace
 
 std::optional<Role> role_by_name(std::string_view name) {
-  for (const Role role : {Role::kSystem, Role::kUser, Role::kAssistant}) {
+  for (const Role role : {Role::kSystem, Role::kUser, Role::kAssistant, Role::kTool}) {
     if (to_string(role) == name) return role;
   }
   return std::nullopt;
@@ -56,6 +58,7 @@ void Conversation::save(const std::string& path) const {
   OrderedJson messages = OrderedJson::array();
   for (const Message& message : messages_) {
     messages.push_back({{"role", to_string(message.role)}, {"content", message.content}});
+    if (!message.reasoning.empty()) messages.back()["reasoning_content"] = message.reasoning;
   }
   const OrderedJson document = {{"messages", std::move(messages)}};
   replace_file(path, document.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");

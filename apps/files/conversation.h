@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// The role spelled "system", "user" or "assistant".
+// The role spelled "system", "user", "assistant" or "tool".
 std::optional<Role> role_by_name(std::string_view name);
 
 class Conversation {
@@ -18,7 +18,8 @@ class Conversation {
   explicit Conversation(std::vector<Message> messages = {}) : messages_(std::move(messages)) {}
 
   // Reads {"messages": [{"role": "user", "content": "..."}, ...]}, where user and assistant
-  // alternate after a system message or none. Throws Error naming the file and what is wrong in it.
+  // alternate after a system message or none and answers may have "reasoning_content". Throws Error
+  // naming the file and what is wrong in it.
   static Conversation load(const std::string& path);
 
   // Writes the same. An existing file is replaced as a whole or, on an error, not at all.
@@ -26,7 +27,7 @@ class Conversation {
 
   const std::vector<Message>& messages() const { return messages_; }
 
-  void add(Role role, std::string content) { messages_.push_back({role, std::move(content)}); }
+  void add(Message message) { messages_.push_back(std::move(message)); }
 
   // Replaces the system message; an empty one removes it.
   void set_system(std::string content);

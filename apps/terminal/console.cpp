@@ -16,9 +16,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kRed = "\x1b[31m";
-constexpr std::string_view kPlain = "\x1b[0m";
 
 // The message of a log line, escaped.
 class EscapedMessage : public spdlog::custom_flag_formatter {

@@ -22,6 +22,8 @@ class Console {
   explicit Console(const ConsoleOptions& options = {});
 
   bool shows_progress() const { return !options_.quiet && !options_.no_progress; }
+  // As --color asks, for another descriptor than standard error.
+  bool uses_color_on(int descriptor) const { return uses_color(descriptor, options_.color); }
   // Standard error is a terminal that understands cursor control.
   bool is_terminal() const { return is_terminal_; }
 

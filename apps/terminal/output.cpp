@@ -32,9 +32,10 @@ void print(std::string_view text) {
   }
 }
 
-void print_generated(std::string_view text) {
+void print_generated(std::string_view text, bool is_dim) {
   static const bool shown_to_a_person = is_terminal(STDOUT_FILENO);
-  print(shown_to_a_person ? escape_control_characters(text) : std::string(text));
+  const std::string shown = shown_to_a_person ? escape_control_characters(text) : std::string(text);
+  print(is_dim && !text.empty() ? concat(kDim, shown, kPlain) : shown);
 }
 
 }  // namespace tessera

@@ -25,7 +25,7 @@ void write_all(int descriptor, std::string_view data, const std::string& name);
 void print(std::string_view text);
 
 // The same for text a model generated: a terminal gets it without control characters, which could
-// otherwise move the cursor or rename the window.
-void print_generated(std::string_view text);
+// otherwise move the cursor or rename the window. `is_dim`: in the colour for lesser weight.
+void print_generated(std::string_view text, bool is_dim = false);
 
 }  // namespace tessera

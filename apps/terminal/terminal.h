@@ -6,6 +6,10 @@
 
 namespace tessera {
 
+// What makes text dim, and what ends every colour.
+inline constexpr std::string_view kDim = "\x1b[2m";
+inline constexpr std::string_view kPlain = "\x1b[0m";
+
 enum class ColorChoice : uint8_t { kAuto, kAlways, kNever };
 
 bool is_terminal(int descriptor);

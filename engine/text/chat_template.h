@@ -1,9 +1,10 @@
 // Turning a conversation into the tokens a chat model was trained on.
 //
-// Template text and message contents stay apart until they are tokenised: only the template can
-// produce special tokens, so nothing a user types can end a turn or pose as the system. Formats
-// that mark turns with plain text (llama2's [INST], zephyr's <|user|>) cannot keep that text from
-// being typed as well.
+// A template is Jinja: the folder's own, one that tessera has a name for, or a file. Its text and
+// message contents stay apart until they are tokenised: only the template can produce special
+// tokens, so nothing a user types can end a turn or pose as the system. Formats that mark turns
+// with plain text (llama2's [INST], zephyr's <|user|>) cannot keep that text from being typed as
+// well.
 #pragma once
 
 #include <memory>
@@ -12,91 +13,67 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/text/message.h"
+#include "engine/text/segment_encoder.h"
 #include "engine/text/tokenizer.h"
 
 namespace tessera {
 
-enum class Role : uint8_t { kSystem, kUser, kAssistant };
-
-constexpr std::string_view to_string(Role role) {
-  switch (role) {
-    case Role::kSystem:
-      return "system";
-    case Role::kUser:
-      return "user";
-    case Role::kAssistant:
-      return "assistant";
-  }
-  return "unknown";
-}
-
-struct Message {
-  Role role = Role::kUser;
-  std::string content;
-};
-
-// One piece of a rendered prompt: a special token of the template, or plain text (of the template
-// or of a message).
-struct Segment {
-  enum class Kind : uint8_t { kSpecialToken, kText };
-  Kind kind = Kind::kText;
-  std::string content;
-};
-
-struct ChatFormat;        // engine/text/chat_template_renderers.h
 class JinjaChatTemplate;  // engine/text/jinja_chat_template.h
 
 class ChatTemplate {
  public:
-  // The renderer called `name` ("llama2", "llama3", "mistral-v1", "mistral-v3", "zephyr", "chatml",
-  // "demo", ...). Throws Error with the list of names when unknown.
-  static ChatTemplate by_name(std::string_view name);
-
-  // The folder's own template: a renderer when its text is known exactly (by SHA-256), else its
-  // Jinja is run. Throws Error with a hint naming --chat-template and --raw when it is absent or no
-  // Jinja.
-  static ChatTemplate for_folder(const ModelFolder& folder, const Tokenizer& tokenizer);
-
-  // The Jinja in a file, whatever the folder has.
-  static ChatTemplate from_file(const std::string& path, const ModelFolder& folder,
-                                const Tokenizer& tokenizer);
-
-  // by_name(choice); from_file() where no renderer but a file is called so; without a choice
-  // for_folder().
+  // The template that `choice` means, the first of: one that the folder has under this name, a
+  // built-in one ("chatml", "llama3", ...), a file. "" is the folder's own, where one called
+  // "tool_use" takes conversations with tools. `arguments` hold for every conversation; what they
+  // say is as good as the template's own text. Throws Error when there is no such template, the
+  // folder has none (with a hint naming --chat-template and --raw) or it is no Jinja, when the
+  // tokenizer lacks special tokens of a built-in one, and for arguments that it does not mention.
   static ChatTemplate choose(const std::string& choice, const ModelFolder& folder,
-                             const Tokenizer& tokenizer);
+                             const Tokenizer& tokenizer,
+                             std::vector<TemplateArgument> arguments = {});
 
-  // Tells choices that choose() takes apart by what they mean, not by where it lies: the name of a
-  // renderer, "sha256:" and the digits for the content of a file. Throws Error where neither is.
-  static std::string fingerprint(const std::string& choice);
+  // Tells choices apart by what they mean, not by where it lies: the name, or "sha256:" and the
+  // digits for the content of a file. Throws Error when there is no such template.
+  static std::string fingerprint(const std::string& choice, const ModelFolder& folder);
 
+  // Of the built-in ones.
   static std::vector<std::string> names();
-  // Of the renderer, or "jinja".
-  const std::string& name() const;
+
+  // The name that it was chosen by, "jinja" for a file or the folder's own.
+  const std::string& name() const { return name_; }
+
+  // Whether the name of a variable or a text in quotes of the template is `word`: what a template
+  // does not mention it cannot take into account.
+  bool mentions(std::string_view word) const;
 
   // The conversation as segments, ending where the assistant's answer begins. Throws Error when the
   // template forbids it (a system message where none is supported, roles that do not alternate) or,
-  // with line and column, fails.
-  std::vector<Segment> render(std::span<const Message> messages) const;
+  // with line and column, fails; when it does not mention tools, calls or arguments that are there;
+  // and with the message's number when one is not UTF-8.
+  std::vector<Segment> render(std::span<const Message> messages,
+                              const ChatInputs& inputs = {}) const;
 
-  // render() and tokenise; begins with BOS when the model wants one, never with two. Throws Error
-  // when the tokenizer lacks a special token the template needs, and with the message's number when
-  // one is not UTF-8.
+  // render() as tokens.
   std::vector<TokenId> encode(const Tokenizer& tokenizer, std::span<const Message> messages,
+                              const ChatInputs& inputs = {},
                               const EncodeProgress& progress = {}) const;
 
-  // Special tokens that end an answer in this format and exist in the tokenizer; of Jinja, which
-  // does not say, none.
+  // The special tokens that end turns in many formats, as far as the template writes them and the
+  // tokenizer has them.
   std::vector<TokenId> stop_tokens(const Tokenizer& tokenizer) const;
 
  private:
-  explicit ChatTemplate(const ChatFormat& format) : format_(&format) {}
-  explicit ChatTemplate(std::shared_ptr<const JinjaChatTemplate> jinja)
-      : jinja_(std::move(jinja)) {}
+  using Jinja = std::shared_ptr<const JinjaChatTemplate>;
 
-  // One of them is there.
-  const ChatFormat* format_ = nullptr;  // in chat_formats()
-  std::shared_ptr<const JinjaChatTemplate> jinja_;
+  ChatTemplate(std::string name, Jinja jinja, Jinja tools_jinja)
+      : name_(std::move(name)), jinja_(std::move(jinja)), tools_jinja_(std::move(tools_jinja)) {}
+
+  const JinjaChatTemplate& template_for(const ChatInputs& inputs) const;
+
+  std::string name_;
+  Jinja jinja_;
+  Jinja tools_jinja_;  // for conversations with tools; null where it is the same
 };
 
 }  // namespace tessera

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "engine/text/jinja/json_value.h"
 #include "kernels/tensor/check.h"
+#include "model_loaders/printable.h"
+#include "model_loaders/strict_json.h"
 
 namespace tessera {
 namespace {
@@ -30,11 +33,36 @@ jinja::Dict named_tokens(const TokenizerConfig& config, const Tokenizer& tokeniz
   return tokens;
 }
 
+Value json_value(const std::string& json, const std::string& name, Origin origin) {
+  return jinja::value_of_json(parse_ordered_json(json, {.path = printable(name)}), origin);
+}
+
 Value value_of(const Message& message) {
   jinja::Dict dict;
   dict.set(template_text("role"), Value::trusted(to_string(message.role)));
-  dict.set(template_text("content"), Value::data(message.content));
+  dict.set(template_text("content"), message.has_content ? Value::data(message.content) : Value());
+  const std::pair<const char*, const std::string*> texts[] = {
+      {"reasoning_content", &message.reasoning},
+      {"tool_call_id", &message.tool_call_id},
+      {"name", &message.name}};
+  for (const auto& [name, text] : texts) {
+    if (!text->empty()) dict.set(template_text(name), Value::data(*text));
+  }
+  if (!message.tool_calls.empty()) {
+    dict.set(template_text("tool_calls"),
+             json_value(message.tool_calls, "tool_calls", Origin::kData));
+  }
   return Value(std::move(dict));
+}
+
+void add_arguments(jinja::Dict& variables, const std::vector<TemplateArgument>& arguments,
+                   Origin origin) {
+  for (const TemplateArgument& argument : arguments) {
+    for (const char* const taken : {"messages", "tools", "add_generation_prompt"}) {
+      CHECK(argument.name != taken, taken, " is not an argument of chat templates");
+    }
+    variables.set(template_text(argument.name), json_value(argument.json, argument.name, origin));
+  }
 }
 
 template <typename Work>
@@ -52,17 +80,23 @@ JinjaChatTemplate::JinjaChatTemplate(std::string_view source, const JinjaSurroun
                                      const Tokenizer& tokenizer)
     : path_(surroundings.path),
       hint_(surroundings.hint),
-      special_variables_(named_tokens(surroundings.config, tokenizer)),
+      source_(source),
+      fixed_variables_(named_tokens(surroundings.config, tokenizer)),
       special_tokens_(tokenizer.special_tokens()),
-      template_(with_path(path_, hint_, [&] { return jinja::Template(source); })) {}
+      template_(with_path(path_, hint_, [&] { return jinja::Template(source); })) {
+  fixed_variables_.set(template_text("documents"), Value());
+  add_arguments(fixed_variables_, surroundings.arguments, Origin::kTemplate);
+}
 
-jinja::Dict JinjaChatTemplate::variables(std::span<const Message> messages) const {
-  jinja::Dict variables = special_variables_;
+jinja::Dict JinjaChatTemplate::variables(std::span<const Message> messages,
+                                         const ChatInputs& inputs) const {
+  jinja::Dict variables = fixed_variables_;
+  add_arguments(variables, inputs.arguments, Origin::kData);
   std::vector<Value> values;
   for (const Message& message : messages) values.push_back(value_of(message));
   variables.set(template_text("messages"), Value(jinja::List(std::move(values))));
-  variables.set(template_text("tools"), Value());
-  variables.set(template_text("documents"), Value());
+  variables.set(template_text("tools"),
+                inputs.tools.empty() ? Value() : json_value(inputs.tools, "tools", Origin::kData));
   variables.set(template_text("add_generation_prompt"), Value(true));
   return variables;
 }
@@ -96,9 +130,10 @@ void JinjaChatTemplate::append_template_text(std::string_view text,
   append_text(text.size());
 }
 
-std::vector<Segment> JinjaChatTemplate::render(std::span<const Message> messages) const {
+std::vector<Segment> JinjaChatTemplate::render(std::span<const Message> messages,
+                                               const ChatInputs& inputs) const {
   const jinja::Text text =
-      with_path(path_, hint_, [&] { return template_.render(variables(messages)); });
+      with_path(path_, hint_, [&] { return template_.render(variables(messages, inputs)); });
   std::vector<Segment> segments;
   size_t begin = 0;
   for (const jinja::Text::Run& run : text.runs()) {

@@ -110,7 +110,7 @@ class Errors(BatchCase):
             (short_line("z6", "a", frobnicate=1), "frobnicate is not supported"),
             (short_line("z7", "a", stop=[1]), "stop[0]"),
             (openai_line("z8", "a", n=2), "body.n is not supported"),
-            (openai_line("z9", "a", tools=[]), "body.tools"),
+            (openai_line("z9", "a", tools="x"), "body.tools"),
             ({**openai_line("z10", "a"), "url": "/v1/embeddings"}, "url"),
             (short_line("z11", "word " * 400), "> limit"),
             ('{"id": "w1", "prompt": "a", "temperature": 1e999}', "the number 1e999 at byte 43"),

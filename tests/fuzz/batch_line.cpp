@@ -4,29 +4,55 @@
 
 #include "apps/batch/request.h"
 #include "apps/files/conversation.h"
+#include "engine/input_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/oracle.h"
 
 namespace tessera {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-// In OpenAI's form, whatever form it was read in.
+// With arguments spelled in strings, which may have been there so: they are nested less deeply
+// then.
+Json calls_of(const std::string& tool_calls) {
+  Json calls = parse_ordered_json(tool_calls, {});
+  for (Json& call : calls) {
+    Json& function = call["function"];
+    if (function.contains("arguments")) function["arguments"] = function["arguments"].dump();
+  }
+  return calls;
+}
+
+Json json_of(const Message& message) {
+  Json json = {{"role", to_string(message.role)}, {"content", nullptr}};
+  if (message.has_content) json["content"] = message.content;
+  if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
+  if (!message.tool_calls.empty()) json["tool_calls"] = calls_of(message.tool_calls);
+  if (!message.tool_call_id.empty()) json["tool_call_id"] = message.tool_call_id;
+  if (!message.name.empty()) json["name"] = message.name;
+  return json;
+}
+
+// In the short form, which nests less deeply, whatever form it was read in.
 std::string json_of(const BatchRequest& request) {
-  Json body = {{"messages", Json::array()}};
+  Json body = {{"custom_id", request.custom_id}, {"messages", Json::array()}};
   for (const Message& message : request.messages) {
-    body["messages"].push_back({{"role", to_string(message.role)}, {"content", message.content}});
+    body["messages"].push_back(json_of(message));
+  }
+  if (!request.inputs.tools.empty()) body["tools"] = parse_ordered_json(request.inputs.tools, {});
+  for (const TemplateArgument& argument : request.inputs.arguments) {
+    body["chat_template_kwargs"][argument.name] = parse_ordered_json(argument.json, {});
   }
   for (const SamplingField& field : sampling_fields()) {
     std::visit(
         [&](auto member) {
-          if (const auto& value = request.sampling.*member) body[field.name] = *value;
+          if (const auto& value = request.sampling.*member) body[std::string(field.name)] = *value;
         },
         field.member);
   }
   if (!request.sampling.stop.empty()) body["stop"] = request.sampling.stop;
-  return Json{{"custom_id", request.custom_id}, {"body", body}}.dump();
+  return body.dump();
 }
 
 // Throws it, so that it is a refusal like those of other targets.
@@ -41,7 +67,12 @@ std::string json_of(const BatchRequest& request) {
 void check_request(const BatchRequest& request) {
   require(!request.custom_id.empty() && !request.messages.empty(), "a request is complete");
   require_utf8(request.custom_id, "custom_id");
-  for (const Message& message : request.messages) require_utf8(message.content, "a message");
+  for (const Message& message : request.messages) {
+    for (const std::string* const text : {&message.content, &message.reasoning, &message.tool_calls,
+                                          &message.tool_call_id, &message.name}) {
+      require_utf8(*text, "a message");
+    }
+  }
   const std::string json = json_of(request);
   const auto again = parse_batch_request(json);
   const auto* const problem = std::get_if<BatchProblem>(&again);
@@ -75,6 +106,13 @@ std::vector<std::string> seeds() {
       R"({"id": "k", "body": {"prompt": "x"}, "method": "G\u0007T", "url": null})",
       R"({"id": 1, "custom_id": null, "prompt": "\u0000"})",
       R"({"id": "l", "prompt": "x", "stop": "", "repeat-last-n": 0, "logprobs": false})",
+      R"({"id": "m", "tools": [{"type": "function", "function": {"name": "f", "a": {}}}],)"
+      R"( "chat_template_kwargs": {"enable_thinking": false, "x": [1, "y"]}, "messages": [)"
+      R"({"role": "user", "content": "U"}, {"role": "assistant", "content": null,)"
+      R"( "reasoning_content": "R", "tool_calls": [{"id": "c", "type": "function",)"
+      R"( "function": {"name": "f", "arguments": "{\"b\": 1, \"a\": 2}"}}]},)"
+      R"( {"role": "tool", "tool_call_id": "c", "name": "f", "content": "4"}]})",
+      R"({"id": "n", "prompt": "x", "tools": [1], "tool_choice": "auto"})",
       R"([[[[]]]])",
       "{\"id\": \"\xff\"}",
   };
@@ -84,11 +122,38 @@ std::vector<std::string> dictionary() {
   std::vector<std::string> words = {
       "null",    "true",    "1e999", "-1e400", "9223372036854775808", "\\u001b", "\\ud800",
       "\\u0000", "\\u202e", "[",     "{"};
-  for (const char* const key :
-       {"custom_id", "id",       "method", "POST",           "url",     "/v1/chat/completions",
-        "body",      "messages", "role",   "content",        "system",  "user",
-        "assistant", "type",     "text",   "prompt",         "stop",    "metadata",
-        "model",     "n",        "stream", "stream_options", "logprobs"}) {
+  for (const char* const key : {"custom_id",
+                                "id",
+                                "method",
+                                "POST",
+                                "url",
+                                "/v1/chat/completions",
+                                "body",
+                                "messages",
+                                "role",
+                                "content",
+                                "system",
+                                "user",
+                                "assistant",
+                                "type",
+                                "text",
+                                "prompt",
+                                "stop",
+                                "metadata",
+                                "model",
+                                "n",
+                                "stream",
+                                "stream_options",
+                                "logprobs",
+                                "tools",
+                                "tool_calls",
+                                "function",
+                                "arguments",
+                                "tool_call_id",
+                                "name",
+                                "tool",
+                                "reasoning_content",
+                                "chat_template_kwargs"}) {
     words.push_back(concat('"', key, '"'));
   }
   for (const SamplingField& field : sampling_fields())

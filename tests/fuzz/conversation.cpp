@@ -11,7 +11,8 @@ namespace tessera {
 namespace {
 
 bool same(const Message& left, const Message& right) {
-  return left.role == right.role && left.content == right.content;
+  return left.role == right.role && left.content == right.content &&
+         left.reasoning == right.reasoning;
 }
 
 void read(std::string_view bytes) {
@@ -35,7 +36,7 @@ void read(std::string_view bytes) {
 std::vector<std::string> seeds() {
   return {
       R"({"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U1"},
-          {"role": "assistant", "content": "A1"}, {"role": "user", "content": "é\n\u0000"}]})",
+          {"role": "assistant", "content": "A1", "reasoning_content": "R"}, {"role": "user", "content": "é\n\u0000"}]})",
       R"({"messages": []})",
       R"({"messages": [{"role": "user", "content": "x", "role": "assistant"}]})",
       R"({"messages": [{"role": "assistant", "content": "x"}]})",
@@ -57,9 +58,9 @@ FuzzTarget conversation_target() {
   return {"conversation",
           read,
           seeds(),
-          {"\"messages\"", "\"role\"", "\"content\"", "\"system\"", "\"user\"", "\"assistant\"",
-           "{\"role\": \"user\", \"content\": \"x\"}", "null", "1e999", "\\u0000", "\\ud800",
-           "\\u202e", "\xEF\xBB\xBF"}};
+          {"\"messages\"", "\"role\"", "\"content\"", "\"reasoning_content\"", "\"system\"",
+           "\"user\"", "\"assistant\"", "{\"role\": \"user\", \"content\": \"x\"}", "null", "1e999",
+           "\\u0000", "\\ud800", "\\u202e", "\xEF\xBB\xBF"}};
 }
 
 }  // namespace tessera

@@ -69,7 +69,9 @@ void read(std::string_view bytes) {
   check_tokenizer(*tokenizer);
   if (!folder.tokenizer.chat_template) return;
   const Message message{Role::kUser, "a</s>"};
-  ChatTemplate::for_folder(folder, *tokenizer).encode(*tokenizer, {&message, 1});
+  ChatTemplate::choose("", folder, *tokenizer).encode(*tokenizer, {&message, 1});
+  const ChatInputs tools = {.tools = R"([{"name": "a</s>"}])"};
+  ChatTemplate::choose("", folder, *tokenizer).encode(*tokenizer, {&message, 1}, tools);
 }
 
 std::vector<std::string> seeds() {
@@ -81,6 +83,8 @@ std::vector<std::string> seeds() {
             "10": {"content": "<|x|>", "lstrip": false, "rstrip": true, "special": true},
             "2": {"content": "</s>", "lstrip": true, "special": true}, "3": {"content": "x"}}})",
       R"({"chat_template": [{"name": "tool_use", "template": "t"},
+                            {"name": "default", "template": "{{ messages }}"}]})",
+      R"({"chat_template": [{"name": "tool_use", "template": "{{ tools | tojson }}"},
                             {"name": "default", "template": "{{ messages }}"}]})",
       R"({"legacy": true, "add_prefix_space": false})",
       R"({"bos_token": "nope"})",

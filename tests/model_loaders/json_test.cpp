@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model_loaders/strict_json.h"
 #include "tests/model_loaders/temporary_folder.h"
 #include "tests/model_loaders/thrown_error.h"
 
@@ -100,6 +101,13 @@ TEST(Json, RefusesDuplicateKeys) {
   EXPECT_EQ(parse_message(R"({"a": 1, "\u0061": 2})"), "c.json: duplicate key 'a'");
   EXPECT_EQ(parse_message(R"({"o": {"a": 1, "a": 2}})"), "c.json: duplicate key 'a'");
   EXPECT_EQ(parse_message(R"({"o": {"a": 1}, "a": 2, "l": [{"a": 1}, {"a": 1}]})"), "");
+}
+
+TEST(Json, CanKeepTheOrderOfKeys) {
+  const std::string text = R"({"b":1,"a":{"z":[{"y":null,"x":"x"}],"c":2.5}})";
+  EXPECT_EQ(parse_ordered_json(text, {}).dump(), text);
+  EXPECT_THROW(parse_ordered_json(R"({"b": 1, "a": 2, "\u0062": 3})", {}), Error);
+  EXPECT_THROW(parse_ordered_json(R"({"o": {"a": 1, "a": 2}})", {}), Error);
 }
 
 TEST(Json, RefusesWhatIsNotJson) {

@@ -61,19 +61,26 @@ TEST(TokenizerConfig, ReadsEveryField) {
 }
 
 TEST(TokenizerConfig, TakesTheDefaultOfNamedTemplates) {
-  EXPECT_EQ(read_main(R"({"chat_template": [{"name": "tool_use", "template": "t"},
-                                            {"name": "default", "template": "d"}]})")
-                .chat_template,
-            "d");
+  const TokenizerConfig config =
+      read_main(R"({"chat_template": [{"name": "tool_use", "template": "t"},
+                                      {"name": "default", "template": "d"}]})");
+  EXPECT_EQ(config.chat_template, "d");
+  ASSERT_EQ(config.named_chat_templates.size(), 2u);
+  EXPECT_EQ(config.named_chat_templates[0].name, "tool_use");
+  EXPECT_EQ(config.named_chat_templates[0].source, "t");
   EXPECT_EQ(read_main(R"({"chat_template": [{"name": "rag", "template": "r"}]})").chat_template,
             std::nullopt);
 }
 
 TEST(TokenizerConfig, PrefersTheTemplateFile) {
-  const TemporaryFolder folder;
-  folder.write("tokenizer_config.json", R"({"chat_template": "old"})");
-  folder.write("chat_template.jinja", "new");
-  EXPECT_EQ(read_tokenizer_config(folder.path()).chat_template, "new");
+  for (const char* const old : {R"("old")", R"([{"name": "tool_use", "template": "old"}])"}) {
+    const TemporaryFolder folder;
+    folder.write("tokenizer_config.json", concat(R"({"chat_template": )", old, "}"));
+    folder.write("chat_template.jinja", "new");
+    const TokenizerConfig config = read_tokenizer_config(folder.path());
+    EXPECT_EQ(config.chat_template, "new");
+    EXPECT_TRUE(config.named_chat_templates.empty());
+  }
 }
 
 TEST(TokenizerConfig, FallsBackToTheOlderFiles) {

@@ -4,10 +4,10 @@
 
 namespace tessera::jinja {
 
-Value value_of_json(const nlohmann::ordered_json& json) {
+Value value_of_json(const nlohmann::ordered_json& json, Origin origin) {
   if (json.is_null()) return Value();
   if (json.is_boolean()) return Value(json.get<bool>());
-  if (json.is_string()) return Value::data(json.get_ref<const std::string&>());
+  if (json.is_string()) return Value(Text(json.get_ref<const std::string&>(), origin));
   if (json.is_number_float()) return Value(json.get<double>());
   if (json.is_number()) {
     CHECK(!json.is_number_unsigned() || json.get<uint64_t>() <= INT64_MAX, "the integer ",
@@ -16,12 +16,12 @@ Value value_of_json(const nlohmann::ordered_json& json) {
   }
   if (json.is_array()) {
     std::vector<Value> elements;
-    for (const auto& element : json) elements.push_back(value_of_json(element));
+    for (const auto& element : json) elements.push_back(value_of_json(element, origin));
     return Value(List(std::move(elements)));
   }
   Dict dict;
   for (const auto& [key, element] : json.items()) {
-    dict.set(Text(key, Origin::kData), value_of_json(element));
+    dict.set(Text(key, origin), value_of_json(element, origin));
   }
   return Value(std::move(dict));
 }

@@ -1,6 +1,10 @@
 #include "engine/text/jinja/template.h"
 
+#include <set>
+#include <string>
+
 #include "engine/text/jinja/interpreter.h"
+#include "engine/text/jinja/lexer.h"
 #include "engine/text/jinja/parser.h"
 #include "engine/text/utf8.h"
 
@@ -25,6 +29,7 @@ uint64_t bytes_of(const Value& value) {
 
 struct Template::Program {
   Statements statements;
+  std::set<std::string, std::less<>> words;  // names and texts in quotes
 };
 
 Template::Template(std::string_view source) {
@@ -32,8 +37,16 @@ Template::Template(std::string_view source) {
         " bytes; at most ", kMaxSourceBytes, " are allowed");
   const auto invalid = find_invalid_utf8(source);
   CHECK(!invalid, "the chat template is not UTF-8 at byte ", invalid.value_or(0));
-  program_ = std::make_shared<const Program>(Program{parse_template(source)});
+  Program program;
+  program.statements = parse_template(source);
+  for (Token& token : tokenize_template(source)) {
+    const bool is_word = token.kind == Token::Kind::kName || token.kind == Token::Kind::kString;
+    if (is_word) program.words.insert(std::move(token.content));
+  }
+  program_ = std::make_shared<const Program>(std::move(program));
 }
+
+bool Template::mentions(std::string_view word) const { return program_->words.contains(word); }
 
 Text Template::render(const Dict& variables) const {
   uint64_t input_bytes = 0;

@@ -24,6 +24,9 @@ class Template {
   // exception, and when it takes more steps or memory than any honest template.
   Text render(const Dict& variables) const;
 
+  // Whether a name in the template, or a whole text in quotes, is `word`.
+  bool mentions(std::string_view word) const;
+
  private:
   struct Program;
   std::shared_ptr<const Program> program_;

@@ -50,7 +50,7 @@ TEST(TextLimit, EnginesRefuseBeforeTheyTokenise) {
   const Message message{Role::kUser, text};
   const EncodeProgress fail = [](uint64_t, uint64_t) { FAIL() << "tokenises"; };
   EXPECT_THROW(engine->encode_text(text, fail), PromptTooLong);
-  EXPECT_THROW(engine->encode_chat({&message, 1}, fail), PromptTooLong);
+  EXPECT_THROW(engine->encode_chat({&message, 1}, {}, fail), PromptTooLong);
   // Shorter ones are counted in tokens, and then refused.
   const auto sequence = engine->create_sequence();
   EXPECT_THROW(engine->generate(*sequence, engine->encode_text(text.substr(0, 200)), {}),

@@ -1,0 +1,73 @@
+#include "apps/options/template_options.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/input_files.h"
+#include "engine/text/utf8.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kFlag = "--template-arg";
+constexpr const char* kGroup = "Prompt";
+
+bool is_name(std::string_view text) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+  constexpr std::string_view kDigits = "0123456789";
+  return !text.empty() && kDigits.find(text.front()) == std::string_view::npos &&
+         text.find_first_not_of(std::string(kLetters) + std::string(kDigits)) ==
+             std::string_view::npos;
+}
+
+// JSON as it is; anything else is a string of its characters.
+std::string json_of(const std::string& value) {
+  try {
+    parse_ordered_json(value, {});
+    return value;
+  } catch (const Error&) {
+    return nlohmann::json(value).dump();
+  }
+}
+
+TemplateArgument parse_argument(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || !is_name(std::string_view(text).substr(0, equals))) {
+    throw CLI::ValidationError(kFlag, "must be NAME=VALUE, got " + text);
+  }
+  if (find_invalid_utf8(text)) throw CLI::ValidationError(kFlag, "is not UTF-8");
+  return {text.substr(0, equals), json_of(text.substr(equals + 1))};
+}
+
+}  // namespace
+
+void add_template_option(CLI::App& app, EngineOptions& options) {
+  app.add_option_function<std::vector<std::string>>(
+         kFlag,
+         [&options](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             options.template_arguments.push_back(parse_argument(text));
+           }
+         },
+         "set a variable of the chat template, e.g. enable_thinking=false; VALUE is JSON, else a "
+         "string; may be repeated")
+      ->option_text("NAME=VALUE")
+      ->expected(1)
+      ->take_all()
+      ->group(kGroup);
+}
+
+void add_thinking_options(CLI::App& app, ThinkingOptions& options) {
+  app.add_flag_callback(
+         "--no-think", [&options] { options.thinks = false; },
+         "answer without thinking first, where the model's template can ask for that")
+      ->group(kGroup);
+  app.add_flag("--show-thinking", options.is_shown,
+               "what the model thinks goes to standard output also where that is no terminal")
+      ->group(kGroup);
+}
+
+}  // namespace tessera

@@ -1,0 +1,81 @@
+#include "engine/text/segment_encoder.h"
+
+#include <algorithm>
+
+#include "kernels/tensor/check.h"
+
+namespace tessera {
+namespace {
+
+class SegmentEncoder {
+ public:
+  SegmentEncoder(const Tokenizer& tokenizer, const EncodeProgress& progress)
+      : tokenizer_(tokenizer), progress_(progress) {}
+
+  std::vector<TokenId> encode(std::span<const Segment> segments) {
+    for (const Segment& segment : segments) {
+      if (segment.kind == Segment::Kind::kText) total_bytes_ += segment.content.size();
+    }
+    for (const Segment& segment : segments) {
+      if (segment.kind == Segment::Kind::kText) {
+        text_ += segment.content;
+      } else {
+        add_special_token(segment.content);
+      }
+    }
+    finish_text(std::nullopt);
+    add_prompt_prefix();
+    return std::move(tokens_);
+  }
+
+ private:
+  void add_special_token(const std::string& content) {
+    const auto token = tokenizer_.special_token(content);
+    CHECK(token, tokenizer_.path(), ": has no special token '", content, "'");
+    finish_text(token);
+    tokens_.push_back(*token);
+    strips_left_of_text_ = tokenizer_.strips_right(*token);
+  }
+
+  // Tokenises the text gathered so far, which `next` follows.
+  void finish_text(std::optional<TokenId> next) {
+    constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
+    std::string_view text = text_;
+    if (strips_left_of_text_) {
+      text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
+    }
+    if (next && tokenizer_.strips_left(*next)) {
+      text = text.substr(0, text.find_last_not_of(kWhiteSpace) + 1);
+    }
+    const std::vector<TokenId> encoded =
+        tokenizer_.encode(text, tokens_.empty(), [this](uint64_t bytes, uint64_t) {
+          if (progress_) progress_(done_bytes_ + bytes, total_bytes_);
+        });
+    tokens_.insert(tokens_.end(), encoded.begin(), encoded.end());
+    done_bytes_ += text_.size();
+    text_.clear();
+  }
+
+  void add_prompt_prefix() {
+    const std::vector<TokenId>& prefix = tokenizer_.prompt_prefix();
+    if (prefix.empty() || (!tokens_.empty() && tokens_.front() == prefix.front())) return;
+    tokens_.insert(tokens_.begin(), prefix.begin(), prefix.end());
+  }
+
+  const Tokenizer& tokenizer_;
+  const EncodeProgress& progress_;
+  uint64_t done_bytes_ = 0;   // of all texts
+  uint64_t total_bytes_ = 0;  // of all texts
+  std::vector<TokenId> tokens_;
+  std::string text_;
+  bool strips_left_of_text_ = false;
+};
+
+}  // namespace
+
+std::vector<TokenId> encode_segments(const Tokenizer& tokenizer, std::span<const Segment> segments,
+                                     const EncodeProgress& progress) {
+  return SegmentEncoder(tokenizer, progress).encode(segments);
+}
+
+}  // namespace tessera
