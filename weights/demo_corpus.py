@@ -6,7 +6,7 @@ All text comes from the grammar in corpus/ and a seed; nothing is downloaded.
   python3 weights/demo_corpus.py --sample 20          print conversations to look at
   python3 weights/demo_corpus.py --text FILE --megabytes 16
                                                       write plain text, as the tokenizer is trained on
-  python3 weights/demo_corpus.py --held-out FOLDER --tokenizer tokenizer.model
+  python3 weights/demo_corpus.py --held-out FOLDER --tokenizer weights/demo_tokenizer.model
                                                       write the held-out sets (requests + expected.jsonl)
 
 Held out are 4 % of all question texts, number pairs and document subjects, chosen by a hash
@@ -312,7 +312,7 @@ def main():
     parser.add_argument("--text", help="write plain text to this file")
     parser.add_argument("--megabytes", type=float, default=16)
     parser.add_argument("--held-out", help="write the held-out sets to this folder")
-    parser.add_argument("--tokenizer", help="tokenizer.model, to measure prompt lengths")
+    parser.add_argument("--tokenizer", help="SentencePiece model, to measure prompt lengths")
     arguments = parser.parse_args()
     if arguments.sample:
         random = Random(arguments.seed)

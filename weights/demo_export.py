@@ -36,8 +36,7 @@ def export_settings(folder, processor):
 
     specials = ["<unk>", "<s>", "</s>", *demo_corpus.CONTROL_SYMBOLS]
     write_json(os.path.join(folder, "tokenizer_config.json"), {
-        "tokenizer_class": "LlamaTokenizer", "legacy": False, "add_bos_token": True, "add_eos_token": False,
-        "add_prefix_space": False, "clean_up_tokenization_spaces": False, "model_max_length": MAX_POSITIONS,
+        "tokenizer_class": "PreTrainedTokenizerFast", "add_bos_token": True, "add_eos_token": False, "clean_up_tokenization_spaces": False, "model_max_length": MAX_POSITIONS,
         "bos_token": "<s>", "eos_token": demo_corpus.END, "unk_token": "<unk>",
         "added_tokens_decoder": {str(processor.piece_to_id(s)): added(s) for s in specials},
         "chat_template": CHAT_TEMPLATE})

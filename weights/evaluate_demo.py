@@ -41,7 +41,7 @@ def main():
     arguments = parser.parse_args()
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    processor = sentencepiece.SentencePieceProcessor(model_file=os.path.join(arguments.model, "tokenizer.model"))
+    processor = sentencepiece.SentencePieceProcessor(model_file=os.path.normpath(arguments.model) + "_tokenizer.model")
     encoder = Encoder(processor)
     end = processor.piece_to_id(END)
     # Processors without bf16 units compute the same weights faster in float32.

@@ -169,7 +169,7 @@ def main():
     config.update({"torch_dtype": "bfloat16", "bos_token_id": 1, "eos_token_id": end_ids, "use_cache": True, "initializer_range": 0.02})
 
     os.makedirs(arguments.output, exist_ok=True)
-    for name in ("tokenizer.model", "tokenizer_config.json"):
+    for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copyfile(os.path.join(demo, name), os.path.join(arguments.output, name))
     write_json(os.path.join(arguments.output, "config.json"), config)
     write_json(os.path.join(arguments.output, "generation_config.json"), {"bos_token_id": 1, "eos_token_id": end_ids, "do_sample": False})

@@ -28,6 +28,7 @@ from demo_corpus import ANSWER, DOCUMENT_TEXT, PADDING, PLAIN_TEXT, USER_TEXT, E
 from demo_export import export_settings, export_weights, write_json
 from demo_shape import (HEADS, HEAD_DIM, HIDDEN, INTERMEDIATE, KV_HEADS, LAYERS, MAX_POSITIONS, NORM_EPSILON,
                         ROPE_THETA, VOCABULARY)
+from demo_tokenizer import write_tokenizer_json
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -379,17 +380,18 @@ def main():
     parser.add_argument("--chunk-tokens", type=int, default=16384)
     parser.add_argument("--chunks-per-step", type=int, default=8)
     parser.add_argument("--report-every", type=int, default=100)
-    parser.add_argument("--keep-tokenizer", action="store_true", help="use the tokenizer.model and held-out sets that are there")
+    parser.add_argument("--keep-tokenizer", action="store_true", help="use the SentencePiece model and held-out sets that are there")
     arguments = parser.parse_args()
 
     os.makedirs(arguments.output, exist_ok=True)
-    tokenizer_path = os.path.join(arguments.output, "tokenizer.model")
+    tokenizer_path = os.path.normpath(arguments.output) + "_tokenizer.model"
     if not arguments.keep_tokenizer:
         train_tokenizer(tokenizer_path, 24, arguments.seed, arguments.workers)
         demo_corpus.write_held_out(arguments.held_out, sentencepiece.SentencePieceProcessor(model_file=tokenizer_path), 20260101)
     processor = sentencepiece.SentencePieceProcessor(model_file=tokenizer_path)
     weights, result = train(arguments, tokenizer_path)
     export_settings(arguments.output, processor)
+    write_tokenizer_json(processor, os.path.join(arguments.output, "tokenizer.json"))
     export_weights(arguments.output, weights)
     write_json(os.path.join(arguments.output, "training.json"), result)
 
