@@ -2,6 +2,7 @@
 
 #include "apps/options/sampling_json.h"
 #include "engine/engine.h"
+#include "engine/input_files.h"
 #include "engine/model_fingerprint.h"
 
 namespace tessera {
@@ -26,7 +27,7 @@ Json batch_settings(const EngineOptions& engine, const std::vector<Message>& sys
         ChatTemplate::fingerprint(engine.chat_template, read_model_folder(engine));
   }
   for (const TemplateArgument& argument : engine.template_arguments) {
-    settings["template_args"][argument.name] = argument.json;
+    settings["template_args"][argument.name] = parse_strict_json(argument.json, {});
   }
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (!system.empty()) settings["system"] = system.front().content;

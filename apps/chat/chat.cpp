@@ -136,9 +136,9 @@ void add_chat(CLI::App& app, Invocation& invocation) {
   command.footer(
       "In the chat, /help lists the commands. What a model thinks before its answer, between\n"
       "<think> and </think>, is shown on a terminal, dimmed; later turns bring it back only where\n"
-      "the model's template does. When standard input is not a terminal, every line\n"
-      "is a turn and the answers are all that is written to standard output; exit code 3 says\n"
-      "that a turn failed.\n"
+      "the model's template does. When standard input is not a terminal, every line is a turn and\n"
+      "the answers are all that is written to standard output; exit code 3 says that a turn\n"
+      "failed.\n"
       "\n"
       "Examples:\n"
       "  tessera chat -m weights/demo\n"

@@ -28,8 +28,8 @@ struct JinjaSurroundings {
 
 class JinjaChatTemplate {
  public:
-  // Throws Error when `source` is no template, and for arguments that are no variables of its own
-  // or have no value.
+  // Throws Error when `source` is no template, and for arguments that are no JSON or have the name
+  // of what a conversation brings: messages, tools, add_generation_prompt.
   JinjaChatTemplate(std::string_view source, const JinjaSurroundings& surroundings,
                     const Tokenizer& tokenizer);
 

@@ -123,6 +123,16 @@ class Manifest(ResumeCase):
         self.refused('chat_template was "llama2", now "zephyr"', "--system", "Be brief.",
                      flags=flags)  # fmt: skip
 
+    def test_other_template_arguments(self):
+        model = self.copy_model("model")
+        edit_json(model / "tokenizer_config.json", chat_template="{{ messages[0].content ~ mood }}")
+        flags = ["-m", str(model), "--device", "cpu"]
+        self.begin("--template-arg", "mood=good", flags=flags)
+        self.refused('template_args was {"mood":"good"}, now {"mood":1}',
+                     "--template-arg", "mood=1", flags=flags)  # fmt: skip
+        self.refused("now not set", flags=flags)
+        self.batch("--resume", "--template-arg", "mood=good", flags=flags)
+
     def test_other_version(self):
         self.begin()
         path = self.folder / "out.jsonl.manifest.json"
