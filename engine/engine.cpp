@@ -49,7 +49,14 @@ std::vector<TokenId> Engine::encode_chat(std::span<const Message> messages,
   uint64_t bytes = 0;
   for (const Message& message : messages) bytes += message.content.size();
   text_limit().check("the conversation", bytes);
-  return chat_template().encode(*impl_->tokenizer, messages, inputs, progress);
+  // What was short may have become long: tools, arguments, the template's own text.
+  const std::vector<Segment> segments = chat_template().render(messages, inputs);
+  bytes = 0;
+  for (const Segment& segment : segments) {
+    if (segment.kind == Segment::Kind::kText) bytes += segment.content.size();
+  }
+  text_limit().check("the conversation", bytes);
+  return encode_segments(*impl_->tokenizer, segments, progress);
 }
 
 ContextDemand Engine::context_demand(std::span<const TokenId> prompt,
