@@ -108,12 +108,14 @@ int run_tokenize(const TokenizeOptions& options, const Console& console) {
     print_tokens(*tokenizer, tokenizer->encode_prompt(input.text, interruptible(bar)), options);
     return kExitOk;
   }
-  const auto chat_template = ChatTemplate::choose(options.engine.chat_template, folder, *tokenizer);
+  const auto chat_template = ChatTemplate::choose(options.engine.chat_template, folder, *tokenizer,
+                                                  options.engine.template_arguments);
   const std::vector<Message>& messages = input.chat->messages;
+  const ChatInputs& inputs = input.chat->inputs;
   if (options.form == Form::kRendered) {
-    print_generated(text_of(chat_template.render(messages)) + "\n");
+    print_generated(text_of(chat_template.render(messages, inputs)) + "\n");
   } else {
-    print_tokens(*tokenizer, chat_template.encode(*tokenizer, messages, interruptible(bar)),
+    print_tokens(*tokenizer, chat_template.encode(*tokenizer, messages, inputs, interruptible(bar)),
                  options);
   }
   return kExitOk;

@@ -153,7 +153,7 @@ std::string request_id(const BatchRequest& request) {
 }
 
 BatchRequest parse_chat(std::string_view json, const std::string& name) {
-  Json body = parse_strict_json(json, {.path = name});
+  Json body = parse_ordered_json(json, {.path = name});
   if (body.is_array()) body = Json{{"messages", std::move(body)}};
   CHECK(body.is_object(), name, ": expected a list of messages, or an object that has one, got ",
         body.type_name());
