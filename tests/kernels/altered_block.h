@@ -68,7 +68,20 @@ inline constexpr std::string_view kFieldsOfFusedProducts[] = {
 // Compared by transformer_test.
 inline constexpr std::string_view kFieldsOutsideLayers[] = {"embedding_multiplier",
                                                             "logit_softcap"};
-// Compared by decode_step_test. The same in all layers.
-inline constexpr std::string_view kFieldsOfDecodeStep[] = {"attention_scale", "sliding_window"};
+// Compared by the same test. Any other field of the layer runner is computed one by one.
+inline constexpr std::string_view kFieldsOfFusedProducts[] = {
+    "attention_scale", "attention_softcap", "sliding_window", "rope_table"};
+// Compared by decoder_test.
+inline constexpr std::string_view kFieldsOfDecodeStep[] = {"norm_placement",
+                                                           "qk_norm",
+                                                           "biases.qkv",
+                                                           "activation",
+                                                           "attention_scale",
+                                                           "attention_softcap",
+                                                           "embedding_multiplier",
+                                                           "residual_multiplier",
+                                                           "logit_softcap",
+                                                           "sliding_window",
+                                                           "rope_table"};
 
 }  // namespace tessera

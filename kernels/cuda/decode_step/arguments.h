@@ -4,6 +4,8 @@
 #include <cuda.h>
 #include <cuda_bf16.h>
 
+#include <cstddef>
+
 #include "kernels/cuda/attention/arguments.cuh"
 #include "kernels/cuda/attention/decode/items.cuh"
 #include "kernels/cuda/decode_step/plan.h"
@@ -27,6 +29,11 @@ struct FusedLayerPointers {
   const float* pre_feedforward_layernorm;  // [hidden_size]
   __nv_bfloat16* keys;                     // pages of AttentionArguments
   __nv_bfloat16* values;
+  // Read where the block is not Llama's.
+  const float* qkv_bias;  // [qkv rows]; null: none
+  const float* qk_norm;   // [2 * head_dim]: of queries, of keys; null: none
+  const float*
+      post_norms[2];  // of attention, of the feed-forward network; [hidden_size]; null: none
 };
 
 struct FusedDecodeArguments {
@@ -42,7 +49,8 @@ struct FusedDecodeArguments {
   const FusedLayerPointers* layers;
   const float* norm;                  // [hidden_size]
   const __nv_bfloat16* embed_tokens;  // [vocab_size, hidden_size]
-  const float* rope_table;            // [2, head_dim / 2]: inverse frequencies, amplitudes
+  const float* rope_tables[2];        // of each kind of layers, [2, head_dim / 2]: inverse
+                                      // frequencies, amplitudes; null: no rotation
   const int32_t* token_ids;           // [num_tokens]
   const int32_t* positions;           // [num_tokens]
   const int32_t* kv_slots;            // [num_tokens]
@@ -55,6 +63,16 @@ struct FusedDecodeArguments {
   int num_stages;      // units per ring
   int most_under_way;  // of these, most that are asked for and not there yet
   int input_stride;    // bytes
+  // What follows is of blocks other than Llama's.
+  FusedBlock block;
+  int num_kinds;                        // of layers
+  int input_bytes;                      // for all input features in shared memory
+  AttentionArguments second_attention;  // `attention` with the window of the second kind of layers
 };
+
+// Bytes of the arguments that the kernel reads.
+constexpr size_t fused_argument_bytes(bool is_llama) {
+  return is_llama ? offsetof(FusedDecodeArguments, block) : sizeof(FusedDecodeArguments);
+}
 
 }  // namespace tessera

@@ -10,34 +10,35 @@
 
 namespace tessera {
 
-template <int kTokens, int kHeadDim>
+template <int kTokens, int kHeadDim, bool kIsLlama>
 class FusedAttention {
  public:
   using Element = __nv_bfloat16;
   using Warp = FusedAttentionWarp<kHeadDim>;
   using Rows = typename Warp::Rows;
-  using Signals = FusedSignals<kTokens, kHeadDim>;
+  using Signals = FusedSignals<kTokens, kHeadDim, kIsLlama>;
   static constexpr int kUnitTokens = unit_tokens(kHeadDim);
   static constexpr int kRowVectors = kHeadDim / 4;
 
   // staging: DecodeStaging of kFusedWarps slices.
   __device__ FusedAttention(const FusedDecodeArguments& arguments, const Signals& signals,
-                            uint32_t* copy, void* staging)
+                            int layer, uint32_t* copy, void* staging)
       : arguments_(arguments),
-        attention_(arguments.attention),
-        signals_(signals),
+        attention_(!kIsLlama && arguments.block.kind(layer) != 0 ? arguments.second_attention
+                                                                 : arguments.attention),
+        kind_(kind_of_layer(arguments, signals, layer)),
         copy_(copy),
         staging_(staging, kFusedWarps, arguments.attention.heads_per_kv_head) {}
 
   // The pieces are planned.
   __device__ void run(UnitRing& ring) const {
-    const int num_pieces = signals_.num_pieces;
+    const int num_pieces = kind_.num_pieces;
     if (num_pieces == 0) return;
 #pragma unroll 1
-    for (int i = 0; i < num_pieces; ++i) compute_piece(signals_.pieces[i], ring);
+    for (int i = 0; i < num_pieces; ++i) compute_piece(kind_.pieces[i], ring);
 #pragma unroll 1
     for (int i = 0; i < num_pieces; ++i) {
-      if (signals_.pieces[i].owners.count > 1) merge_piece(signals_.pieces[i]);
+      if (kind_.pieces[i].owners.count > 1) merge_piece(kind_.pieces[i]);
     }
     sync_fused_consumers();  // the staging area is free for inputs
   }
@@ -59,22 +60,63 @@ class FusedAttention {
   // RMSNorm's scale, which the words of qkv lack. Most often its shares have been published before
   // the last of these words.
   __device__ float input_scale(const DecodePiece& piece) const {
-    if (!attention_applies_scale(kTokens)) return 1.0f;
+    if (!attention_applies_scale<kTokens, kIsLlama>(arguments_)) return 1.0f;
     return wait_for_scale<kTokens>(arguments_, copy_ + arguments_.layout.squares_in,
                                    piece.first_token);
   }
-  __device__ static uint4 scaled(const uint4& words, float scale) {
-    const auto times = [&](uint32_t word) {
-      return __float_as_uint(__uint_as_float(word) * scale);
-    };
-    return make_uint4(times(words.x), times(words.y), times(words.z), times(words.w));
+  // Four words of floats, scaled and rounded.
+  __device__ static uint2 rounded(const uint4& words, float scale) {
+    const auto times = [&](uint32_t word) { return __uint_as_float(word) * scale; };
+    return make_uint2(pack_pair<Element>(times(words.x), times(words.y)),
+                      pack_pair<Element>(times(words.z), times(words.w)));
   }
 
-  // Four elements of the newest token's key and of its value; the first kHeadDim / 4 lanes have
-  // them.
+  // The squares of the queries and of the newest key that q/k norm's scale is made of: a lane asks
+  // for those of some of the items of its query's head, and for one item of the key's.
+  struct HeadSquares {
+    static constexpr int kItems = kHeadDim / kItemRows;
+    static constexpr int kLaneItems = kItems / 4;  // four lanes have elements of a query
+    uint32_t query[kLaneItems];
+    uint32_t key;
+    int query_word;  // where these are in the copy
+    int key_word;
+
+    __device__ void load_missing(const uint32_t* copy) {
+#pragma unroll
+      for (int i = 0; i < kLaneItems; ++i) load_if_missing(query[i], copy + query_word + i);
+      load_if_missing(key, copy + key_word);
+    }
+    __device__ bool has_missing() const {
+      bool missing = is_missing(key);
+#pragma unroll
+      for (const uint32_t word : query) missing |= is_missing(word);
+      return missing;
+    }
+  };
+  __device__ HeadSquares head_squares(const DecodePiece& piece, int row, bool has_newest) const {
+    const int first_word = arguments_.layout.qk_squares +
+                           piece.first_token * (arguments_.products[kQkv].rows / kItemRows);
+    const int lane = reread_lane_index();
+    const int query_head = piece.kv_head * attention_.heads_per_kv_head + row;
+    const int key_head = attention_.num_heads + piece.kv_head;
+    const bool is_normed = arguments_.block.has_qk_norm != 0;
+    HeadSquares squares;
+#pragma unroll
+    for (uint32_t& word : squares.query) word = is_normed ? kMissing : 0;
+    squares.key = is_normed && has_newest ? kMissing : 0;
+    squares.query_word =
+        first_word + query_head * HeadSquares::kItems + lane % 4 * HeadSquares::kLaneItems;
+    squares.key_word = first_word + key_head * HeadSquares::kItems + lane % HeadSquares::kItems;
+    return squares;
+  }
+
+  // Of the newest token's key and of its value, a lane has the four elements from 4 lane on, and
+  // with wide heads four more, kNewestElements further on.
+  static constexpr int kNewestElements = 4 * kWarpSize;
+  static constexpr int kNewestVectors = (kHeadDim + kNewestElements - 1) / kNewestElements;
   struct Newest {
-    uint4 key;
-    uint4 value;
+    uint2 key[kNewestVectors];  // pairs of Element
+    uint2 value[kNewestVectors];
   };
 
   // Waits for the queries, and for the newest token's key and value if the warp has their unit, all
@@ -93,10 +135,22 @@ class FusedAttention {
       words[step][0] = words[step][1] = missing_pair();
     }
     const bool has_column = lane * 4 < kHeadDim;
-    newest.key = newest.value = has_newest && has_column ? missing_words() : uint4{};
+    uint4 key[kNewestVectors];
+    uint4 value[kNewestVectors];
+#pragma unroll
+    for (int i = 0; i < kNewestVectors; ++i) {
+      key[i] = value[i] = has_newest && has_column ? missing_words() : uint4{};
+    }
+    [[maybe_unused]] HeadSquares squares;
+    if constexpr (!kIsLlama) squares = head_squares(piece, row, has_newest);
     poll([&] {
-      load_if_missing(newest.key, newest_key(piece) + lane * 4);
-      load_if_missing(newest.value, newest_value(piece) + lane * 4);
+      if constexpr (!kIsLlama) squares.load_missing(copy_);
+#pragma unroll
+      for (int i = 0; i < kNewestVectors; ++i) {
+        const int column = i * kNewestElements + lane * 4;
+        load_if_missing(key[i], newest_key(piece) + column);
+        load_if_missing(value[i], newest_value(piece) + column);
+      }
 #pragma unroll
       for (int step = 0; step < Warp::kSteps; ++step) {
         load_if_missing(words[step][0], source + step * 16);
@@ -108,34 +162,58 @@ class FusedAttention {
         load_if_missing(words[0][0], source);
         return is_missing(words[0][0]);
       });
-      bool missing = is_missing(newest.key) || is_missing(newest.value);
+      bool missing = false;
+#pragma unroll
+      for (int i = 0; i < kNewestVectors; ++i) {
+        missing |= is_missing(key[i]) || is_missing(value[i]);
+      }
 #pragma unroll
       for (int step = 0; step < Warp::kSteps; ++step) {
         missing |= is_missing(words[step][0]) || is_missing(words[step][1]);
       }
+      if constexpr (!kIsLlama) missing |= squares.has_missing();
       return missing;
     });
+    float query_scale = scale;
+    float key_scale = scale;
+    if constexpr (!kIsLlama) {
+      if (arguments_.block.has_qk_norm != 0) {
+        __syncwarp();
+        float query_squares = 0.0f;
+#pragma unroll
+        for (const uint32_t word : squares.query) query_squares += __uint_as_float(word);
+        query_scale *= head_norm_scale<kHeadDim, 4>(arguments_, query_squares, scale);
+        key_scale *= head_norm_scale<kHeadDim, HeadSquares::kItems>(
+            arguments_, __uint_as_float(squares.key), scale);
+      }
+    }
 #pragma unroll
     for (int step = 0; step < Warp::kSteps; ++step) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const uint2 pair = words[step][i];
-        warp.query[step][i] = has_row ? pack_pair<Element>(__uint_as_float(pair.x) * scale,
-                                                           __uint_as_float(pair.y) * scale)
+        warp.query[step][i] = has_row ? pack_pair<Element>(__uint_as_float(pair.x) * query_scale,
+                                                           __uint_as_float(pair.y) * query_scale)
                                       : 0;
       }
     }
-    newest.key = scaled(newest.key, scale);
-    newest.value = scaled(newest.value, scale);
+#pragma unroll
+    for (int i = 0; i < kNewestVectors; ++i) {
+      newest.key[i] = rounded(key[i], key_scale);
+      newest.value[i] = rounded(value[i], scale);
+    }
   }
 
   // The copy of a unit may have read the newest token's row before it was written. So this writes
   // the row into the unit again, and zeros into the rows behind it, which may hold NaN.
-  __device__ static void write_newest(uint32_t unit, int newest_row, uint4 words) {
-    const int column = reread_lane_index() * 4;
-    if (column < kHeadDim) {
-      uint32_t low = pack_pair<Element>(__uint_as_float(words.x), __uint_as_float(words.y));
-      uint32_t high = pack_pair<Element>(__uint_as_float(words.z), __uint_as_float(words.w));
+  __device__ static void write_newest(uint32_t unit, int newest_row,
+                                      const uint2 (&vectors)[kNewestVectors]) {
+#pragma unroll
+    for (int i = 0; i < kNewestVectors; ++i) {
+      const int column = i * kNewestElements + reread_lane_index() * 4;
+      if (column >= kHeadDim) break;
+      uint32_t low = vectors[i].x;
+      uint32_t high = vectors[i].y;
       const uint32_t panel = unit + column / 64 * (kUnitTokens * 128) + column % 8 * 2;
 #pragma unroll 1
       for (int row = newest_row; row < kUnitTokens; ++row) {
@@ -170,6 +248,7 @@ class FusedAttention {
       if (has_newest) write_newest(keys, end - 1, newest.key);
       warp.multiply_keys(Rows{keys, kUnitTokens});
       ring.release();
+      if constexpr (!kIsLlama) warp.cap(attention_.softcap_scale);
       if (has_newest || begin > 0) warp.mask(begin, end);
       warp.update_softmax(attention_.scale_log2);
       const uint32_t values = ring.wait();
@@ -193,7 +272,8 @@ class FusedAttention {
       const int row = index / kRowVectors;
       const int column = index % kRowVectors * 4;
       float log_sum;
-      const float4 value = staging_.merged(row, column, attention_.scale_log2, log_sum);
+      const float4 value =
+          staging_.template merged<kFusedWarps>(row, column, attention_.scale_log2, log_sum);
       if (is_whole) {
         publish_output(piece, row, column, value);
       } else {
@@ -290,7 +370,7 @@ class FusedAttention {
 
   const FusedDecodeArguments& arguments_;
   const AttentionArguments& attention_;
-  const Signals& signals_;
+  const FusedKind<kTokens, kHeadDim>& kind_;  // of layers
   uint32_t* copy_;
   DecodeStaging<kHeadDim> staging_;
 };

@@ -31,6 +31,13 @@ constexpr bool hands_over_registers(int tokens) {
 }
 static_assert(hands_over_registers(1) && hands_over_registers(2));
 
+// Warps that say when the block leaves a layer. The warp that finishes a single token's products
+// need not: no warp that computes enters a layer before other blocks have read what it has finished
+// of the layer before. That goes through words in global memory, which racecheck does not follow.
+constexpr int layer_leavers(int tokens) {
+  return kFusedWarps + (kForRacecheck && has_epilogue_warp(tokens) ? 1 : 0);
+}
+
 // Floats between two tokens' sums: four more than there are rows, so that the eight tokens of a
 // tensor-core tile lie in different banks.
 inline constexpr int kSumStride = kPassGroups * kUnitRows + 4;
@@ -47,8 +54,22 @@ struct FusedPass {
   int is_last;            // of the product
 };
 
+// What a block knows of a kind of layers: its pieces of their attention, and their rotations.
 template <int kTokens, int kHeadDim>
+struct FusedKind {
+  int num_pieces;
+  DecodePiece pieces[max_fused_pieces(kTokens)];
+  // Where a piece's pages begin in `pages`; kMaxFusedPages: they are not there.
+  int first_pages[max_fused_pieces(kTokens)];
+  int pages[kMaxFusedPages];
+  float2 rotations[kTokens][kHeadDim / 2];  // cos, sin
+};
+
+template <int kTokens, int kHeadDim, bool kIsLlama>
 struct FusedSignals {
+  using Kind = FusedKind<kTokens, kHeadDim>;
+  static_assert(sizeof(Kind) <= fused_kind_bytes(kTokens, kHeadDim));
+
   uint64_t full[kFusedWarps][kMaxFusedStages];
   uint64_t empty[kFusedWarps][kMaxFusedStages];
   uint64_t pass_told[kPassSlots];
@@ -59,18 +80,25 @@ struct FusedSignals {
   FusedPass passes[kPassSlots];
   // Layer l's at index l % 2: there when words_cleared has completed in layer l - 1.
   FusedLayerPointers layers[2];
-  int num_pieces;
-  DecodePiece pieces[max_fused_pieces(kTokens)];
-  // Where a piece's pages begin in `pages`; kMaxFusedPages: they are not there.
-  int first_pages[max_fused_pieces(kTokens)];
-  int pages[kMaxFusedPages];
-  float2 rotations[kTokens][kHeadDim / 2];  // cos, sin
-  int64_t page_rows[kTokens];               // the row of each new token in KV head 0 of its page
+  Kind first_kind;
+  Kind* second_kind;           // in dynamic shared memory; null: all layers are of the first kind
+  int64_t page_rows[kTokens];  // the row of each new token in KV head 0 of its page
   // A pass's sums, from the warps that compute to the warps that finish it.
   uint64_t sums_full[kSumBuffers];
   uint64_t sums_free[kSumBuffers];
   float sums[kSumBuffers][kFusedWarps][kTokens][kSumStride];
 };
+
+// The kind of layers that a layer is of.
+template <int kTokens, int kHeadDim, bool kIsLlama>
+__device__ const FusedKind<kTokens, kHeadDim>& kind_of_layer(
+    const FusedDecodeArguments& arguments, const FusedSignals<kTokens, kHeadDim, kIsLlama>& signals,
+    int layer) {
+  if constexpr (!kIsLlama) {
+    if (arguments.block.kind(layer) != 0) return *signals.second_kind;
+  }
+  return signals.first_kind;
+}
 
 // The product that a warp has come to.
 struct FusedPosition {

@@ -5,6 +5,7 @@
 #include "kernels/cuda/attention/decode/partition.h"
 #include "kernels/cuda/decode_step/decoder.h"
 #include "kernels/cuda/decode_step/kernel.h"
+#include "kernels/cuda/decode_step/make_plan.h"
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/device/memory.h"
 #include "kernels/cuda/device/tensor_map.h"
@@ -37,6 +38,9 @@ Buffer upload_maps(const FusedDecoderModel& model) {
   return upload_array(maps.data(), maps.size() * sizeof(CUtensorMap), "tensor maps");
 }
 
+// Null for a tensor that a model has not.
+const float* pointer(const Tensor& tensor) { return tensor.empty() ? nullptr : tensor.as<float>(); }
+
 Buffer upload_layers(const FusedDecoderModel& model) {
   std::vector<FusedLayerPointers> layers;
   for (size_t i = 0; i < model.layers.size(); ++i) {
@@ -44,7 +48,11 @@ Buffer upload_layers(const FusedDecoderModel& model) {
     layers.push_back({.input_layernorm = layer.input_layernorm.as<float>(),
                       .pre_feedforward_layernorm = layer.pre_feedforward_layernorm.as<float>(),
                       .keys = static_cast<__nv_bfloat16*>(model.pages[i].keys.data),
-                      .values = static_cast<__nv_bfloat16*>(model.pages[i].values.data)});
+                      .values = static_cast<__nv_bfloat16*>(model.pages[i].values.data),
+                      .qkv_bias = pointer(layer.qkv_proj.bias),
+                      .qk_norm = pointer(layer.qk_norm),
+                      .post_norms = {pointer(layer.post_attention_layernorm),
+                                     pointer(layer.post_feedforward_layernorm)}});
   }
   return upload_array(layers.data(), layers.size() * sizeof(FusedLayerPointers), "layer table");
 }
@@ -117,6 +125,21 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
   const FusedSharedMemory memory =
       fused_shared_memory(plan_, tokens == 1 ? 1 : kFusedMaxTokens, head_dim_, gpu_.shared_bytes);
 
+  const auto attention_of = [&](const LayerSpec& layer) {
+    return make_attention_arguments(query,
+                                    {.query = query,
+                                     .pages = pages,
+                                     .batch = batch.attention,
+                                     .scale = attention_scale(model_.block, head_dim_),
+                                     .softcap = static_cast<float>(model_.block.attention_softcap),
+                                     .sliding_window = layer.sliding_window});
+  };
+  const auto table_of = [&](const LayerSpec& layer) {
+    return layer.rope_table
+               ? model_.rope_tables.at(static_cast<size_t>(*layer.rope_table)).as<float>()
+               : nullptr;
+  };
+  const std::vector<LayerSpec> kinds = fused_kinds(model_.block);
   const auto item_blocks = plan_.num_blocks / static_cast<int>(pages.num_kv_heads());
 
   FusedDecodeArguments arguments{
@@ -132,17 +155,12 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .layers = static_cast<const FusedLayerPointers*>(layers_.data()),
       .norm = model_.norm.as<float>(),
       .embed_tokens = static_cast<const __nv_bfloat16*>(model_.embed_tokens.data.data),
-      .rope_table = model_.rope_tables.front().as<float>(),
+      .rope_tables = {table_of(kinds.front()), table_of(kinds.back())},
       .token_ids = batch.token_ids.as<int32_t>(),
       .positions = batch.positions.as<int32_t>(),
       .kv_slots = batch.kv_slots.as<int32_t>(),
       .logits = logits.as<float>(),
-      .attention = make_attention_arguments(
-          query, {.query = query,
-                  .pages = pages,
-                  .batch = batch.attention,
-                  .scale = attention_scale(model_.block, head_dim_),
-                  .sliding_window = model_.block.layers.front().sliding_window}),
+      .attention = attention_of(kinds.front()),
       .division = {.item_rows = plan_.heads_per_kv_head,
                    .is_even = tokens == 1 && item_blocks > 1,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(std::max(item_blocks, 2))),
@@ -154,7 +172,11 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .epsilon = model_.sizes.rms_norm_eps,
       .num_stages = memory.stages,
       .most_under_way = std::min(memory.stages, plan_.most_under_way),
-      .input_stride = memory.input_stride};
+      .input_stride = memory.input_stride,
+      .block = plan_.block,
+      .num_kinds = plan_.num_kinds,
+      .input_bytes = memory.input_bytes,
+      .second_attention = attention_of(kinds.back())};
   std::memcpy(arguments.products, plan_.products.data(), sizeof(arguments.products));
   CUDA_CHECK(cudaSetDevice(gpu_.index));
   launch_fused_decode(arguments,

@@ -6,17 +6,19 @@
 #include "kernels/cuda/decode_step/exchange.cuh"
 #include "kernels/cuda/decode_step/squares.cuh"
 #include "kernels/cuda/primitives/element.cuh"
+#include "kernels/cuda/primitives/exponential.cuh"
+#include "kernels/cuda/primitives/gelu.cuh"
 #include "kernels/cuda/primitives/silu.cuh"
 
 namespace tessera {
 
 // What one warp finishes: all products of one token. It walks the products as the warps that
 // compute do, and its functions are called by all lanes together.
-template <int kTokens, int kHeadDim>
+template <int kTokens, int kHeadDim, bool kIsLlama>
 class FusedEpilogue {
  public:
   using Element = __nv_bfloat16;
-  using Signals = FusedSignals<kTokens, kHeadDim>;
+  using Signals = FusedSignals<kTokens, kHeadDim, kIsLlama>;
 
   // With a token of num_tokens or more, the warp finishes nothing.
   __device__ FusedEpilogue(const FusedDecodeArguments& arguments, Signals& signals, int token)
@@ -36,8 +38,11 @@ class FusedEpilogue {
     output_ = {.row = pass.row,
                .is_valid = finishes() && group < pass.num_groups && pass.row < product.rows};
     if (position_.ends_in_residual()) {
-      addend_ = {.residual = 0, .norm_weight = 0.0f};
-      if (output_.is_valid) load_addend();
+      terms_ = {.addend = 0, .factor = 0.0f};
+      if (output_.is_valid) load_residual_terms();
+    } else if (!kIsLlama && position_.product == kQkv) {
+      terms_ = {.addend = 0, .factor = 1.0f};
+      if (output_.is_valid) load_qkv_terms();
     }
   }
 
@@ -47,8 +52,8 @@ class FusedEpilogue {
     if (finishes()) {
       if (!rehearses) {
         if (position_.ends_in_residual()) {
-          wait_for_addend();
-        } else if (!attention_applies_scale(kTokens)) {
+          wait_for_residual();
+        } else if (scales_first()) {
           wait_for_input_scale();
         }
         mbarrier_wait(&signals_.sums_full[place.stage], place.parity);
@@ -70,9 +75,11 @@ class FusedEpilogue {
   }
 
   __device__ void end_product(bool rehearses = false) {
-    if (finishes() && position_.ends_in_residual()) {
-      publish_share(squares_, own_squares(), !rehearses);
+    if (!finishes() || !position_.ends_in_residual()) return;
+    if constexpr (!kIsLlama) {
+      if (has_post_norms()) add_normed(rehearses);
     }
+    publish_share(squares_after(), squares_, own_squares(), !rehearses);
   }
 
  private:
@@ -81,10 +88,10 @@ class FusedEpilogue {
     int row;  // of the product
     bool is_valid;
   };
-  // What a row of a product that ends in the residual stream needs besides its sum.
-  struct Addend {
-    uint32_t residual;  // word
-    float norm_weight;  // of the next product's input
+  // What a row needs besides its sum.
+  struct Terms {
+    uint32_t addend;  // word of the residual stream; of qkv the bias
+    float factor;     // the next norm's weight; of queries and keys q/k norm's
   };
 
   // One is known to the compiler.
@@ -104,7 +111,7 @@ class FusedEpilogue {
     return reread_lane_index() / kUnitRows & arguments_.products[position_.product].is_paired;
   }
 
-  __device__ void load_addend() {
+  __device__ void load_residual_terms() {
     const int layer_index = position_.layer;
     const float* norm_weight = arguments_.norm;
     if (is_mid()) {
@@ -114,17 +121,20 @@ class FusedEpilogue {
       mbarrier_wait(&signals_.words_cleared, layer_index % 2);
       norm_weight = layer(layer_index + 1).input_layernorm;
     }
-    addend_ = {.residual = load_word(residual_before()), .norm_weight = norm_weight[output_.row]};
+    terms_ = {.addend = load_word(residual_before()), .factor = norm_weight[output_.row]};
+    if constexpr (!kIsLlama) {
+      if (has_post_norms()) post_term_ = layer(layer_index).post_norms[half()][output_.row];
+    }
   }
   __device__ const uint32_t* residual_before() const {
     return words(is_mid() ? layout().residual_in : layout().residual_mid) + token_ * hidden_size() +
            output_.row;
   }
 
-  __device__ void wait_for_addend() {
+  __device__ void wait_for_residual() {
     poll([&] {
-      load_if_missing(addend_.residual, residual_before());
-      return is_missing(addend_.residual);
+      load_if_missing(terms_.addend, residual_before());
+      return is_missing(terms_.addend);
     });
     // Other blocks ask for words of the next layer once they have these: those must be cleared.
     if (is_mid()) mbarrier_wait(&signals_.words_cleared, position_.layer % 2);
@@ -132,34 +142,70 @@ class FusedEpilogue {
 
   // Adds to the residual stream.
   __device__ void finish_residual(float sum, bool rehearses) {
-    const float value = __uint_as_float(addend_.residual) + sum;
+    if constexpr (!kIsLlama) {
+      if (!output_.is_valid) sum = 0.0f;
+      const float multiplied = sum * arguments_.block.residual_multiplier;
+      if (has_post_norms()) {
+        post_term_ *= multiplied;
+        return share_square(sum, squares_of_added(), rehearses);
+      }
+      sum = multiplied;
+    }
+    publish_residual(__uint_as_float(terms_.addend) + sum, rehearses);
+  }
+
+  // Publishes a row of the residual stream after the product, for the next product too.
+  __device__ void publish_residual(float value, bool rehearses) {
     uint32_t* const target = residual_copy();
     publish_pairs(target + (is_mid() ? layout().weighted_mid : layout().weighted_in), hidden_size(),
-                  value * addend_.norm_weight, output_.is_valid);
+                  value * terms_.factor, output_.is_valid);
     if (output_.is_valid) {
       publish(target + (is_mid() ? layout().residual_mid : layout().residual_in) +
                   token_ * hidden_size() + output_.row,
               value);
     }
-    // A block claims one item of such a product, at most.
+    share_square(output_.is_valid ? value : 0.0f, squares_after(), rehearses);
+  }
+
+  // Adds to the block's share of a sum of squares, or publishes the share of a claimed item: of
+  // such a product a block claims one item at most.
+  __device__ void share_square(float value, uint32_t* shares, bool rehearses) {
     const int item = output_.row / kUnitRows -
                      arguments_.products[kDown].static_items * static_cast<int>(gridDim.x);
     const bool is_claimed = output_.is_valid && item >= 0;
-    const float square = output_.is_valid ? value * value : 0.0f;
+    const float square = value * value;
     if (!is_claimed) squares_ += square;
     const int claimed_item = __reduce_max_sync(kFullWarp, is_claimed ? item : -1);
     if (claimed_item >= 0 || rehearses) {
-      publish_share(is_claimed ? square : 0.0f, claimed_squares_of(claimed_item), !rehearses);
+      publish_share(shares, is_claimed ? square : 0.0f, claimed_squares_of(claimed_item),
+                    !rehearses);
     }
   }
   // The words of the exchange that hold the residual stream after this product.
   __device__ uint32_t* residual_copy() const {
     return exchange(is_mid() ? position_.layer : position_.layer + 1);
   }
-  __device__ void publish_share(float squares, int share, bool is_valid) const {
-    publish_squares<kTokens>(
-        residual_copy() + (is_mid() ? layout().squares_mid : layout().squares_in), num_tokens(),
-        token_, squares, share, is_valid);
+  // Where the squares of the residual stream after this product are shared.
+  __device__ uint32_t* squares_after() const {
+    return residual_copy() + (is_mid() ? layout().squares_mid : layout().squares_in);
+  }
+  __device__ void publish_share(uint32_t* shares, float squares, int share, bool is_valid) const {
+    publish_squares<kTokens>(shares, num_tokens(), token_, squares, share, is_valid);
+  }
+
+  __device__ bool has_post_norms() const { return arguments_.block.has_post_norms != 0; }
+  __device__ int half() const { return is_mid() ? 0 : 1; }
+  // Where the squares of what the product adds to the residual stream are shared.
+  __device__ uint32_t* squares_of_added() const { return words(layout().squares_post[half()]); }
+
+  // Normalises what the product adds to the residual stream, of which each lane has kept its row's
+  // element: such a product has a single pass (has_single_passes).
+  __device__ void add_normed(bool rehearses) {
+    publish_share(squares_of_added(), squares_, own_squares(), !rehearses);
+    const float scale =
+        rehearses ? 0.0f : wait_for_scale<kTokens>(arguments_, squares_of_added(), token_);
+    squares_ = 0.0f;
+    publish_residual(__uint_as_float(terms_.addend) + post_term_ * scale, rehearses);
   }
 
   // Publishes a rounded value of each row in all replicas of [num_tokens][num_features / 2] pairs.
@@ -187,23 +233,32 @@ class FusedEpilogue {
 
   // For a product whose inputs, and so whose sums, lack RMSNorm's scale.
   __device__ void finish_normed(float value, bool rehearses) {
-    constexpr bool kScalesFirst = !attention_applies_scale(kTokens);
-    if (kScalesFirst) value *= scale_;
+    if (scales_first()) value *= scale_;
     bool is_used = true;
     if (position_.product == kQkv) {
+      if constexpr (!kIsLlama) value = alter_qkv(value);
       value = publish_rotated(value);
       is_used = output_.is_valid && kv_head() >= 0;
     }
-    if (!kScalesFirst) {
+    if (!scales_first()) {
       if (!rehearses && __any_sync(kFullWarp, is_used)) wait_for_input_scale();
       value *= scale_;
+    }
+    if constexpr (!kIsLlama) {
+      if (position_.product == kQkv && arguments_.block.has_qk_norm != 0) {
+        value *= key_norm_scale(is_used);
+      }
     }
     if (position_.product == kGateUp) {
       // Of the other group of a pair.
       const float up = __shfl_xor_sync(kFullWarp, value, kUnitRows);
-      publish_pairs(words(layout().hidden), arguments_.products[kDown].features, silu(value) * up,
-                    output_.is_valid && half_of_item() == 0);
+      publish_pairs(words(layout().hidden), arguments_.products[kDown].features,
+                    activated(value) * up, output_.is_valid && half_of_item() == 0);
     } else if (output_.is_valid && position_.product == kLmHead) {
+      if constexpr (!kIsLlama) {
+        const float softcap = arguments_.block.logit_softcap;
+        if (softcap > 0.0f) value = softcap * tanh_of(value / softcap);
+      }
       arguments_
           .logits[static_cast<int64_t>(token_) * arguments_.products[kLmHead].rows + output_.row] =
           value;
@@ -212,6 +267,71 @@ class FusedEpilogue {
     }
   }
 
+  __device__ float activated(float gate) const {
+    if constexpr (!kIsLlama) {
+      if (arguments_.block.has_gelu != 0) return gelu_tanh(gate);
+    }
+    return silu(gate);
+  }
+
+  __device__ bool scales_first() const {
+    return !attention_applies_scale<kTokens, kIsLlama>(arguments_);
+  }
+
+  // Asks for the bias and q/k norm's weight of a row. The layer's pointers are there: this warp has
+  // waited for them before the product that ended in this layer's residual stream.
+  __device__ void load_qkv_terms() {
+    const FusedLayerPointers& pointers = layer(position_.layer);
+    if (pointers.qkv_bias != nullptr) {
+      terms_.addend = __float_as_uint(pointers.qkv_bias[output_.row]);
+    }
+    if (pointers.qk_norm != nullptr && !is_value()) {
+      terms_.factor = pointers.qk_norm[(kv_head() < 0 ? 0 : kHeadDim) + column()];
+    }
+  }
+
+  // What stands between the product and the rotation: the bias, and of q/k norm the weight. Its
+  // scale needs the squares of a whole head, of which this warp may have some items only: it
+  // publishes those of its items, and who reads queries and keys applies the scale, which commutes
+  // with the rotation.
+  __device__ float alter_qkv(float value) const {
+    value += __uint_as_float(terms_.addend);
+    if (arguments_.block.has_qk_norm != 0) {
+      float squares = output_.is_valid ? value * value : 0.0f;
+#pragma unroll
+      for (int distance = 1; distance < kItemRows; distance *= 2) {
+        squares += __shfl_xor_sync(kFullWarp, squares, distance);
+      }
+      const int item = output_.row / kHeadDim * kHeadItems + column() / kUnitRows;
+      if (output_.is_valid && !is_value() && reread_lane_index() % kItemRows == 0) {
+        publish(words(layout().qk_squares) + token_ * qk_squares_words() + item, squares);
+      }
+    }
+    return value * terms_.factor;
+  }
+  static constexpr int kHeadItems = kHeadDim / kItemRows;
+  __device__ int qk_squares_words() const { return arguments_.products[kQkv].rows / kItemRows; }
+
+  // Q/k norm's scale of the lane's row, if that is of a key, else 1. Waits for the squares of the
+  // head, of which each lane asks for one item's. Called by all lanes together.
+  __device__ float key_norm_scale(bool is_used) const {
+    const bool is_key = is_used && !is_value();
+    uint32_t squares = is_key ? kMissing : 0;
+    const uint32_t* const source = words(layout().qk_squares) + token_ * qk_squares_words() +
+                                   output_.row / kHeadDim * kHeadItems +
+                                   reread_lane_index() % kHeadItems;
+    poll([&] {
+      load_if_missing(squares, source);
+      return is_missing(squares);
+    });
+    __syncwarp();
+    const float scale = scales_first() ? 1.0f : scale_;
+    const float norm_scale =
+        head_norm_scale<kHeadDim, kHeadItems>(arguments_, __uint_as_float(squares), scale);
+    return is_key ? norm_scale : 1.0f;
+  }
+
+  __device__ bool is_value() const { return kv_head() >= arguments_.attention.num_kv_heads; }
   // Of the lane's row of qkv: keys, then values; below 0: queries.
   __device__ int kv_head() const { return output_.row / kHeadDim - arguments_.attention.num_heads; }
   __device__ int column() const { return output_.row % kHeadDim; }
@@ -220,8 +340,9 @@ class FusedEpilogue {
   __device__ float publish_rotated(float value) const {
     constexpr int kHalf = kHeadDim / 2;
     const float other_half = __shfl_xor_sync(kFullWarp, value, kUnitRows);
-    if (kv_head() < arguments_.attention.num_kv_heads) {
-      const float2 rotation = signals_.rotations[token_][column() % kHalf];
+    if (!is_value()) {
+      const auto& kind = kind_of_layer(arguments_, signals_, position_.layer);
+      const float2 rotation = kind.rotations[token_][column() % kHalf];
       value = value * rotation.x + (half_of_item() == 0 ? -other_half : other_half) * rotation.y;
     }
     if (output_.is_valid) {
@@ -251,7 +372,9 @@ class FusedEpilogue {
   float scale_;  // of its inputs; 0: not known yet
   // Of the pass.
   Output output_;
-  Addend addend_;
+  Terms terms_;
+  // Of the norm of what a half adds to the residual stream.
+  float post_term_ = 0.0f;  // the norm's weight, then times the row's element
 };
 
 // The work of the warp that finishes a single token's products. The warps that compute then need
@@ -262,13 +385,14 @@ class FusedEpilogue {
 // when all other blocks wait for the results (docs/experiments/decode-step.md). A rehearsal reads
 // sums and rotations that others may be writing and uses none of them; racecheck cannot know that,
 // so there is no rehearsal in builds for it.
-template <int kHeadDim>
+template <int kHeadDim, bool kIsLlama>
 __device__ void run_epilogues(const FusedDecodeArguments& arguments,
-                              FusedSignals<1, kHeadDim>& signals) {
-  FusedEpilogue<1, kHeadDim> finish(arguments, signals, 0);
+                              FusedSignals<1, kHeadDim, kIsLlama>& signals) {
+  FusedEpilogue<1, kHeadDim, kIsLlama> finish(arguments, signals, 0);
   PassWalk passes;
   RingPosition place;  // of sums
   for (FusedPosition position; !position.is_end(); position.advance(arguments.num_layers)) {
+    if (kForRacecheck && position.product == kQkv) mbarrier_arrive(&signals.previous_layer_left);
 #pragma unroll 1
     for (int turn = kForRacecheck ? 1 : 0; turn < 2; ++turn) {
       const bool rehearses = turn == 0;

@@ -15,11 +15,11 @@ namespace tessera {
 namespace {
 
 // One of the warps that compute.
-template <int kTokens, int kHeadDim>
+template <int kTokens, int kHeadDim, bool kIsLlama>
 class FusedStep {
  public:
   using Element = __nv_bfloat16;
-  using Signals = FusedSignals<kTokens, kHeadDim>;
+  using Signals = FusedSignals<kTokens, kHeadDim, kIsLlama>;
   static constexpr bool kFinishesOwnPasses = !has_epilogue_warp(kTokens);
   static constexpr int kReplicas = exchange_replicas(kTokens);
 
@@ -56,13 +56,17 @@ class FusedStep {
   // What needs no other block.
   __device__ void start() {
     const auto thread = static_cast<int>(threadIdx.x);
-    if (warp_index() == kFusedWarps - 1) plan();
+    if (warp_index() == kFusedWarps - 1) {
+      plan(signals_.first_kind, arguments_.attention);
+      if constexpr (!kIsLlama) {
+        if (has_second_kind()) plan(*signals_.second_kind, arguments_.second_attention);
+      }
+      if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.planned);
+    }
     if (warp_index() < arguments_.num_tokens) embed(warp_index());
-    constexpr int kHalf = kHeadDim / 2;
-    for (int i = thread; i < arguments_.num_tokens * kHalf; i += kFusedConsumers) {
-      const float* const frequency = arguments_.rope_table + i % kHalf;
-      signals_.rotations[i / kHalf][i % kHalf] =
-          rotation_of(arguments_.positions[i / kHalf], frequency[0], frequency[kHalf]);
+    rotate(signals_.first_kind, arguments_.rope_tables[0]);
+    if constexpr (!kIsLlama) {
+      if (has_second_kind()) rotate(*signals_.second_kind, arguments_.rope_tables[1]);
     }
     if (thread < arguments_.num_tokens) {
       const AttentionArguments& attention = arguments_.attention;
@@ -93,6 +97,7 @@ class FusedStep {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         values[j] = as_float(vector.values[j]);
+        if constexpr (!kIsLlama) values[j] *= arguments_.block.embedding_multiplier;
         weighted[j] = values[j] * weights.values[j];
         squares += values[j] * values[j];
       }
@@ -118,11 +123,25 @@ class FusedStep {
                              share, true);
   }
 
-  // The block's share of attention, the same in all layers.
-  __device__ void plan() {
-    DecodeItems<1> items(arguments_.attention, arguments_.division);
+  __device__ bool has_second_kind() const { return signals_.second_kind != nullptr; }
+
+  // The rotations of the step's tokens in the layers of a kind.
+  __device__ void rotate(FusedKind<kTokens, kHeadDim>& kind, const float* rope_table) const {
+    constexpr int kHalf = kHeadDim / 2;
+    for (int i = static_cast<int>(threadIdx.x); i < arguments_.num_tokens * kHalf;
+         i += kFusedConsumers) {
+      kind.rotations[i / kHalf][i % kHalf] =
+          kIsLlama || rope_table != nullptr
+              ? rotation_of(arguments_.positions[i / kHalf], rope_table[i % kHalf],
+                            rope_table[kHalf + i % kHalf])
+              : make_float2(1.0f, 0.0f);
+    }
+  }
+
+  // The block's share of attention in the layers of a kind.
+  __device__ void plan(FusedKind<kTokens, kHeadDim>& kind, const AttentionArguments& attention) {
+    DecodeItems<1> items(attention, arguments_.division);
     items.divide();
-    const AttentionArguments& attention = arguments_.attention;
     DecodePiece piece;
     int count = 0;
     int num_pages = 0;
@@ -135,24 +154,24 @@ class FusedStep {
       const int32_t* const table =
           attention.block_tables + static_cast<int64_t>(piece.sequence) * attention.max_pages;
       for (int page = begin + lane_index(); fits && page < end; page += kWarpSize) {
-        signals_.pages[num_pages + page - begin] = table[page];
+        kind.pages[num_pages + page - begin] = table[page];
       }
       if (lane_index() == 0) {
-        signals_.pieces[count] = piece;
-        signals_.first_pages[count] = fits ? num_pages : kMaxFusedPages;
+        kind.pieces[count] = piece;
+        kind.first_pages[count] = fits ? num_pages : kMaxFusedPages;
       }
       if (fits) num_pages += end - begin;
     }
     __syncwarp();
-    if (lane_index() == 0) signals_.num_pieces = count;
-    if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.planned);
+    if (lane_index() == 0) kind.num_pieces = count;
+    __syncwarp();
   }
 
   __device__ void attend() {
     // All words of the layer before have been read.
     if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.previous_layer_left);
-    FusedAttention<kTokens, kHeadDim>(arguments_, signals_, exchange(position_.layer),
-                                      input_memory_)
+    FusedAttention<kTokens, kHeadDim, kIsLlama>(arguments_, signals_, position_.layer,
+                                                exchange(position_.layer), input_memory_)
         .run(ring_);
   }
 
@@ -198,20 +217,31 @@ class FusedStep {
   int hidden_size_;
   FusedPosition position_;
   PassWalk passes_;
-  RingPosition place_;                       // of sums
-  FusedEpilogue<kTokens, kHeadDim> finish_;  // of token `warp`, if kFinishesOwnPasses
+  RingPosition place_;                                 // of sums
+  FusedEpilogue<kTokens, kHeadDim, kIsLlama> finish_;  // of token `warp`, if kFinishesOwnPasses
 };
 
-template <int kTokens, int kHeadDim>
+// Where the second kind of layers lies in shared memory, behind the inputs; null without one.
+template <typename Signals>
+__device__ typename Signals::Kind* second_kind(const FusedDecodeArguments& arguments,
+                                               unsigned char* rings) {
+  if (arguments.num_kinds == 1) return nullptr;
+  return reinterpret_cast<typename Signals::Kind*>(
+      rings + kFusedWarps * arguments.num_stages * kUnitBytes + arguments.input_bytes);
+}
+
+template <int kTokens, int kHeadDim, bool kIsLlama>
 __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
-  using Signals = FusedSignals<kTokens, kHeadDim>;
+  using Signals = FusedSignals<kTokens, kHeadDim, kIsLlama>;
+  constexpr size_t kArgumentBytes = fused_argument_bytes(kIsLlama);
   extern __shared__ unsigned char shared_bytes[];
   __shared__ Signals signals;
   // What stays in registers over a whole step would push out what is computed with. From shared
   // memory the compiler fetches each argument again where it is used.
-  __shared__ alignas(FusedDecodeArguments) unsigned char argument_bytes[sizeof(launched)];
+  __shared__ alignas(FusedDecodeArguments) unsigned char argument_bytes[kArgumentBytes];
   const auto& arguments = *reinterpret_cast<const FusedDecodeArguments*>(argument_bytes);
-  static_assert(sizeof(signals) + sizeof(argument_bytes) <= fused_static_bytes(kTokens));
+  static_assert(sizeof(signals) + sizeof(argument_bytes) <=
+                fused_static_bytes(kTokens, kHeadDim, kIsLlama));
   // The swizzle counts from multiples of 1024 bytes.
   unsigned char* const rings = shared_bytes + (-shared_address(shared_bytes) & 1023u);
   // The same in all lanes, which the shuffle tells the compiler.
@@ -232,18 +262,21 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
     }
     if (thread == 0) {
       mbarrier_init(&signals.planned, warp_arrivals());
-      mbarrier_init(&signals.previous_layer_left, kFusedWarps * warp_arrivals());
+      mbarrier_init(&signals.previous_layer_left, layer_leavers(kTokens) * warp_arrivals());
       mbarrier_init(&signals.words_cleared, warp_arrivals());
     }
     fence_barrier_init();
   }
-  static_assert(sizeof(launched) % sizeof(uint32_t) == 0 &&
-                sizeof(launched) / sizeof(uint32_t) <= kFusedThreads);
-  if (thread < static_cast<int>(sizeof(launched) / sizeof(uint32_t))) {
+  static_assert(kArgumentBytes % sizeof(uint32_t) == 0 &&
+                kArgumentBytes / sizeof(uint32_t) <= kFusedThreads);
+  if (thread < static_cast<int>(kArgumentBytes / sizeof(uint32_t))) {
     reinterpret_cast<uint32_t*>(argument_bytes)[thread] =
         reinterpret_cast<const uint32_t*>(&launched)[thread];
   }
-  if (thread == 0) signals.layers[0] = launched.layers[0];
+  if (thread == 0) {
+    signals.layers[0] = launched.layers[0];
+    if constexpr (!kIsLlama) signals.second_kind = second_kind<Signals>(launched, rings);
+  }
   __syncthreads();
   // Up to here, only what is the same in all steps has been read.
   wait_for_previous_results();
@@ -263,26 +296,27 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
                       .data = shared_address(rings) + warp * ring_bytes,
                       .num_stages = arguments.num_stages,
                       .position = {}};
-  FusedStep<kTokens, kHeadDim>(arguments, signals, ring, rings + kFusedWarps * ring_bytes).run();
+  FusedStep<kTokens, kHeadDim, kIsLlama>(arguments, signals, ring, rings + kFusedWarps * ring_bytes)
+      .run();
 }
 
-template <int kTokens, int kHeadDim>
+template <int kTokens, int kHeadDim, bool kIsLlama>
 __global__ void __launch_bounds__(kFusedThreads, 1)
     fused_decode_kernel(const __grid_constant__ FusedDecodeArguments arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  fused_decode_block<kTokens, kHeadDim>(arguments);
+  fused_decode_block<kTokens, kHeadDim, kIsLlama>(arguments);
 #else
   __trap();  // the plan declines
 #endif
 }
 
-// Blocks wait for each other: all must come to run, each on a multiprocessor of its own. They do
+// Blocks wait for each other: all must come to run, each on a multiprocessor of its kind. They do
 // once earlier kernels' blocks have left, which wait for nothing that this kernel does. A
 // cooperative launch would not begin before (1.5 us).
-template <int kTokens, int kHeadDim>
+template <int kTokens, int kHeadDim, bool kIsLlama>
 void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
             cudaStream_t stream) {
-  const auto kernel = fused_decode_kernel<kTokens, kHeadDim>;
+  const auto kernel = fused_decode_kernel<kTokens, kHeadDim, kIsLlama>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   shape.shared_bytes));
   const LaunchShape blocks{.blocks = dim3(static_cast<unsigned>(shape.num_blocks)),
@@ -292,13 +326,25 @@ void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shap
   launch_dependent(kernel, blocks, stream, arguments);
 }
 
+template <int kTokens, int kHeadDim>
+void launch_for_block(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
+                      cudaStream_t stream) {
+  // No model of wide heads has Llama's block.
+  if constexpr (fused_llama_is_built(kHeadDim)) {
+    if (arguments.block.is_llama != 0) {
+      return launch<kTokens, kHeadDim, true>(arguments, shape, stream);
+    }
+  }
+  launch<kTokens, kHeadDim, false>(arguments, shape, stream);
+}
+
 template <int kHeadDim>
 void launch_for_tokens(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
                        cudaStream_t stream) {
   if (arguments.num_tokens == 1) {
-    launch<1, kHeadDim>(arguments, shape, stream);
+    launch_for_block<1, kHeadDim>(arguments, shape, stream);
   } else {
-    launch<kFusedMaxTokens, kHeadDim>(arguments, shape, stream);
+    launch_for_block<kFusedMaxTokens, kHeadDim>(arguments, shape, stream);
   }
 }
 
@@ -307,7 +353,8 @@ void launch_for_tokens(const FusedDecodeArguments& arguments, const FusedDecodeL
 void launch_fused_decode(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& launch,
                          cudaStream_t stream) {
   if (launch.head_dim == 64) return launch_for_tokens<64>(arguments, launch, stream);
-  launch_for_tokens<128>(arguments, launch, stream);
+  if (launch.head_dim == 128) return launch_for_tokens<128>(arguments, launch, stream);
+  launch_for_tokens<256>(arguments, launch, stream);
 }
 
 }  // namespace tessera

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "kernels/block_fields.h"
 #include "kernels/cuda/decode_step/plan.h"
@@ -26,16 +28,69 @@ struct FusedDecodeShape {
   GpuTraits gpu;
 };
 
-// The field of `block` that the kernel does not compute; empty when it computes all of it. It has
-// one scale of attention, one window and the first RoPE table for all layers.
+// The different layers of a block, in the order in which they come.
+inline std::vector<LayerSpec> fused_kinds(const BlockSpec& block) {
+  std::vector<LayerSpec> kinds;
+  for (const LayerSpec& layer : block.layers) {
+    if (std::ranges::find(kinds, layer) == kinds.end()) kinds.push_back(layer);
+  }
+  return kinds;
+}
+
+// The field of `block` that the kernel does not compute; empty when it computes all of it.
 inline std::string fused_decode_block_problem(const BlockSpec& block) {
   BlockSpec computed;
-  computed.attention_scale = block.attention_scale;
-  computed.layers.resize(block.layers.size());
-  for (LayerSpec& layer : computed.layers) {
-    layer.sliding_window = block.layers.front().sliding_window;
+  if (block.norm_placement == NormPlacement::kPreAndPost) {
+    computed.norm_placement = block.norm_placement;
   }
+  if (block.qk_norm == QkNorm::kPerHead) computed.qk_norm = block.qk_norm;
+  computed.biases.qkv = block.biases.qkv;
+  computed.activation = block.activation;
+  computed.attention_scale = block.attention_scale;
+  computed.attention_softcap = block.attention_softcap;
+  computed.embedding_multiplier = block.embedding_multiplier;
+  computed.residual_multiplier = block.residual_multiplier;
+  computed.logit_softcap = block.logit_softcap;
+  computed.layers = block.layers;
   return first_difference(block, computed);
+}
+
+// What the kernel is told of a block that it computes.
+inline FusedBlock fused_block(const BlockSpec& block, int64_t head_dim) {
+  const std::vector<LayerSpec> kinds = fused_kinds(block);
+  BlockSpec llama;
+  llama.attention_scale = block.attention_scale;
+  for (size_t layer = 0; layer < block.layers.size(); ++layer) {
+    llama.layers.push_back({.sliding_window = kinds.front().sliding_window});
+  }
+  FusedBlock fused{.is_llama = block == llama && fused_llama_is_built(head_dim) ? 1 : 0,
+                   .has_qkv_bias = block.biases.qkv ? 1 : 0,
+                   .has_qk_norm = block.qk_norm == QkNorm::kPerHead ? 1 : 0,
+                   .has_post_norms = block.norm_placement == NormPlacement::kPreAndPost ? 1 : 0,
+                   .has_gelu = block.activation == Activation::kGeluTanh ? 1 : 0,
+                   .embedding_multiplier = static_cast<float>(block.embedding_multiplier),
+                   .residual_multiplier = static_cast<float>(block.residual_multiplier),
+                   .logit_softcap = static_cast<float>(block.logit_softcap),
+                   .second_kind = {}};
+  for (size_t layer = 0; kinds.size() > 1 && layer < block.layers.size(); ++layer) {
+    if (block.layers[layer] == kinds[1]) fused.second_kind[layer / 32] |= 1u << layer % 32;
+  }
+  return fused;
+}
+
+// Why the kernel does not compute layers that differ in window or RoPE table as these do, for
+// people; empty when it does.
+inline std::string fused_decode_layers_problem(const BlockSpec& block) {
+  const std::vector<LayerSpec> kinds = fused_kinds(block);
+  if (kinds.size() > 2) {
+    return concat("its layers are of ", kinds.size(),
+                  " kinds, by window and RoPE table; at most 2");
+  }
+  if (kinds.size() == 2 && block.layers.size() > 32 * kMaxKindWords) {
+    return concat("it has ", block.layers.size(), " layers of two kinds; at most ",
+                  32 * kMaxKindWords);
+  }
+  return "";
 }
 
 // Why the kernel cannot run these sizes, for people; empty when it can.
@@ -51,8 +106,8 @@ inline std::string fused_decode_shape_problem(const FusedDecodeShape& shape) {
     return concat("it reads ", to_string(WeightFormat::kDense), " weights, not ",
                   to_string(shape.weights));
   }
-  if (shape.head_dim != 64 && shape.head_dim != 128) {
-    return concat("head_dim is ", shape.head_dim, ", not 64 or 128");
+  if (shape.head_dim != 64 && shape.head_dim != 128 && shape.head_dim != 256) {
+    return concat("head_dim is ", shape.head_dim, ", not 64, 128 or 256");
   }
   if (shape.hidden_size % kUnitFeatures != 0 || query_size % kUnitFeatures != 0 ||
       shape.intermediate_size % kUnitFeatures != 0) {
@@ -90,6 +145,11 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
     return plan;
   }
 
+  plan.problem = fused_decode_layers_problem(block);
+  if (!plan.runs()) return plan;
+  plan.block = fused_block(block, shape.head_dim);
+  plan.num_kinds = std::max(1, static_cast<int>(fused_kinds(block).size()));
+
   const int64_t query_size = shape.num_heads * shape.head_dim;
   const auto as_int = [](int64_t value) { return static_cast<int>(value); };
   const int hidden_size = as_int(shape.hidden_size);
@@ -110,7 +170,7 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
   FusedProduct qkv = single((shape.num_heads + 2 * shape.num_kv_heads) * head_dim, hidden_size);
   qkv.is_paired = 1;
   qkv.num_items /= 2;
-  qkv.item_shift = head_dim == 64 ? 2 : 3;  // head_dim / 16 pairs per head
+  qkv.item_shift = std::countr_zero(static_cast<unsigned>(head_dim / kItemRows));  // pairs per head
   qkv.block_rows = head_dim;
   qkv.pair_distance = head_dim / 2;
   FusedProduct gate_up = single(2 * intermediate_size, hidden_size);
@@ -132,6 +192,13 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
       product.claims_many = 0;
     }
     if (product.claims_many != 0) product.static_items -= kClaimedItems;
+  }
+  // With norms of what the halves add, a lane keeps one row of it.
+  if (plan.block.has_post_norms != 0 && plan.products[kOProj].static_items >= kPassGroups) {
+    plan.problem =
+        concat("hidden_size is ", shape.hidden_size, ": with norms after the halves less than ",
+               kPassGroups * kUnitRows * plan.num_blocks);
+    return plan;
   }
   plan.heads_per_kv_head = as_int(shape.num_heads / shape.num_kv_heads);
   const int64_t layer_bytes =

@@ -45,6 +45,7 @@ namespace tessera {
 inline constexpr int kFusedWarps = 8;  // that compute
 inline constexpr int kFusedMaxTokens = 8;
 inline constexpr int kUnitRows = 8;
+inline constexpr int kItemRows = 2 * kUnitRows;  // of a pair of groups
 inline constexpr int kUnitFeatures = 256;
 inline constexpr int kUnitBytes = kUnitRows * kUnitFeatures * 2;
 inline constexpr int kPassGroups = 4;
@@ -82,6 +83,8 @@ inline constexpr int kMaxFusedGroup = 8;
 // finds them without waiting. If its pieces have more pages, it looks the rest up in the block
 // tables.
 inline constexpr int kMaxFusedPages = 256;
+// A model whose layers are all of one kind may have more layers than there are bits for.
+inline constexpr int kMaxKindWords = 4;
 
 // The tokens whose keys, or whose values, of one KV head make up a unit.
 constexpr int unit_tokens(int head_dim) { return kUnitBytes / (2 * head_dim); }
@@ -119,27 +122,56 @@ inline constexpr int kClaimedItems = 1;
 // more than they bring (docs/experiments/decode-step.md).
 constexpr int exchange_replicas(int tokens) { return tokens == 1 ? 8 : 1; }
 
+// What a block of the model computes besides what Llama's does. Llama's has an instance of the
+// kernel to itself, in which nothing asks for these.
+struct FusedBlock {
+  int is_llama;
+  int has_qkv_bias;
+  int has_qk_norm;     // of each head
+  int has_post_norms;  // of what each half adds to the residual stream
+  int has_gelu;
+  float embedding_multiplier;
+  float residual_multiplier;
+  float logit_softcap;  // 0: none
+  // Layers may be of two kinds, each with its window and its RoPE table. Bit l % 32 of word l / 32:
+  // layer l is of the second kind.
+  uint32_t second_kind[kMaxKindWords];
+
+  constexpr int kind(int layer) const {
+    return static_cast<int>(second_kind[layer / 32] >> layer % 32 & 1);
+  }
+};
+
+// Which head_dims have the instance for Llama's block; wider heads take the other one.
+constexpr bool fused_llama_is_built(int64_t head_dim) { return head_dim <= 128; }
+
 // Where the blocks leave 32-bit words for each other; see decode_step/exchange.cuh. Offsets in
 // words, from the start of a copy. "pairs" are two bfloat16 in a word; "replicated": this is one of
 // exchange_replicas(), one after the other.
 struct FusedExchangeLayout {
-  int residual_in;    // float [num_tokens][hidden_size], before the layer
-  int residual_mid;   // same, after attention
-  int weighted_in;    // replicated pairs [num_tokens][hidden_size / 2], residual_in times the
-                      // norm's weight
-  int weighted_mid;   // same of residual_mid
-  int squares_in;     // replicated float [num_tokens][kSquareShares], of residual_in
-  int squares_mid;    // same of residual_mid
-  int qkv;            // float [num_tokens][qkv rows], rotated; without the norm's scale where
-                      // attention_applies_scale()
-  int attention_out;  // replicated pairs [num_tokens][num_heads * head_dim / 2]
-  int hidden;         // replicated pairs [num_tokens][intermediate_size / 2]
-  int size;           // of all these
+  int residual_in;      // float [num_tokens][hidden_size], before the layer
+  int residual_mid;     // same, after attention
+  int weighted_in;      // replicated pairs [num_tokens][hidden_size / 2], residual_in times the
+                        // norm's weight
+  int weighted_mid;     // same of residual_mid
+  int squares_in;       // replicated float [num_tokens][kSquareShares], of residual_in
+  int squares_mid;      // same of residual_mid
+  int squares_post[2];  // same of what attention adds, and the feed-forward network, before the
+                        // norms of that; only with these norms
+  int qkv;              // float [num_tokens][qkv rows], rotated; without the norm's scale where
+                        // attention_applies_scale(), and without q/k norm's
+  int qk_squares;       // float [num_tokens][qkv rows / 16], of each item of queries and keys; only
+                        // with q/k norm
+  int attention_out;    // replicated pairs [num_tokens][num_heads * head_dim / 2]
+  int hidden;           // replicated pairs [num_tokens][intermediate_size / 2]
+  int size;             // of all these
 };
 
 struct FusedDecodePlan {
   std::string problem;  // for people: why the kernel cannot run; empty when it can
   std::array<FusedProduct, kNumFusedProducts> products{};
+  FusedBlock block{};
+  int num_kinds = 1;  // of layers
   int num_blocks = 0;
   int heads_per_kv_head = 0;
   int max_tokens = 0;
@@ -164,7 +196,11 @@ constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan,
   layout.weighted_mid = take(replicas * products[kQkv].features / 2);
   layout.squares_in = take(replicas * kSquareShares);
   layout.squares_mid = take(replicas * kSquareShares);
+  for (int& squares : layout.squares_post) {
+    squares = take(plan.block.has_post_norms != 0 ? replicas * kSquareShares : 0);
+  }
   layout.qkv = take(products[kQkv].rows);
+  layout.qk_squares = take(plan.block.has_qk_norm != 0 ? products[kQkv].rows / kItemRows : 0);
   layout.attention_out = take(replicas * products[kOProj].features / 2);
   layout.hidden = take(replicas * products[kDown].features / 2);
   layout.size = end;
@@ -183,11 +219,22 @@ constexpr int fused_partial_words(int heads_per_kv_head, int head_dim) {
   return heads_per_kv_head * head_dim + (heads_per_kv_head + 3) / 4 * 4;
 }
 
-// Shared memory for the kernel's own variables: barriers, pieces, rotations, sums.
-constexpr int64_t fused_static_bytes(int tokens) { return tokens == 1 ? 23 * 256 : 29 * 1024; }
+// Shared memory for what a block knows of a kind of layers: pieces, pages, rotations.
+constexpr int64_t fused_kind_bytes(int tokens, int64_t head_dim) {
+  constexpr int64_t kPieceBytes = 64;
+  return max_fused_pieces(tokens) * kPieceBytes + kMaxFusedPages * 4 + 16 + tokens * head_dim * 4;
+}
+
+// Static shared memory: barriers, sums, arguments, the first kind of layers.
+constexpr int64_t fused_static_bytes(int tokens, int64_t head_dim, bool is_llama) {
+  const int64_t of_llama = tokens == 1 ? 47 * 128 : 29 * 1024;
+  const int64_t of_wide_heads = 4 * tokens * std::max<int64_t>(head_dim - 128, 0);
+  return is_llama ? of_llama : of_llama + of_wide_heads + 3 * 128;
+}
 
 // Dynamic shared memory of the kernel for steps of up to `tokens`: rings, then input features of a
-// product, whose place attention uses for what its warps leave for each other.
+// product, whose place attention uses for what its warps leave for each other, then the second kind
+// of layers.
 struct FusedSharedMemory {
   int stages;        // units per ring
   int input_stride;  // bytes from one token's input features to the next one's
@@ -211,11 +258,13 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   const int64_t staging = kFusedWarps * int64_t{plan.heads_per_kv_head} * (head_dim + 8 + 2) * 4;
   memory.input_bytes = static_cast<int>(
       ceil_divide(std::max(int64_t{memory.input_stride} * tokens, staging), int64_t{128}) * 128);
-  const int64_t left =
-      shared_bytes - kAlignmentBytes - fused_static_bytes(tokens) - memory.input_bytes;
+  const int64_t kind_bytes = plan.num_kinds > 1 ? fused_kind_bytes(tokens, head_dim) : 0;
+  const int64_t left = shared_bytes - kAlignmentBytes -
+                       fused_static_bytes(tokens, head_dim, plan.block.is_llama != 0) -
+                       memory.input_bytes - kind_bytes;
   memory.stages = static_cast<int>(
       std::clamp<int64_t>(left / (int64_t{kFusedWarps} * kUnitBytes), 0, kMaxFusedStages));
-  memory.total_bytes = static_cast<int>(kAlignmentBytes) + memory.input_bytes +
+  memory.total_bytes = static_cast<int>(kAlignmentBytes + kind_bytes) + memory.input_bytes +
                        memory.stages * kFusedWarps * kUnitBytes;
   return memory;
 }

@@ -172,22 +172,23 @@ __device__ void fill_product(const FusedDecodeArguments& arguments, FusedProduct
 }
 
 // The keys and values of a layer, in the order of FusedAttention.
-template <int kTokens, int kHeadDim>
-__device__ void fill_attention(const FusedDecodeArguments& arguments,
-                               FusedSignals<kTokens, kHeadDim>& signals, const CUtensorMap* keys,
-                               const CUtensorMap* values,
-                               RingFiller<FusedSignals<kTokens, kHeadDim>>& filler) {
+template <int kTokens, int kHeadDim, bool kIsLlama>
+__device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
+                               FusedSignals<kTokens, kHeadDim, kIsLlama>& signals,
+                               const CUtensorMap* keys, const CUtensorMap* values,
+                               RingFiller<FusedSignals<kTokens, kHeadDim, kIsLlama>>& filler) {
   constexpr int kUnitTokens = unit_tokens(kHeadDim);
   prefetch_later_map(arguments, keys);
   prefetch_later_map(arguments, values);
   mbarrier_wait(&signals.planned, 0);
   const AttentionArguments& attention = arguments.attention;
-  for (int i = 0; i < signals.num_pieces; ++i) {
-    const DecodePiece& piece = signals.pieces[i];
+  const auto& own = kind_of_layer(arguments, signals, layer);
+  for (int i = 0; i < own.num_pieces; ++i) {
+    const DecodePiece& piece = own.pieces[i];
     const PieceUnits units = PieceUnits::of<kUnitTokens>(piece, lane_index());
     // The piece's pages in shared memory begin with this one.
     const int first = first_page(attention, piece);
-    const int place = signals.first_pages[i];
+    const int place = own.first_pages[i];
     const int32_t* const table =
         attention.block_tables + static_cast<int64_t>(piece.sequence) * attention.max_pages;
     for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
@@ -195,7 +196,7 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments,
       const auto page_index = static_cast<int>(attention.page_size.divide(token));
       const int row = token - page_index * static_cast<int>(attention.page_size.divisor());
       const int page =
-          place < kMaxFusedPages ? signals.pages[place + page_index - first] : table[page_index];
+          place < kMaxFusedPages ? own.pages[place + page_index - first] : table[page_index];
       filler.page_rows(keys, row, piece.kv_head, page);
       filler.page_rows(values, row, piece.kv_head, page);
     }
@@ -204,9 +205,10 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments,
 
 // Fills the ring of warp `lane` with all units that it computes with in this step, in order. Called
 // by the first kFusedWarps lanes of one warp.
-template <int kTokens, int kHeadDim>
+template <int kTokens, int kHeadDim, bool kIsLlama>
 __device__ void fill_rings(const FusedDecodeArguments& arguments,
-                           FusedSignals<kTokens, kHeadDim>& signals, unsigned char* rings) {
+                           FusedSignals<kTokens, kHeadDim, kIsLlama>& signals,
+                           unsigned char* rings) {
   RingFiller filler(arguments, signals, rings);
   PassTeller teller(signals);
   ItemClaims claims(arguments);
@@ -216,7 +218,7 @@ __device__ void fill_rings(const FusedDecodeArguments& arguments,
   };
   for (int layer = 0; layer < arguments.num_layers; ++layer) {
     fill(kQkv, maps + kQkvMap);
-    fill_attention(arguments, signals, maps + kKeysMap, maps + kValuesMap, filler);
+    fill_attention(arguments, layer, signals, maps + kKeysMap, maps + kValuesMap, filler);
     fill(kOProj, maps + kOProjMap);
     fill(kGateUp, maps + kGateUpMap);
     fill(kDown, maps + kDownMap);

@@ -30,7 +30,11 @@ __device__ void publish_squares(uint32_t* words, int num_tokens, int token, floa
 // applies. The shares of squares arrive after the inputs that they belong to, and while the rings
 // fill again, later than the product's sums are complete. With several tokens, every warp of
 // attention would ask for shares, which costs more than it saves (docs/experiments/decode-step.md).
-constexpr bool attention_applies_scale(int tokens) { return tokens == 1; }
+// A bias can only be added to what has been scaled.
+template <int kTokens, bool kIsLlama>
+__device__ bool attention_applies_scale(const FusedDecodeArguments& arguments) {
+  return kTokens == 1 && (kIsLlama || arguments.block.has_qkv_bias == 0);
+}
 
 // Waits for all shares of a token's sum of squares and returns RMSNorm's scale of the token. words:
 // squares_in or squares_mid of the exchange. Called by all lanes of a warp.
@@ -69,6 +73,18 @@ __device__ float wait_for_scale(const FusedDecodeArguments& arguments, const uin
   sum = warp_reduce(sum, [](float a, float b) { return a + b; });
   const auto hidden_size = static_cast<float>(arguments.products[kQkv].features);
   return rsqrtf(__fdividef(sum, hidden_size) + arguments.epsilon);
+}
+
+// RMSNorm's scale of a query or key head. Each of kLanes neighbouring lanes has the sum of squares
+// of some of the head's elements, which are to be multiplied by `scale` yet.
+template <int kHeadDim, int kLanes>
+__device__ float head_norm_scale(const FusedDecodeArguments& arguments, float squares,
+                                 float scale) {
+#pragma unroll
+  for (int distance = 1; distance < kLanes; distance *= 2) {
+    squares += __shfl_xor_sync(kFullWarp, squares, distance);
+  }
+  return rsqrtf(squares * scale * scale / kHeadDim + arguments.epsilon);
 }
 
 }  // namespace tessera

@@ -40,7 +40,10 @@ struct FusedAttentionWarp {
   using Rows = BoxRows<Element, kHeadDim>;
   static constexpr int kSteps = kHeadDim / 16;
   static constexpr int kUnitTokens = unit_tokens(kHeadDim);
-  static constexpr int kKeyTiles = kUnitTokens / 16;
+  // A unit of wide heads has half the keys of a tile. The other half of the tile repeats them, and
+  // no query sees it.
+  static constexpr int kTileKeys = kUnitTokens < 16 ? kUnitTokens : 16;
+  static constexpr int kKeyTiles = kUnitTokens / kTileKeys;
 
   uint32_t query[kSteps][2];   // as operand B: query lane / 4
   float output[kSteps][4];     // dimensions lane / 4 and 8 more, of both queries
@@ -66,7 +69,7 @@ struct FusedAttentionWarp {
     const int lane = reread_lane_index();
 #pragma unroll
     for (int tile = 0; tile < kKeyTiles; ++tile) {
-      const RowChunks chunks = keys.chunks(tile * 16, lane % 16, lane / 16);
+      const RowChunks chunks = keys.chunks(tile * 16, lane % kTileKeys, lane / 16);
       float partial[2][4] = {};  // side by side, to hide the latency of one sum
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
@@ -75,7 +78,21 @@ struct FusedAttentionWarp {
         multiply_add<Element>(partial[step % 2], key, query[step][0], query[step][1]);
       }
 #pragma unroll
-      for (int i = 0; i < 4; ++i) scores[tile][i] = partial[0][i] + partial[1][i];
+      for (int i = 0; i < 4; ++i) {
+        scores[tile][i] = i / 2 * 8 < kTileKeys ? partial[0][i] + partial[1][i] : -INFINITY;
+      }
+    }
+  }
+
+  // Squeezes scores into (-1, 1), with a softcap; see warp_attention.cuh.
+  __device__ void cap(float softcap_scale) {
+    if (softcap_scale == 0.0f) return;
+#pragma unroll
+    for (auto& tile_scores : scores) {
+#pragma unroll
+      for (int i = 0; i < kTileKeys / 4; ++i) {
+        tile_scores[i] = tanh_of(tile_scores[i] * softcap_scale);
+      }
     }
   }
 
@@ -127,7 +144,8 @@ struct FusedAttentionWarp {
     for (int tile = 0; tile < kKeyTiles; ++tile) {
       const uint32_t upper = transpose_matrix(pack_pair<Element>(scores[tile][0], scores[tile][1]));
       const uint32_t lower = transpose_matrix(pack_pair<Element>(scores[tile][2], scores[tile][3]));
-      const RowChunks chunks = values.chunks(tile * 16, lane / 16 * 8 + lane % 8, lane / 8 % 2);
+      const RowChunks chunks =
+          values.chunks(tile * 16, (lane / 16 * 8 + lane % 8) % kTileKeys, lane / 8 % 2);
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         uint32_t value[4];

@@ -147,13 +147,13 @@ __device__ void consume(const AttentionArguments& arguments, const DecodeArgumen
       }
       if constexpr (kCopyEngine) fence_before_copies();
       __syncwarp();
-      if (lane == 0) mbarrier_arrive(&ring.signals.empty[stage]);
+      if (arrives_for_warp(lane)) mbarrier_arrive(&ring.signals.empty[stage]);
       position.advance(role.tile_sets, ring.num_stages);
     }
     skip = tile - tile_end;
     if (ring.signals.is_wrong_guess(piece)) {
       __syncwarp();
-      if (lane == 0) mbarrier_arrive(&ring.signals.piece_empty[slot]);
+      if (arrives_for_warp(lane)) mbarrier_arrive(&ring.signals.piece_empty[slot]);
       continue;
     }
 
@@ -182,7 +182,7 @@ __device__ void consume(const AttentionArguments& arguments, const DecodeArgumen
       merge_pieces<Element, kHeadDim, kConsumers>(arguments, piece, partials, thread);
     }
     __syncwarp();
-    if (lane == 0) mbarrier_arrive(&ring.signals.piece_empty[slot]);
+    if (arrives_for_warp(lane)) mbarrier_arrive(&ring.signals.piece_empty[slot]);
   }
 }
 

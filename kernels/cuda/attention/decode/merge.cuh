@@ -58,10 +58,10 @@ struct DecodeStaging {
     }
   }
 
-  // Four columns of a row over all slices, normalised, zeros when the row saw no key; and its
-  // log-sum.
+  // Four columns of a row over all slices, kMaxSlices at most, normalised, zeros when the row saw
+  // no key; and its log-sum.
+  template <int kMaxSlices = decode_warps(kHeadDim)>
   __device__ float4 merged(int row, int column, float scale_log2, float& log_sum) const {
-    constexpr int kMaxSlices = decode_warps(kHeadDim);
     float maxs[kMaxSlices];
     float sums[kMaxSlices];
     float4 parts[kMaxSlices];

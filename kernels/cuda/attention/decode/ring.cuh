@@ -94,9 +94,9 @@ struct DecodeSignals {
     for (int slot = warp; slot < kPieces; slot += consumer_warps) {
       mbarrier_init(&keys_full[slot], fills);
       mbarrier_init(&values_full[slot], fills);
-      mbarrier_init(&empty[slot], readers);
+      mbarrier_init(&empty[slot], readers * warp_arrivals());
       mbarrier_init(&piece_full[slot], 1);
-      mbarrier_init(&piece_empty[slot], consumer_warps);
+      mbarrier_init(&piece_empty[slot], consumer_warps * warp_arrivals());
     }
     if (warp == 0) mbarrier_init(&guess_checked, 1);
   }

@@ -27,7 +27,7 @@ struct SkinnyConsumer {
   SkinnyRotation<Config> rotation;
 
   __device__ void release(int weight_stage, int token_stage, bool releases_tokens) const {
-    if (lane_index() != 0) return;
+    if (!arrives_for_warp(lane_index())) return;
     mbarrier_arrive(&shared.weight_barriers.empty[weight_stage]);
     if (releases_tokens) mbarrier_arrive(&shared.token_barriers.empty[token_stage]);
   }

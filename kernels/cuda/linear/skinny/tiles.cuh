@@ -84,7 +84,7 @@ struct RingBarriers {
   __device__ void init() {
     for (int stage = 0; stage < kStages; ++stage) {
       mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], kConsumerWarps);
+      mbarrier_init(&empty[stage], kConsumerWarps * warp_arrivals());
     }
     fence_barrier_init();
   }

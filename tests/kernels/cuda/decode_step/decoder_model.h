@@ -5,9 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <optional>
 #include <vector>
 
+#include "kernels/backend_limits.h"
 #include "kernels/fused_decoder.h"
+#include "kernels/fused_operations.h"
+#include "kernels/layer_runner.h"
+#include "kernels/tensor/buffer.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
@@ -23,22 +29,20 @@ struct DecodeStepSize {
   int64_t head_dim = 64;
   int64_t page_size = 64;
   int64_t num_layers = 3;
-  int64_t sliding_window = 0;
-  double attention_scale = 0.0;  // 0: 1 / sqrt(head_dim)
+  BlockSpec block = {};  // without `layers` all are as Llama's
 
   int64_t query_size() const { return num_heads * head_dim; }
   int64_t kv_size() const { return num_kv_heads * head_dim; }
   int64_t qkv_size() const { return query_size() + 2 * kv_size(); }
-  float scale() const {
-    return tessera::attention_scale({.attention_scale = attention_scale}, head_dim);
-  }
 };
 
 inline constexpr float kEpsilon = 1e-5f;
 
+// What a block has not is empty.
 struct DecodeStepLayer {
-  std::vector<double> input_layernorm, qkv_proj, o_proj, pre_feedforward_layernorm, gate_up_proj,
-      down_proj;
+  std::vector<double> input_layernorm, qkv_proj, qkv_bias, qk_norm, o_proj,
+      post_attention_layernorm, pre_feedforward_layernorm, gate_up_proj, down_proj,
+      post_feedforward_layernorm;
 };
 
 inline size_t index_of(int64_t index) { return static_cast<size_t>(index); }
@@ -56,23 +60,30 @@ class DecodeStepModel {
   DecodeStepModel(Backend& backend, const DecodeStepSize& size,
                   const std::vector<int64_t>& contexts)
       : backend_(backend), size_(size), contexts_(contexts) {
+    if (size_.block.layers.empty()) size_.block.layers.resize(index_of(size.num_layers));
+    model_.block = size_.block;
     make_weights();
     make_pages();
     for (const DecodeStepLayer& layer : layers_) {
-      model_.layers.push_back({.input_layernorm = floats(layer.input_layernorm),
-                               .qkv_proj = matrix(layer.qkv_proj, size.hidden_size),
-                               .o_proj = matrix(layer.o_proj, size.query_size()),
-                               .pre_feedforward_layernorm = floats(layer.pre_feedforward_layernorm),
-                               .gate_up_proj = matrix(layer.gate_up_proj, size.hidden_size),
-                               .down_proj = matrix(layer.down_proj, size.intermediate_size)});
+      model_.layers.push_back(
+          {.input_layernorm = floats(layer.input_layernorm),
+           .qkv_proj = matrix(layer.qkv_proj, size.hidden_size),
+           .qk_norm = floats_if_any(layer.qk_norm),
+           .o_proj = matrix(layer.o_proj, size.query_size()),
+           .post_attention_layernorm = floats_if_any(layer.post_attention_layernorm),
+           .pre_feedforward_layernorm = floats(layer.pre_feedforward_layernorm),
+           .gate_up_proj = matrix(layer.gate_up_proj, size.hidden_size),
+           .down_proj = matrix(layer.down_proj, size.intermediate_size),
+           .post_feedforward_layernorm = floats_if_any(layer.post_feedforward_layernorm)});
+      model_.layers.back().qkv_proj.bias = floats_if_any(layer.qkv_bias);
       model_.pages.emplace_back();
-      model_.block.layers.push_back({.sliding_window = size.sliding_window});
     }
     model_.embed_tokens = matrix(embed_tokens_, size.hidden_size);
     model_.norm = floats(norm_);
     model_.lm_head = matrix(lm_head_, size.hidden_size);
-    model_.block.attention_scale = size.attention_scale;
-    model_.rope_tables = {floats(rope_table_).reshape({2, size.head_dim / 2})};
+    for (const std::vector<double>& table : rope_tables_) {
+      model_.rope_tables.push_back(floats(table).reshape({2, size.head_dim / 2}));
+    }
     model_.sizes = {.hidden_size = size.hidden_size,
                     .intermediate_size = size.intermediate_size,
                     .num_heads = size.num_heads,
@@ -113,50 +124,44 @@ class DecodeStepModel {
   // The same, one operation after the other.
   std::vector<double> unfused() {
     Operations& operations = backend_.operations();
+    FusedOperations one_by_one(operations);
     const FusedDecodeBatch batch = inputs(num_sequences());
     const int64_t tokens = num_sequences();
-    const auto scratch = [&](DType dtype, const Shape& shape) {
-      return own(poisoned(backend_, dtype, shape));
-    };
-    const Tensor residual = scratch(DType::kFloat32, {tokens, size_.hidden_size});
-    const Tensor normed = scratch(activation(), {tokens, size_.hidden_size});
-    const Tensor qkv = scratch(activation(), {tokens, size_.qkv_size()});
-    const Tensor query = scratch(activation(), {tokens, size_.num_heads, size_.head_dim});
-    const Tensor attention = scratch(activation(), {tokens, size_.num_heads, size_.head_dim});
-    const Tensor gate_up = scratch(activation(), {tokens, 2 * size_.intermediate_size});
-    const Tensor hidden = scratch(activation(), {tokens, size_.intermediate_size});
-    const Tensor logits = scratch(DType::kFloat32, {tokens, size_.vocab_size});
-    const int64_t workspace_bytes = static_cast<int64_t>(operations.attention_workspace_bytes(
-        {.max_tokens = tokens,
-         .max_sequences = tokens,
-         .max_context_length = *std::ranges::max_element(contexts_),
-         .num_heads = size_.num_heads,
-         .num_kv_heads = size_.num_kv_heads,
-         .head_dim = size_.head_dim}));
-    const Tensor workspace = scratch(DType::kFloat32, {workspace_bytes / 4 + 1});
-    operations.embed(residual, model_.embed_tokens, batch.token_ids);
-    for (int64_t l = 0; l < size_.num_layers; ++l) {
-      const LayerWeights& layer = model_.layers[index_of(l)];
-      const KvPages& pages = model_.pages[index_of(l)];
-      operations.rms_norm(normed, residual, layer.input_layernorm, kEpsilon);
-      operations.linear(qkv, normed, layer.qkv_proj);
-      operations.rope_store_kv(
-          {query, pages, qkv, batch.positions, batch.kv_slots, model_.rope_tables.front()});
-      operations.attention(attention, {.query = query,
-                                       .pages = pages,
-                                       .batch = batch.attention,
-                                       .scale = size_.scale(),
-                                       .sliding_window = size_.sliding_window,
-                                       .workspace = workspace});
-      operations.linear_add(residual, attention.reshape({tokens, size_.query_size()}),
-                            layer.o_proj);
-      operations.rms_norm(normed, residual, layer.pre_feedforward_layernorm, kEpsilon);
-      operations.linear(gate_up, normed, layer.gate_up_proj);
-      operations.activate_mul(hidden, gate_up, Activation::kSilu);
-      operations.linear_add(residual, hidden, layer.down_proj);
+    const BackendLimits limits{.max_tokens = tokens,
+                               .max_sequences = tokens,
+                               .max_context_length = *std::ranges::max_element(contexts_),
+                               .num_heads = size_.num_heads,
+                               .num_kv_heads = size_.num_kv_heads,
+                               .head_dim = size_.head_dim};
+    Arena measure;
+    LayerRunner(measure, model_.block, model_.sizes, limits, one_by_one);
+    const DeviceTensor scratch =
+        poisoned(backend_, DType::kFloat32, {static_cast<int64_t>(measure.used_bytes() / 4)});
+    Arena arena(scratch.buffer);
+    const LayerRunner runner(arena, model_.block, model_.sizes, limits, one_by_one);
+    const LayerStep step{
+        .residual = own(poisoned(backend_, DType::kFloat32, {tokens, size_.hidden_size})),
+        .positions = batch.positions,
+        .kv_slots = batch.kv_slots,
+        .attention = batch.attention,
+        .rope_tables = model_.rope_tables};
+    operations.embed(step.residual, model_.embed_tokens, batch.token_ids,
+                     static_cast<float>(model_.block.embedding_multiplier));
+    runner.begin(step, model_.layers.front());
+    for (size_t l = 0; l < model_.layers.size(); ++l) {
+      const LayerTensors layer{
+          .index = static_cast<int64_t>(l), .weights = model_.layers[l], .pages = model_.pages[l]};
+      const bool is_last = l + 1 == model_.layers.size();
+      runner.attention_block(step, layer);
+      runner.feed_forward_block(step, layer, is_last ? nullptr : &model_.layers[l + 1]);
     }
-    operations.rms_norm(normed, residual, model_.norm, kEpsilon);
+    const Tensor normed = own(poisoned(backend_, activation(), {tokens, size_.hidden_size}));
+    const Tensor logits = own(poisoned(backend_, DType::kFloat32, {tokens, size_.vocab_size}));
+    operations.rms_norm(normed, step.residual, model_.norm, kEpsilon);
     operations.linear(logits, normed, model_.lm_head);
+    if (model_.block.logit_softcap > 0.0) {
+      operations.softcap(logits, static_cast<float>(model_.block.logit_softcap));
+    }
     return to_host(backend_, logits);
   }
 
@@ -166,25 +171,28 @@ class DecodeStepModel {
     for (int64_t s = 0; s < num_sequences(); ++s) {
       std::vector<double> x =
           rows_of(embed_tokens_, size_.hidden_size, std::max(token_ids_[index_of(s)], 0));
+      for (double& value : x) value *= size_.block.embedding_multiplier;
       for (int64_t l = 0; l < size_.num_layers; ++l) {
         const DecodeStepLayer& layer = layers_[index_of(l)];
         const std::vector<double> normed =
             reference_rms_norm(x, layer.input_layernorm, kEpsilon).values;
-        const std::vector<double> qkv =
+        std::vector<double> qkv =
             reference_linear(normed, layer.qkv_proj, size_.hidden_size).values;
+        for (size_t i = 0; i < layer.qkv_bias.size(); ++i) qkv[i] += layer.qkv_bias[i];
         const std::vector<double> attention = reference_attention(qkv, s, l);
-        x = reference_linear(attention, layer.o_proj, size_.query_size(), x).values;
+        add_product(x, attention, layer.o_proj, layer.post_attention_layernorm);
         const std::vector<double> mid =
             reference_rms_norm(x, layer.pre_feedforward_layernorm, kEpsilon).values;
         const std::vector<double> hidden =
             reference_activate_mul(
                 reference_linear(mid, layer.gate_up_proj, size_.hidden_size).values,
-                size_.intermediate_size)
+                size_.intermediate_size, size_.block.activation)
                 .values;
-        x = reference_linear(hidden, layer.down_proj, size_.intermediate_size, x).values;
+        add_product(x, hidden, layer.down_proj, layer.post_feedforward_layernorm);
       }
       const std::vector<double> normed = reference_rms_norm(x, norm_, kEpsilon).values;
-      const std::vector<double> row = reference_linear(normed, lm_head_, size_.hidden_size).values;
+      std::vector<double> row = reference_linear(normed, lm_head_, size_.hidden_size).values;
+      for (double& logit : row) logit = capped(logit, size_.block.logit_softcap);
       logits.insert(logits.end(), row.begin(), row.end());
     }
     return logits;
@@ -217,6 +225,9 @@ class DecodeStepModel {
   Tensor floats(const std::vector<double>& values) {
     return own(to_device(backend_, values, DType::kFloat32, {static_cast<int64_t>(values.size())}));
   }
+  Tensor floats_if_any(const std::vector<double>& values) {
+    return values.empty() ? Tensor{} : floats(values);
+  }
   Tensor matrix(const std::vector<double>& values, int64_t columns) {
     return own(to_device(backend_, values, activation(),
                          {static_cast<int64_t>(values.size()) / columns, columns}));
@@ -246,30 +257,46 @@ class DecodeStepModel {
       return rounded(random_.normal(rows * columns, 1.0 / std::sqrt(static_cast<double>(columns))),
                      activation());
     };
-    const auto norm = [&] {
-      std::vector<double> values = random_.normal(size_.hidden_size, 0.2);
-      for (double& value : values) value += 1.0;
+    const auto vector = [&](int64_t size, double mean) {
+      std::vector<double> values = random_.normal(size, 0.2);
+      for (double& value : values) value += mean;
       return rounded(values, DType::kFloat32);
     };
+    const auto norm = [&] { return vector(size_.hidden_size, 1.0); };
     for (int64_t l = 0; l < size_.num_layers; ++l) {
       layers_.push_back({.input_layernorm = norm(),
                          .qkv_proj = weight(size_.qkv_size(), size_.hidden_size),
+                         .qkv_bias = {},
+                         .qk_norm = {},
                          .o_proj = weight(size_.hidden_size, size_.query_size()),
+                         .post_attention_layernorm = {},
                          .pre_feedforward_layernorm = norm(),
                          .gate_up_proj = weight(2 * size_.intermediate_size, size_.hidden_size),
-                         .down_proj = weight(size_.hidden_size, size_.intermediate_size)});
+                         .down_proj = weight(size_.hidden_size, size_.intermediate_size),
+                         .post_feedforward_layernorm = {}});
+    }
+    for (DecodeStepLayer& layer : layers_) {
+      if (size_.block.biases.qkv) layer.qkv_bias = vector(size_.qkv_size(), 0.0);
+      if (size_.block.qk_norm != QkNorm::kNone) layer.qk_norm = vector(2 * size_.head_dim, 1.0);
+      if (size_.block.norm_placement == NormPlacement::kPreAndPost) {
+        layer.post_attention_layernorm = norm();
+        layer.post_feedforward_layernorm = norm();
+      }
     }
     embed_tokens_ = rounded(random_.normal(size_.vocab_size * size_.hidden_size), activation());
     norm_ = norm();
     lm_head_ = weight(size_.vocab_size, size_.hidden_size);
-    for (int64_t j = 0; j < size_.head_dim / 2; ++j) {
-      rope_table_.push_back(
-          std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(size_.head_dim)));
+    for (const double speed : {1.0, 0.5}) {
+      std::vector<double> table;
+      for (int64_t j = 0; j < size_.head_dim / 2; ++j) {
+        const double exponent = -2.0 * static_cast<double>(j) / static_cast<double>(size_.head_dim);
+        table.push_back(speed * std::pow(10000.0, exponent));
+      }
+      for (int64_t j = 0; j < size_.head_dim / 2; ++j) {
+        table.push_back(1.0 + 0.002 * static_cast<double>(j));  // amplitudes
+      }
+      rope_tables_.push_back(rounded(table, DType::kFloat32));
     }
-    for (int64_t j = 0; j < size_.head_dim / 2; ++j) {
-      rope_table_.push_back(1.0 + 0.002 * static_cast<double>(j));
-    }
-    rope_table_ = rounded(rope_table_, DType::kFloat32);
     token_ids_ = random_.integers(num_sequences(), 0, size_.vocab_size - 1);
     if (token_ids_.size() > 1) token_ids_.back() = kNonFiniteLogits;  // stands for token 0
   }
@@ -327,6 +354,33 @@ class DecodeStepModel {
     return batch;
   }
 
+  // The residual stream after a half of a block.
+  void add_product(std::vector<double>& x, const std::vector<double>& in,
+                   const std::vector<double>& weight, const std::vector<double>& norm) const {
+    const auto columns = static_cast<int64_t>(in.size());
+    std::vector<double> product = reference_linear(in, weight, columns).values;
+    if (!norm.empty()) product = reference_rms_norm(product, norm, kEpsilon).values;
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] += size_.block.residual_multiplier * product[i];
+    }
+  }
+
+  static double capped(double value, double softcap) {
+    return softcap > 0.0 ? softcap * std::tanh(value / softcap) : value;
+  }
+
+  // A query or key head as attention sees it, from where its norm's weights begin.
+  std::vector<double> altered_head(std::vector<double> head, int64_t layer, int64_t norm_begin,
+                                   int32_t position) const {
+    const std::vector<double>& qk_norm = layers_[index_of(layer)].qk_norm;
+    if (!qk_norm.empty()) {
+      head = reference_rms_norm(head, rows_of(qk_norm, 1, norm_begin, size_.head_dim), kEpsilon)
+                 .values;
+    }
+    const std::optional<int64_t> table = size_.block.layers[index_of(layer)].rope_table;
+    return table ? reference_rope(head, position, rope_tables_[index_of(*table)]).values : head;
+  }
+
   // Also stores the newest key and value.
   std::vector<double> reference_attention(const std::vector<double>& qkv, int64_t sequence,
                                           int64_t layer) {
@@ -335,24 +389,25 @@ class DecodeStepModel {
     const auto position = static_cast<int32_t>(context - 1);
     for (int64_t h = 0; h < size_.num_kv_heads; ++h) {
       const std::vector<double> key =
-          reference_rope(rows_of(qkv, d, size_.num_heads + h), position, rope_table_).values;
+          altered_head(rows_of(qkv, d, size_.num_heads + h), layer, d, position);
       const std::vector<double> value = rows_of(qkv, d, size_.num_heads + size_.num_kv_heads + h);
       const int64_t row = page_row(sequence, context - 1, h);
       std::ranges::copy(key, keys_[index_of(layer)].begin() + row * d);
       std::ranges::copy(value, values_[index_of(layer)].begin() + row * d);
     }
+    const int64_t sliding_window = size_.block.layers[index_of(layer)].sliding_window;
+    const int64_t window = sliding_window == 0 ? context : sliding_window;
+    const double scale = attention_scale(size_.block, d);
     std::vector<double> out;
     for (int64_t h = 0; h < size_.num_heads; ++h) {
-      const std::vector<double> query =
-          reference_rope(rows_of(qkv, d, h), position, rope_table_).values;
+      const std::vector<double> query = altered_head(rows_of(qkv, d, h), layer, 0, position);
       const int64_t kv_head = h / (size_.num_heads / size_.num_kv_heads);
-      const int64_t window = size_.sliding_window == 0 ? context : size_.sliding_window;
       std::vector<double> scores;
       for (int64_t t = std::max<int64_t>(0, context - window); t < context; ++t) {
         const double* key = &keys_[index_of(layer)][index_of(page_row(sequence, t, kv_head) * d)];
         double score = 0.0;
         for (int64_t j = 0; j < d; ++j) score += query[index_of(j)] * key[j];
-        scores.push_back(score * size_.scale());
+        scores.push_back(capped(score * scale, size_.block.attention_softcap));
       }
       const double largest = *std::ranges::max_element(scores);
       std::vector<double> sums(index_of(d), 0.0);
@@ -375,7 +430,8 @@ class DecodeStepModel {
   std::vector<int64_t> contexts_;
   RandomValues random_{7};
   std::vector<DecodeStepLayer> layers_;
-  std::vector<double> embed_tokens_, norm_, lm_head_, rope_table_;
+  std::vector<double> embed_tokens_, norm_, lm_head_;
+  std::vector<std::vector<double>> rope_tables_;
   std::vector<int32_t> token_ids_, block_tables_;
   std::vector<std::vector<double>> keys_, values_;  // of each layer, as the pages hold them
   int64_t max_pages_ = 0, num_pages_ = 0;

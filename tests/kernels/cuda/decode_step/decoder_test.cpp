@@ -53,13 +53,18 @@ class FusedDecoderTest : public BackendTest {
   }
 };
 
+// Llama's, each of whose layers sees so many tokens.
+BlockSpec windowed(int64_t sliding_window, size_t num_layers = 3) {
+  return {.layers = std::vector<LayerSpec>(num_layers, {.sliding_window = sliding_window})};
+}
+
 TEST_P(FusedDecoderTest, OneSequence) {
   for (const int64_t context : {1, 2, 31, 32, 33, 63, 64, 65, 257, 512, 769}) check({}, {context});
   for (const int64_t context : {256, 513}) check({.hidden_size = 1280, .head_dim = 128}, {context});
 }
 
 TEST_P(FusedDecoderTest, LongContexts) {
-  check({.sliding_window = 300}, {700});
+  check({.block = windowed(300)}, {700});
   check({.num_layers = 2}, {5000});
   check({.hidden_size = 1280, .intermediate_size = 512, .head_dim = 128, .num_layers = 2}, {9001});
 }
@@ -100,19 +105,86 @@ TEST_P(FusedDecoderTest, ModelShapes) {
 }
 
 TEST_P(FusedDecoderTest, SlidingWindow) {
-  check({.sliding_window = 40}, {300});
-  check({.sliding_window = 64}, {300, 1, 64, 65});
-  check({.head_dim = 128, .sliding_window = 1}, {50});
+  check({.block = windowed(40)}, {300});
+  check({.block = windowed(64)}, {300, 1, 64, 65});
+  check({.head_dim = 128, .block = windowed(1)}, {50});
 }
 
 TEST_P(FusedDecoderTest, EveryFieldOfABlockThatItComputes) {
   for (const std::string_view field : kFieldsOfDecodeStep) {
-    const BlockSpec block = altered_block(field, 1);
-    const DecodeStepSize size{.sliding_window = block.layers.front().sliding_window,
-                              .attention_scale = block.attention_scale};
-    for (const auto& contexts : {std::vector<int64_t>{300}, {300, 1, 64, 65}})
-      check(size, contexts);
+    SCOPED_TRACE(field);
+    for (const int64_t head_dim : {64, 128}) {
+      const DecodeStepSize size{.head_dim = head_dim, .block = altered_block(field, 3)};
+      check(size, {300});
+      check(size, {300, 1, 64, 65});
+    }
   }
+}
+
+// Layers that see all tokens and do not rotate among others.
+BlockSpec mixed_layers(size_t num_layers, const LayerSpec& usual, const LayerSpec& every_third) {
+  BlockSpec block{.layers = std::vector<LayerSpec>(num_layers, usual)};
+  for (size_t i = 1; i < num_layers; i += 3) block.layers[i] = every_third;
+  return block;
+}
+
+TEST_P(FusedDecoderTest, TwoKindsOfLayers) {
+  const std::vector<int64_t> contexts = {300, 1, 2, 700, 31, 32, 33, 64};
+  const LayerSpec everything{.sliding_window = 0, .rope_table = {}};
+  for (const LayerSpec& windowed : {LayerSpec{.sliding_window = 40, .rope_table = 0},
+                                    LayerSpec{.sliding_window = 130, .rope_table = 1}}) {
+    for (const int64_t head_dim : {64, 128, 256}) {
+      const DecodeStepSize size{
+          .head_dim = head_dim, .num_layers = 5, .block = mixed_layers(5, windowed, everything)};
+      check(size, {300});
+      check(size, contexts);
+    }
+  }
+}
+
+TEST_P(FusedDecoderTest, WideHeads) {
+  for (const int64_t context : {1, 2, 7, 8, 9, 63, 64, 65, 257, 769}) {
+    check({.head_dim = 256}, {context});
+  }
+  check({.head_dim = 256, .block = windowed(20)}, {300, 19, 20, 21});
+  check({.hidden_size = 1280, .num_heads = 4, .num_kv_heads = 4, .head_dim = 256, .page_size = 16},
+        {17, 16, 100, 1, 8, 9, 250, 5});
+}
+
+TEST_P(FusedDecoderTest, BlocksOfFamilies) {
+  const std::vector<int64_t> contexts = {300, 1, 2, 700, 31, 32, 33, 64};
+  const auto check_both = [&](const DecodeStepSize& size) {
+    check(size, {513});
+    check(size, contexts);
+  };
+  BlockSpec qwen2 = windowed(0);
+  qwen2.biases.qkv = true;
+  check_both({.num_heads = 14, .head_dim = 128, .block = qwen2});
+  BlockSpec granite = windowed(0);
+  granite.attention_scale = 0.01;
+  granite.embedding_multiplier = 12.0;
+  granite.residual_multiplier = 0.22;
+  check_both({.block = granite});
+  BlockSpec gemma2 = mixed_layers(4, {.sliding_window = 100}, {});
+  gemma2.norm_placement = NormPlacement::kPreAndPost;
+  gemma2.activation = Activation::kGeluTanh;
+  gemma2.attention_softcap = 5.0;
+  gemma2.logit_softcap = 3.0;
+  gemma2.embedding_multiplier = 16.0;
+  check_both({.num_heads = 4, .head_dim = 256, .num_layers = 4, .block = gemma2});
+  BlockSpec gemma3 = mixed_layers(4, {.sliding_window = 100, .rope_table = 1}, {});
+  gemma3.norm_placement = NormPlacement::kPreAndPost;
+  gemma3.activation = Activation::kGeluTanh;
+  gemma3.qk_norm = QkNorm::kPerHead;
+  gemma3.embedding_multiplier = 16.0;
+  check_both({.num_heads = 4, .head_dim = 256, .num_layers = 4, .block = gemma3});
+  // Most fields, in blocks that have several items of some heads.
+  BlockSpec all = gemma3;
+  all.biases.qkv = true;
+  all.residual_multiplier = 0.5;
+  all.logit_softcap = 3.0;
+  check_both(
+      {.hidden_size = 1280, .num_heads = 14, .head_dim = 128, .num_layers = 4, .block = all});
 }
 
 // Steps of different sizes in turn leave nothing behind for each other. Without the fence in
@@ -120,6 +192,8 @@ TEST_P(FusedDecoderTest, EveryFieldOfABlockThatItComputes) {
 TEST_P(FusedDecoderTest, RepeatedStepsAreTheSameBitByBit) {
   for (const DecodeStepSize& size :
        {DecodeStepSize{.intermediate_size = 4096, .vocab_size = 5003},
+        DecodeStepSize{.hidden_size = 1280, .head_dim = 128, .block = altered_block("qk_norm", 3)},
+        DecodeStepSize{.head_dim = 256, .block = altered_block("norm_placement", 3)},
         DecodeStepSize{.hidden_size = 1280}, DecodeStepSize{.hidden_size = 1280, .head_dim = 128},
         DecodeStepSize{.hidden_size = 2304, .intermediate_size = 1536}}) {
     DecodeStepModel model(backend(), size, {700, 3, 129, 64, 1, 2049, 300, 65});
