@@ -131,11 +131,98 @@ TEST(FusedDecodePlanTest, SharedMemoryHoldsTheRings) {
   const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
   const FusedSharedMemory one = fused_shared_memory(plan, 1, 128, 232448);
   EXPECT_EQ(one.stages, 6);
-  EXPECT_LE(one.total_bytes + fused_static_bytes(1), 232448);
+  EXPECT_LE(one.total_bytes + fused_static_bytes(1, 128, true), 232448);
   const FusedSharedMemory eight = fused_shared_memory(plan, 8, 128, 232448);
   EXPECT_GE(eight.stages, kLeastFusedStages);
-  EXPECT_LE(eight.total_bytes + fused_static_bytes(8), 232448);
+  EXPECT_LE(eight.total_bytes + fused_static_bytes(8, 128, true), 232448);
   EXPECT_EQ(plan.max_tokens, 8);
+}
+
+// A model, by what differs from Llama 3.1 8B.
+struct KnownModel {
+  const char* name;
+  FusedDecodeShape shape;
+  BlockSpec block;
+  int max_tokens;
+};
+
+FusedDecodeShape shape_of(int64_t hidden_size, int64_t intermediate_size, int64_t num_heads,
+                          int64_t num_kv_heads, int64_t head_dim) {
+  FusedDecodeShape shape = kLlama8B;
+  shape.hidden_size = hidden_size;
+  shape.intermediate_size = intermediate_size;
+  shape.num_heads = num_heads;
+  shape.num_kv_heads = num_kv_heads;
+  shape.head_dim = head_dim;
+  return shape;
+}
+
+// Every other layer sees so many tokens.
+BlockSpec gemma(size_t num_layers, int64_t sliding_window) {
+  BlockSpec block{.layers = std::vector<LayerSpec>(num_layers)};
+  for (size_t i = 0; i < num_layers; i += 2) block.layers[i].sliding_window = sliding_window;
+  block.norm_placement = NormPlacement::kPreAndPost;
+  block.activation = Activation::kGeluTanh;
+  return block;
+}
+
+std::vector<KnownModel> known_models() {
+  BlockSpec qwen2{.layers = std::vector<LayerSpec>(28)};
+  qwen2.biases.qkv = true;
+  BlockSpec qwen3{.layers = std::vector<LayerSpec>(36)};
+  qwen3.qk_norm = QkNorm::kPerHead;
+  BlockSpec smollm3{.layers = std::vector<LayerSpec>(36)};
+  for (size_t i = 3; i < 36; i += 4) smollm3.layers[i].rope_table.reset();
+  BlockSpec gemma2 = gemma(42, 4096);
+  gemma2.attention_softcap = 50.0;
+  gemma2.logit_softcap = 30.0;
+  BlockSpec gemma3 = gemma(34, 1024);
+  gemma3.qk_norm = QkNorm::kPerHead;
+  const BlockSpec llama{.layers = std::vector<LayerSpec>(32)};
+  return {{"Qwen2.5 7B", shape_of(3584, 18944, 28, 4, 128), qwen2, 8},
+          {"Qwen3 8B", shape_of(4096, 12288, 32, 8, 128), qwen3, 8},
+          {"Qwen3 0.6B", shape_of(1024, 3072, 16, 8, 128), qwen3, 8},
+          {"SmolLM3 3B", shape_of(2048, 11008, 16, 4, 128), smollm3, 8},
+          {"Phi-4-mini", shape_of(3072, 8192, 24, 8, 128), llama, 8},
+          {"Gemma 3 4B", shape_of(2560, 10240, 8, 4, 256), gemma3, 8},
+          // The inputs of eight tokens leave too little for rings.
+          {"Gemma 2 9B", shape_of(3584, 14336, 16, 8, 256), gemma2, 1},
+          {"Mistral Nemo", shape_of(5120, 14336, 32, 8, 128), llama, 1}};
+}
+
+TEST(FusedDecodePlanTest, RunsTheModelsThatPeopleDownload) {
+  for (const KnownModel& model : known_models()) {
+    SCOPED_TRACE(model.name);
+    const FusedDecodePlan plan = plan_fused_decode(model.block, model.shape);
+    EXPECT_EQ(plan.problem, "");
+    EXPECT_EQ(plan.max_tokens, model.max_tokens);
+    for (int tokens = 1; tokens <= plan.max_tokens; tokens += 7) {
+      const FusedSharedMemory memory =
+          fused_shared_memory(plan, tokens, model.shape.head_dim, 232448);
+      EXPECT_GE(memory.stages, kLeastFusedStages);
+      EXPECT_LE(memory.total_bytes +
+                    fused_static_bytes(tokens, model.shape.head_dim, plan.block.is_llama != 0),
+                232448);
+    }
+  }
+}
+
+TEST(FusedDecodePlanTest, LayersOfTwoKindsAreToldApart) {
+  const BlockSpec block = gemma(42, 4096);
+  const FusedDecodePlan plan = plan_fused_decode(block, shape_of(3584, 14336, 16, 8, 256));
+  EXPECT_EQ(plan.num_kinds, 2);
+  for (int layer = 0; layer < 42; ++layer) EXPECT_EQ(plan.block.kind(layer), layer % 2) << layer;
+
+  BlockSpec three_kinds = block;
+  three_kinds.layers[5].sliding_window = 7;
+  EXPECT_THAT(plan_fused_decode(three_kinds, kLlama8B).problem, testing::HasSubstr("3 kinds"));
+  EXPECT_THAT(plan_fused_decode(gemma(130, 4096), kLlama8B).problem,
+              testing::HasSubstr("130 layers of two kinds"));
+}
+
+TEST(FusedDecodePlanTest, NormsAfterHalvesNeedASinglePass) {
+  EXPECT_THAT(plan_fused_decode(gemma(4, 4096), shape_of(4608, 36864, 32, 16, 128)).problem,
+              testing::HasSubstr("hidden_size is 4608"));
 }
 
 TEST(FusedDecodePlanTest, SaysWhyItDeclines) {
