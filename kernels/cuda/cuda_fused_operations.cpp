@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda_fused_operations.h"
 
+#include "kernels/cuda/rows/add_bias.h"
 #include "kernels/cuda/rows/rms_norm.h"
 
 namespace tessera {
@@ -8,20 +9,11 @@ static_assert(PendingNorm::kSquaresFeatures == kSquaresFeatures);
 
 namespace {
 
-// fused_products_block_problem() lets no block through that has what these products leave out. The
-// checks say so where somebody forgets to ask it.
-void check_left_out(bool is_absent, std::string_view name) {
-  CHECK(is_absent, "the fused products leave out ", name);
-}
-
-// What the skinny product multiplies with.
-const Tensor& dense_data(const WeightMatrix& weight) {
-  check_left_out(weight.bias.empty(), "biases");
-  return weight.data;
-}
-
+// fused_products_block_problem() lets no block with other norms through. The check says so where
+// somebody forgets to ask it.
 void check_is_rms_norm(const PendingNorm& norm, const Tensor& weight) {
-  check_left_out(norm.kind == NormKind::kRmsNorm && !weight.empty(), "other norms than RMSNorm");
+  CHECK(norm.kind == NormKind::kRmsNorm && !weight.empty(),
+        "the fused products compute RMSNorm with weights only");
 }
 
 }  // namespace
@@ -55,12 +47,16 @@ void CudaFusedOperations::linear_add_begin_norm_impl(const Tensor& residual,
     return FusedOperations::linear_add_begin_norm_impl(residual, next, x, weight, norm_weight,
                                                        multiplier);
   }
+  if (!weight.bias.empty()) {
+    operations_.linear_add(residual, x, weight, multiplier);
+    return begin_norm_impl(next, residual, norm_weight);
+  }
   check_is_rms_norm(next, norm_weight);
-  check_left_out(multiplier == 1.0f, "multipliers of the residual stream");
   launch_skinny({.out = residual,
                  .x = x,
-                 .weight = dense_data(weight),
+                 .weight = weight.data,
                  .accumulate = true,
+                 .multiplier = multiplier,
                  .norm = {.values = next.values, .squares = next.squares, .weight = norm_weight}},
                 operations_.linear_plan(x, weight).skinny);
 }
@@ -70,23 +66,24 @@ void CudaFusedOperations::normed_linear_impl(const Tensor& out, const PendingNor
   if (!defers_scale(x)) return FusedOperations::normed_linear_impl(out, x, weight);
   launch_skinny({.out = out,
                  .x = x.values,
-                 .weight = dense_data(weight),
+                 .weight = weight.data,
                  .x_squares = x.squares,
                  .epsilon = x.epsilon},
                 operations_.linear_plan(x.values, weight).skinny);
+  if (!weight.bias.empty()) launch_add_bias(out, weight.bias, 1.0f, device_.stream());
 }
 
 void CudaFusedOperations::normed_linear_activate_mul_impl(const Tensor& out, const PendingNorm& x,
                                                           const WeightMatrix& weight,
                                                           const Tensor& gate_up,
                                                           Activation activation) {
-  if (operations_.linear_plan(x.values, weight).kernel != LinearKernel::kSkinny) {
+  const bool is_plain = activation == Activation::kSilu && weight.bias.empty();
+  if (!is_plain || operations_.linear_plan(x.values, weight).kernel != LinearKernel::kSkinny) {
     return FusedOperations::normed_linear_activate_mul_impl(out, x, weight, gate_up, activation);
   }
-  check_left_out(activation == Activation::kSilu, "other activations than SiLU");
   launch_skinny({.out = out,
                  .x = x.values,
-                 .weight = dense_data(weight),
+                 .weight = weight.data,
                  .is_gated = true,
                  .x_squares = deferred_squares(x),
                  .epsilon = x.epsilon},
@@ -97,14 +94,14 @@ void CudaFusedOperations::normed_linear_rope_store_kv_impl(const RopeStoreKvPara
                                                            const PendingNorm& x,
                                                            const WeightMatrix& weight) {
   const LinearPlan plan = operations_.linear_plan(x.values, weight);
-  if (!fuses_rope(plan, to.pages.head_dim())) {
+  const bool is_plain =
+      weight.bias.empty() && to.qk_norm.empty() && to.query_scaling == QueryScalingSpec{};
+  if (!is_plain || !fuses_rope(plan, to.pages.head_dim())) {
     return FusedOperations::normed_linear_rope_store_kv_impl(to, x, weight);
   }
-  check_left_out(to.qk_norm.empty(), "norms of queries and keys");
-  check_left_out(to.query_scaling.beta == 0.0, "factors of queries by position");
   launch_skinny({.out = to.query,
                  .x = x.values,
-                 .weight = dense_data(weight),
+                 .weight = weight.data,
                  .x_squares = deferred_squares(x),
                  .epsilon = x.epsilon,
                  .rope = {.pages = to.pages,

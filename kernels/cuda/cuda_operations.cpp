@@ -91,17 +91,17 @@ LinearPlan CudaOperations::linear_plan(const Tensor& x, const WeightMatrix& weig
 
 void CudaOperations::linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
                                  bool accumulate, float multiplier) {
-  LinearPlan plan = linear_plan(x, weight);
-  // The skinny kernel has no multiplier.
-  if (plan.kernel == LinearKernel::kSkinny && multiplier != 1.0f)
-    plan = {.kernel = LinearKernel::kCublas};
+  const LinearPlan plan = linear_plan(x, weight);
   switch (plan.kernel) {
     case LinearKernel::kGemv:
       return launch_linear_gemv(out, x, weight, accumulate, multiplier, stream());
     case LinearKernel::kSkinny:
-      launch_linear_skinny_sm90(
-          {.out = out, .x = x, .weight = weight.data, .accumulate = accumulate}, plan.skinny,
-          gpu().num_multiprocessors, stream());
+      launch_linear_skinny_sm90({.out = out,
+                                 .x = x,
+                                 .weight = weight.data,
+                                 .accumulate = accumulate,
+                                 .multiplier = multiplier},
+                                plan.skinny, gpu().num_multiprocessors, stream());
       break;
     case LinearKernel::kCublas:
       cublas_.run(out, x, weight.data, accumulate, multiplier, stream());

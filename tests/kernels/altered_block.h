@@ -23,6 +23,8 @@ inline void alter(std::optional<ExpertsSpec>& field) {
   field = ExpertsSpec{.num_experts = 8, .experts_per_token = 2};
 }
 inline void alter(std::vector<LayerSpec>& field) { field.pop_back(); }
+// Norms after the halves; those of OLMo 2, which has no others, are a test of their own.
+inline void alter(NormPlacement& field) { field = NormPlacement::kPreAndPost; }
 template <typename Kind>
 requires std::is_enum_v<Kind>
 void alter(Kind& field) { field = static_cast<Kind>(static_cast<int>(field) + 1); }
@@ -70,7 +72,10 @@ inline constexpr std::string_view kFieldsOutsideLayers[] = {"embedding_multiplie
                                                             "logit_softcap"};
 // Compared by the same test. Any other field of the layer runner is computed one by one.
 inline constexpr std::string_view kFieldsOfFusedProducts[] = {
-    "attention_scale", "attention_softcap", "sliding_window", "rope_table"};
+    "norm_placement",  "is_parallel",       "qk_norm",       "biases.qkv",
+    "biases.output",   "biases.gate_up",    "biases.down",   "activation",
+    "attention_scale", "attention_softcap", "query_scaling", "residual_multiplier",
+    "sliding_window",  "rope_table"};
 // Compared by decoder_test.
 inline constexpr std::string_view kFieldsOfDecodeStep[] = {"norm_placement",
                                                            "qk_norm",

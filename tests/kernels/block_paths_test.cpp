@@ -76,6 +76,18 @@ TEST(BlockPathsTest, LayerNormAfterAHalfIsDeclined) {
   }
 }
 
+TEST(BlockPathsTest, FastPathsDeclineTheNormsOfOlmo2) {
+  BlockSpec post = block_of(3);
+  post.norm_placement = NormPlacement::kPost;
+  EXPECT_EQ(layer_runner_problem(post), "");
+  EXPECT_EQ(fused_products_block_problem(post), "norm_placement");
+  EXPECT_EQ(fused_decode_block_problem(post), "norm_placement");
+  BlockSpec whole = block_of(3);
+  whole.qk_norm = QkNorm::kWholeProjection;
+  EXPECT_EQ(layer_runner_problem(whole), "");
+  EXPECT_EQ(fused_decode_block_problem(whole), "qk_norm");
+}
+
 // What a model is told when its block is declined names the field.
 TEST(BlockPathsTest, TheFieldIsNamed) {
   const FusedDecodeShape shape{.hidden_size = 256,

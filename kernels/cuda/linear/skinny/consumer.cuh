@@ -21,7 +21,8 @@ struct SkinnyConsumer {
   const SkinnyArguments& arguments;
   const SkinnyShare<Config>& share;
   RingPosition weights, tokens;
-  float2 scales = {1.0f, 1.0f};  // of the lane's two tokens
+  // Of the sums of the lane's two tokens.
+  float2 scales = {arguments.multiplier, arguments.multiplier};
   using Sums = float[Config::kSums];
   Sums sums[Config::kTilesAtOnce];
   SkinnyRotation<Config> rotation;

@@ -141,7 +141,10 @@ SkinnyRope rope_arguments(const SkinnyRopeTarget& rope, int64_t out_features) {
 
 template <typename Config>
 void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t stream) {
-  const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm, rope] = product;
+  const auto& [out, x, weight, accumulate, multiplier, is_gated, x_squares, epsilon, norm, rope] =
+      product;
+  CHECK(multiplier == 1.0f || (accumulate && x_squares.empty()), "linear_skinny: a multiplier of ",
+        multiplier, " where nothing is added to");
   const int64_t out_features = weight.dim(0) / Config::kParts;
   const auto num_tiles = static_cast<int>(ceil_divide<int64_t>(out_features, Config::kOutRows));
   const auto num_steps = static_cast<int>(ceil_divide<int64_t>(weight.dim(1), kStepFeatures));
@@ -164,6 +167,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
       .token_panel_rows = token_panel_rows,
       .num_token_stages = std::min(kTokenRingBytes / token_stage_bytes, kMaxTokenStages),
       .accumulate = accumulate,
+      .multiplier = multiplier,
       .squares = x_squares.empty() ? nullptr : x_squares.as<float>(),
       .num_squares = x_squares.empty() ? 0 : static_cast<int>(x_squares.dim(1)),
       .in_features = static_cast<int>(x.dim(1)),

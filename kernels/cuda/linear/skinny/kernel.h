@@ -27,12 +27,13 @@ struct SkinnyRopeTarget {
   Tensor rope_table;  // float32 [2, head_dim / 2]
 };
 
-// out = x . weight^T, or out += x . weight^T when `accumulate`, summed in float32
+// out = x . weight^T, or out += multiplier * x . weight^T when `accumulate`, summed in float32
 struct SkinnyProduct {
   Tensor out;     // activation or float32 [num_tokens, out_features]; float32 when accumulating
   Tensor x;       // [num_tokens, in_features]
   Tensor weight;  // [out_features, in_features], bfloat16 or float16, as x
   bool accumulate = false;
+  float multiplier = 1.0f;  // other than 1 only when accumulating
   // weight has 2 * out_features rows instead, [gate | up], and out = silu(gate) * up, activation.
   bool is_gated = false;
   // Where x lacks RMSNorm's scale, SkinnyNormTarget's squares [num_tokens, a multiple of 4].

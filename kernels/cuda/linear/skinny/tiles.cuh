@@ -151,6 +151,7 @@ struct SkinnyArguments {
   int token_panel_rows;
   int num_token_stages;
   bool accumulate;
+  float multiplier;
   const float* squares;  // sums of the inputs' squares as in SkinnyNorm; nullptr: the inputs have
                          // RMSNorm's scale already
   int num_squares;       // sums of squares of each token, a multiple of 4
