@@ -65,17 +65,14 @@ inline constexpr std::string_view kFieldsOfLayerRunner[] = {"norm",
                                                             "rope_table"};
 // Compared by the same test. Any other field of the layer runner is computed one by one.
 inline constexpr std::string_view kFieldsOfFusedProducts[] = {
-    "attention_scale", "attention_softcap", "sliding_window", "rope_table"};
-// Whoever computes layers alone passes over these: embeddings and logits come before and after.
-// Compared by transformer_test.
-inline constexpr std::string_view kFieldsOutsideLayers[] = {"embedding_multiplier",
-                                                            "logit_softcap"};
-// Compared by the same test. Any other field of the layer runner is computed one by one.
-inline constexpr std::string_view kFieldsOfFusedProducts[] = {
     "norm_placement",  "is_parallel",       "qk_norm",       "biases.qkv",
     "biases.output",   "biases.gate_up",    "biases.down",   "activation",
     "attention_scale", "attention_softcap", "query_scaling", "residual_multiplier",
     "sliding_window",  "rope_table"};
+// Whoever computes layers alone passes over these: embeddings and logits come before and after.
+// Compared by transformer_test.
+inline constexpr std::string_view kFieldsOutsideLayers[] = {"embedding_multiplier",
+                                                            "logit_softcap"};
 // Compared by decoder_test.
 inline constexpr std::string_view kFieldsOfDecodeStep[] = {"norm_placement",
                                                            "qk_norm",
