@@ -10,7 +10,7 @@ namespace tessera {
 namespace {
 
 constexpr size_t kMaxEntries = 4'000'000;
-constexpr int64_t kMaxTokenId = kMaxEntries - 1;
+constexpr int64_t kMaxEntryId = kMaxEntries - 1;
 
 // Reads the large lists where they stand and gathers the text of everything else, a small document.
 class Divider {
@@ -85,7 +85,7 @@ class Divider {
       const std::string_view piece = scanner_.string();
       scanner_.expect(':');
       const int32_t id = scanner_.integer();
-      CHECK(id <= kMaxTokenId, path_, ": model.vocab: ", printable(piece), " has the id ", id);
+      CHECK(id <= kMaxEntryId, path_, ": model.vocab: ", printable(piece), " has the id ", id);
       CHECK(model_.vocabulary.size() < kMaxEntries, path_, ": model.vocab has more than ",
             kMaxEntries, " tokens");
       model_.vocabulary.push_back({piece, id});
@@ -163,7 +163,7 @@ std::vector<AddedToken> read_added_tokens(const JsonObject& json) {
   if (!objects) return tokens;
   for (const JsonObject& token : *objects) {
     const bool special = token.get_bool_or("special", false);
-    tokens.push_back({.id = token.get_integer("id", 0, kMaxTokenId),
+    tokens.push_back({.id = token.get_integer("id", 0, kMaxEntryId),
                       .content = token.get_string("content"),
                       .special = special,
                       .lstrip = token.get_bool_or("lstrip", false),

@@ -10,14 +10,14 @@
 namespace tessera {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // "content" as a string, or as OpenAI's list of {"type": "text", "text": ...}.
-std::string parse_content(const Json& value, const std::string& path) {
+std::string parse_content(const OrderedJson& value, const std::string& path) {
   if (!value.is_array()) return string_at(value, path);
   std::string text;
   for (size_t index = 0; index < value.size(); ++index) {
-    const Json& part = value[index];
+    const OrderedJson& part = value[index];
     const std::string part_path = concat(path, '[', index, ']');
     CHECK(part.is_object() && part.contains("type") && part["type"] == "text" &&
               part.contains("text"),
@@ -27,19 +27,19 @@ std::string parse_content(const Json& value, const std::string& path) {
   return text;
 }
 
-Role parse_role(const Json& value, const std::string& path) {
+Role parse_role(const OrderedJson& value, const std::string& path) {
   const std::optional<Role> role = role_by_name(string_at(value, path));
   CHECK(role, path, " must be system, user, assistant or tool, got ", shown(value));
   return *role;
 }
 
 // {"type": "function", "function": {"name": ..., "arguments": ...}, ...}
-Json parse_tool_call(const Json& value, const std::string& path) {
+OrderedJson parse_tool_call(const OrderedJson& value, const std::string& path) {
   CHECK(value.is_object() && value.contains("function") && value["function"].is_object(), path,
         " must be a call: {\"type\": \"function\", \"function\": {\"name\": ..., ",
         "\"arguments\": ...}}");
-  Json call = value;
-  Json& function = call["function"];
+  OrderedJson call = value;
+  OrderedJson& function = call["function"];
   CHECK(function.contains("name") && function["name"].is_string(), path,
         ".function.name must be a string");
   if (function.contains("arguments") && function["arguments"].is_string()) {
@@ -49,16 +49,16 @@ Json parse_tool_call(const Json& value, const std::string& path) {
   return call;
 }
 
-std::string parse_tool_calls(const Json& value, const std::string& path) {
+std::string parse_tool_calls(const OrderedJson& value, const std::string& path) {
   CHECK(value.is_array(), path, " must be an array, got ", value.type_name());
-  Json calls = Json::array();
+  OrderedJson calls = OrderedJson::array();
   for (size_t index = 0; index < value.size(); ++index) {
     calls.push_back(parse_tool_call(value[index], concat(path, '[', index, ']')));
   }
   return calls.empty() ? "" : calls.dump();
 }
 
-void parse_field(const std::string& key, const Json& value, const std::string& path,
+void parse_field(const std::string& key, const OrderedJson& value, const std::string& path,
                  Message& message) {
   if (key == "role") {
     message.role = parse_role(value, path);
@@ -84,7 +84,7 @@ void require_role(bool is_there, Role wanted, const Message& message, const std:
         ", not to ", to_string(message.role));
 }
 
-Message parse_message(const Json& value, const std::string& path) {
+Message parse_message(const OrderedJson& value, const std::string& path) {
   CHECK(value.is_object(), path, " must be an object, got ", value.type_name());
   Message message;
   message.has_content = false;
@@ -102,16 +102,16 @@ Message parse_message(const Json& value, const std::string& path) {
 
 }  // namespace
 
-std::string shown(const Json& value) {
+std::string shown(const OrderedJson& value) {
   return value.is_structured() ? concat("an ", value.type_name()) : printable(value.dump());
 }
 
-const std::string& string_at(const Json& value, const std::string& path) {
+const std::string& string_at(const OrderedJson& value, const std::string& path) {
   CHECK(value.is_string(), path, " must be a string, got ", value.type_name());
   return value.get_ref<const std::string&>();
 }
 
-std::vector<Message> parse_messages(const Json& value, const std::string& path) {
+std::vector<Message> parse_messages(const OrderedJson& value, const std::string& path) {
   CHECK(value.is_array(), path, " must be an array, got ", value.type_name());
   CHECK(!value.empty(), path, " is empty");
   std::vector<Message> messages;
@@ -121,7 +121,7 @@ std::vector<Message> parse_messages(const Json& value, const std::string& path) 
   return messages;
 }
 
-std::string parse_tools(const Json& value, const std::string& path) {
+std::string parse_tools(const OrderedJson& value, const std::string& path) {
   if (value.is_null()) return "";
   CHECK(value.is_array(), path, " must be an array, got ", value.type_name());
   for (size_t index = 0; index < value.size(); ++index) {

@@ -16,9 +16,9 @@
 namespace tessera {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-std::vector<std::string> parse_stop(const Json& value, const std::string& path) {
+std::vector<std::string> parse_stop(const OrderedJson& value, const std::string& path) {
   if (value.is_string()) return {value.get<std::string>()};
   CHECK(value.is_array(), path, " must be a string or an array of strings");
   std::vector<std::string> stops;
@@ -28,21 +28,21 @@ std::vector<std::string> parse_stop(const Json& value, const std::string& path) 
   return stops;
 }
 
-void read_value(const Json& value, const std::string& path, std::optional<double>& out) {
+void read_value(const OrderedJson& value, const std::string& path, std::optional<double>& out) {
   CHECK(value.is_number(), path, " must be a number, got ", shown(value));
   out = value.get<double>();
 }
 
 // `Integer` is int64_t or uint64_t.
 template <typename Integer>
-void read_value(const Json& value, const std::string& path, std::optional<Integer>& out) {
+void read_value(const OrderedJson& value, const std::string& path, std::optional<Integer>& out) {
   CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= uint64_t{INT64_MAX}, path,
         " must be a whole number of 0 or more, got ", shown(value));
   out = value.get<Integer>();
 }
 
 // Fields of OpenAI's API that change nothing here, or nothing with the given value.
-bool is_harmless(std::string_view key, const Json& value) {
+bool is_harmless(std::string_view key, const OrderedJson& value) {
   constexpr std::array<std::string_view, 5> kIgnored = {"model", "user", "metadata", "store",
                                                         "stream_options"};
   if (std::find(kIgnored.begin(), kIgnored.end(), key) != kIgnored.end()) return true;
@@ -53,14 +53,15 @@ bool is_harmless(std::string_view key, const Json& value) {
 }
 
 // What vLLM calls variables of the template that a request sets.
-std::vector<TemplateArgument> parse_template_arguments(const Json& value, const std::string& path) {
+std::vector<TemplateArgument> parse_template_arguments(const OrderedJson& value,
+                                                       const std::string& path) {
   CHECK(value.is_object(), path, " must be an object, got ", value.type_name());
   std::vector<TemplateArgument> arguments;
   for (const auto& [name, argument] : value.items()) arguments.push_back({name, argument.dump()});
   return arguments;
 }
 
-void parse_body_field(const std::string& key, const Json& value, const std::string& path,
+void parse_body_field(const std::string& key, const OrderedJson& value, const std::string& path,
                       BatchRequest& request) {
   if (key == "messages") {
     CHECK(request.messages.empty(), path, ": give either messages or prompt, not both");
@@ -84,7 +85,7 @@ void parse_body_field(const std::string& key, const Json& value, const std::stri
   }
 }
 
-void parse_body(const Json& body, const std::string& prefix, BatchRequest& request) {
+void parse_body(const OrderedJson& body, const std::string& prefix, BatchRequest& request) {
   for (const auto& [key, value] : body.items()) {
     const bool belongs_to_line = prefix.empty() && (key == "custom_id" || key == "id");
     if (!belongs_to_line) parse_body_field(key, value, prefix + printable(key), request);
@@ -93,7 +94,7 @@ void parse_body(const Json& body, const std::string& prefix, BatchRequest& reque
   resolve_sampling(request.sampling, {});  // throws when a value is out of its range
 }
 
-void parse_line(const Json& line, BatchRequest& request) {
+void parse_line(const OrderedJson& line, BatchRequest& request) {
   CHECK(!request.custom_id.empty(), "custom_id is missing or empty");
   if (!line.contains("body")) {
     parse_body(line, "", request);
@@ -113,7 +114,7 @@ void parse_line(const Json& line, BatchRequest& request) {
   parse_body(line["body"], "body.", request);
 }
 
-std::string find_custom_id(const Json& line) {
+std::string find_custom_id(const OrderedJson& line) {
   for (const char* key : {"custom_id", "id"}) {
     if (line.contains(key)) return string_at(line[key], key);
   }
@@ -153,8 +154,8 @@ std::string request_id(const BatchRequest& request) {
 }
 
 BatchRequest parse_chat(std::string_view json, const std::string& name) {
-  Json body = parse_ordered_json(json, {.path = name});
-  if (body.is_array()) body = Json{{"messages", std::move(body)}};
+  OrderedJson body = parse_ordered_json(json, {.path = name});
+  if (body.is_array()) body = OrderedJson{{"messages", std::move(body)}};
   CHECK(body.is_object(), name, ": expected a list of messages, or an object that has one, got ",
         body.type_name());
   BatchRequest request;
@@ -166,7 +167,7 @@ std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view li
   BatchRequest request;
   std::string code = "invalid_json";
   try {
-    const Json parsed = parse_ordered_json(line, {});
+    const OrderedJson parsed = parse_ordered_json(line, {});
     code = "invalid_request";
     CHECK(parsed.is_object(), "a request must be a JSON object, got ", parsed.type_name());
     request.custom_id = find_custom_id(parsed);

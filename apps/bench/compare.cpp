@@ -73,7 +73,7 @@ bool same_case(const BenchCase& left, const BenchCase& right) {
 }
 
 // The last part of a path: the same model may lie in another folder or on another machine.
-std::string model_name(const std::string& path) {
+std::string last_part(const std::string& path) {
   const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
   return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
 }
@@ -124,9 +124,9 @@ void require_comparable(const BenchBaseline& baseline, const Engine& engine,
     throw Error(concat(baseline.path, ": measured ", what, ' ', before, ", this run has ", now));
   };
   const nlohmann::ordered_json now = engine_json(engine, options);
-  const std::string model = model_name(engine.folder().path);
-  if (model_name(baseline.model) != model) {
-    refuse("the model", model_name(baseline.model), model);
+  const std::string model = last_part(engine.folder().path);
+  if (last_part(baseline.model) != model) {
+    refuse("the model", last_part(baseline.model), model);
   }
   const uint64_t weights_bytes = engine.memory_plan().weights_bytes;
   if (baseline.weights_bytes != weights_bytes) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "apps/process/environment.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/output.h"
 #include "engine/engine.h"
@@ -28,8 +29,8 @@ FileDescriptor open_input(const std::string& path) {
 }
 
 FileDescriptor open_nameless() {
-  const char* chosen = std::getenv("TMPDIR");
-  const std::string folder = chosen == nullptr || *chosen == '\0' ? "/tmp" : chosen;
+  const std::string_view chosen = environment("TMPDIR");
+  const std::string folder(chosen.empty() ? "/tmp" : chosen);
   std::string path = folder + "/tessera.XXXXXX";
   FileDescriptor file(mkostemp(path.data(), O_CLOEXEC));
   CHECK(file.value() >= 0, folder, ": cannot hold a temporary file: ", std::strerror(errno));

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <utility>
 
 #include "apps/files/atomic_file.h"
+#include "apps/process/environment.h"
 #include "apps/terminal/output.h"
 #include "engine/text/utf8.h"
 
@@ -116,12 +116,12 @@ std::optional<std::string> InputHistory::next() {
 }
 
 std::string default_history_path() {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  const char* home = std::getenv("HOME");
+  const std::string_view state = environment("XDG_STATE_HOME");
+  const std::string_view home = environment("HOME");
   std::filesystem::path folder;
-  if (state != nullptr && *state != '\0') {
+  if (!state.empty()) {
     folder = state;
-  } else if (home != nullptr && *home != '\0') {
+  } else if (!home.empty()) {
     folder = std::filesystem::path(home) / ".local" / "state";
   } else {
     return "";

@@ -1,8 +1,8 @@
 #include "apps/options/common_options.h"
 
 #include <charconv>
-#include <cstdlib>
 
+#include "apps/process/environment.h"
 #include "apps/process/exit_codes.h"
 
 namespace tessera {
@@ -11,20 +11,17 @@ namespace {
 constexpr const char* kModelGroup = "Model and device";
 constexpr const char* kContextFlags = "-c,--ctx-size,--max-model-len";
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // As the Hugging Face libraries find it; "" without a home.
 std::string hugging_face_cache() {
-  if (const std::string cache = environment("HF_HUB_CACHE"); !cache.empty()) return cache;
-  if (const std::string home = environment("HF_HOME"); !home.empty()) return home + "/hub";
-  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) {
-    return cache + "/huggingface/hub";
-  }
-  const std::string home = environment("HOME");
-  return home.empty() ? "" : home + "/.cache/huggingface/hub";
+  const auto below = [](const char* variable, const char* folder) {
+    const std::string_view value = environment(variable);
+    return value.empty() ? std::string() : std::string(value) + folder;
+  };
+  std::string cache = below("HF_HUB_CACHE", "");
+  if (cache.empty()) cache = below("HF_HOME", "/hub");
+  if (cache.empty()) cache = below("XDG_CACHE_HOME", "/huggingface/hub");
+  if (cache.empty()) cache = below("HOME", "/.cache/huggingface/hub");
+  return cache;
 }
 
 void parse_device(const std::string& text, EngineOptions& options) {

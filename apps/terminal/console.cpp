@@ -5,11 +5,11 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "apps/process/environment.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/output.h"
 
@@ -54,9 +54,7 @@ Console::Console(const ConsoleOptions& options)
     : options_(options),
       uses_color_(uses_color(STDERR_FILENO, options.color)),
       is_terminal_(tessera::is_terminal(STDERR_FILENO)) {
-  if (const char* term = std::getenv("TERM"); term != nullptr && std::string_view(term) == "dumb") {
-    is_terminal_ = false;
-  }
+  if (environment("TERM") == "dumb") is_terminal_ = false;
   set_up_log(options_, uses_color_, is_terminal_);
 }
 

@@ -3,18 +3,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <string_view>
+#include "apps/process/environment.h"
 
 namespace tessera {
-namespace {
-
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-}  // namespace
 
 bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
 

@@ -9,7 +9,7 @@ namespace tessera {
 namespace {
 
 // Unicode's White_Space, as members of a class.
-constexpr std::string_view kWhiteSpace =
+constexpr std::string_view kWhiteSpaceClass =
     R"(\t-\r\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 
 class Translator {
@@ -62,11 +62,11 @@ class Translator {
 
   void white_space(bool is_negated) {
     if (!is_in_class_) {
-      result_ += concat(is_negated ? "[^" : "[", kWhiteSpace, "]");
+      result_ += concat(is_negated ? "[^" : "[", kWhiteSpaceClass, "]");
     } else if (is_negated) {
       refuse("\\S in a class");
     } else {
-      result_ += kWhiteSpace;
+      result_ += kWhiteSpaceClass;
     }
     at_ += 2;
   }
