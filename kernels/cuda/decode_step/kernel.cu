@@ -1,5 +1,5 @@
 #include "kernels/cuda/decode_step/attention.cuh"
-#include "kernels/cuda/decode_step/epilogue.cuh"
+#include "kernels/cuda/decode_step/epilogue_warp.cuh"
 #include "kernels/cuda/decode_step/helper.cuh"
 #include "kernels/cuda/decode_step/kernel.h"
 #include "kernels/cuda/decode_step/producer.cuh"

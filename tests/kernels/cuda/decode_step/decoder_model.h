@@ -2,11 +2,6 @@
 // FusedDecoder, by the operations one by one, and in double precision.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numbers>
-#include <optional>
 #include <vector>
 
 #include "kernels/backend_limits.h"
@@ -14,56 +9,19 @@
 #include "kernels/fused_operations.h"
 #include "kernels/layer_runner.h"
 #include "kernels/tensor/buffer.h"
+#include "tests/kernels/cuda/decode_step/decode_step_problem.h"
 #include "tests/kernels/for_each_backend.h"
-#include "tests/kernels/random_values.h"
-#include "tests/kernels/reference_ops.h"
 
 namespace tessera {
 
-struct DecodeStepSize {
-  int64_t hidden_size = 256;
-  int64_t intermediate_size = 256;
-  int64_t vocab_size = 1003;
-  int64_t num_heads = 8;
-  int64_t num_kv_heads = 2;
-  int64_t head_dim = 64;
-  int64_t page_size = 64;
-  int64_t num_layers = 3;
-  BlockSpec block = {};  // without `layers` all are as Llama's
-
-  int64_t query_size() const { return num_heads * head_dim; }
-  int64_t kv_size() const { return num_kv_heads * head_dim; }
-  int64_t qkv_size() const { return query_size() + 2 * kv_size(); }
-};
-
-inline constexpr float kEpsilon = 1e-5f;
-
-// What a block has not is empty.
-struct DecodeStepLayer {
-  std::vector<double> input_layernorm, qkv_proj, qkv_bias, qk_norm, o_proj,
-      post_attention_layernorm, pre_feedforward_layernorm, gate_up_proj, down_proj,
-      post_feedforward_layernorm;
-};
-
-inline size_t index_of(int64_t index) { return static_cast<size_t>(index); }
-
-// Rows [begin, begin + count) of a row-major matrix.
-inline std::vector<double> rows_of(const std::vector<double>& matrix, int64_t row_size,
-                                   int64_t begin, int64_t count = 1) {
-  return {matrix.begin() + begin * row_size, matrix.begin() + (begin + count) * row_size};
-}
-
-class DecodeStepModel {
+class DecodeStepModel : public DecodeStepProblem {
  public:
-  // Sequence s has contexts[s] tokens, its newest one included. Its pages are scattered, and what
-  // its context does not use is NaN.
+  // As DecodeStepProblem, in the activation type.
   DecodeStepModel(Backend& backend, const DecodeStepSize& size,
                   const std::vector<int64_t>& contexts)
-      : backend_(backend), size_(size), contexts_(contexts) {
-    if (size_.block.layers.empty()) size_.block.layers.resize(index_of(size.num_layers));
+      : DecodeStepProblem(backend.operations().activation_dtype(), size, contexts),
+        backend_(backend) {
     model_.block = size_.block;
-    make_weights();
-    make_pages();
     for (const DecodeStepLayer& layer : layers_) {
       model_.layers.push_back(
           {.input_layernorm = floats(layer.input_layernorm),
@@ -94,7 +52,6 @@ class DecodeStepModel {
   }
 
   const FusedDecoderModel& model() const { return model_; }
-  int64_t num_sequences() const { return static_cast<int64_t>(contexts_.size()); }
 
   // Puts the pages back to what they were before the step.
   void upload_pages() {
@@ -165,39 +122,6 @@ class DecodeStepModel {
     return to_host(backend_, logits);
   }
 
-  // The same in double precision; fills in the newest keys and values, for pages().
-  std::vector<double> reference() {
-    std::vector<double> logits;
-    for (int64_t s = 0; s < num_sequences(); ++s) {
-      std::vector<double> x =
-          rows_of(embed_tokens_, size_.hidden_size, std::max(token_ids_[index_of(s)], 0));
-      for (double& value : x) value *= size_.block.embedding_multiplier;
-      for (int64_t l = 0; l < size_.num_layers; ++l) {
-        const DecodeStepLayer& layer = layers_[index_of(l)];
-        const std::vector<double> normed =
-            reference_rms_norm(x, layer.input_layernorm, kEpsilon).values;
-        std::vector<double> qkv =
-            reference_linear(normed, layer.qkv_proj, size_.hidden_size).values;
-        for (size_t i = 0; i < layer.qkv_bias.size(); ++i) qkv[i] += layer.qkv_bias[i];
-        const std::vector<double> attention = reference_attention(qkv, s, l);
-        add_product(x, attention, layer.o_proj, layer.post_attention_layernorm);
-        const std::vector<double> mid =
-            reference_rms_norm(x, layer.pre_feedforward_layernorm, kEpsilon).values;
-        const std::vector<double> hidden =
-            reference_activate_mul(
-                reference_linear(mid, layer.gate_up_proj, size_.hidden_size).values,
-                size_.intermediate_size, size_.block.activation)
-                .values;
-        add_product(x, hidden, layer.down_proj, layer.post_feedforward_layernorm);
-      }
-      const std::vector<double> normed = reference_rms_norm(x, norm_, kEpsilon).values;
-      std::vector<double> row = reference_linear(normed, lm_head_, size_.hidden_size).values;
-      for (double& logit : row) logit = capped(logit, size_.block.logit_softcap);
-      logits.insert(logits.end(), row.begin(), row.end());
-    }
-    return logits;
-  }
-
   // The rows that the step wrote, of all layers: keys, then values. NaN where there are none.
   std::vector<double> written_rows() const {
     std::vector<double> result;
@@ -248,84 +172,6 @@ class DecodeStepModel {
     ASSERT_EQ(rows * size_.head_dim, from.num_elements());
   }
 
-  Shape page_shape() const {
-    return {num_pages_, size_.num_kv_heads, size_.page_size, size_.head_dim};
-  }
-
-  void make_weights() {
-    const auto weight = [&](int64_t rows, int64_t columns) {
-      return rounded(random_.normal(rows * columns, 1.0 / std::sqrt(static_cast<double>(columns))),
-                     activation());
-    };
-    const auto vector = [&](int64_t size, double mean) {
-      std::vector<double> values = random_.normal(size, 0.2);
-      for (double& value : values) value += mean;
-      return rounded(values, DType::kFloat32);
-    };
-    const auto norm = [&] { return vector(size_.hidden_size, 1.0); };
-    for (int64_t l = 0; l < size_.num_layers; ++l) {
-      layers_.push_back({.input_layernorm = norm(),
-                         .qkv_proj = weight(size_.qkv_size(), size_.hidden_size),
-                         .qkv_bias = {},
-                         .qk_norm = {},
-                         .o_proj = weight(size_.hidden_size, size_.query_size()),
-                         .post_attention_layernorm = {},
-                         .pre_feedforward_layernorm = norm(),
-                         .gate_up_proj = weight(2 * size_.intermediate_size, size_.hidden_size),
-                         .down_proj = weight(size_.hidden_size, size_.intermediate_size),
-                         .post_feedforward_layernorm = {}});
-    }
-    for (DecodeStepLayer& layer : layers_) {
-      if (size_.block.biases.qkv) layer.qkv_bias = vector(size_.qkv_size(), 0.0);
-      if (size_.block.qk_norm != QkNorm::kNone) layer.qk_norm = vector(2 * size_.head_dim, 1.0);
-      if (size_.block.norm_placement == NormPlacement::kPreAndPost) {
-        layer.post_attention_layernorm = norm();
-        layer.post_feedforward_layernorm = norm();
-      }
-    }
-    embed_tokens_ = rounded(random_.normal(size_.vocab_size * size_.hidden_size), activation());
-    norm_ = norm();
-    lm_head_ = weight(size_.vocab_size, size_.hidden_size);
-    for (const double speed : {1.0, 0.5}) {
-      std::vector<double> table;
-      for (int64_t j = 0; j < size_.head_dim / 2; ++j) {
-        const double exponent = -2.0 * static_cast<double>(j) / static_cast<double>(size_.head_dim);
-        table.push_back(speed * std::pow(10000.0, exponent));
-      }
-      for (int64_t j = 0; j < size_.head_dim / 2; ++j) {
-        table.push_back(1.0 + 0.002 * static_cast<double>(j));  // amplitudes
-      }
-      rope_tables_.push_back(rounded(table, DType::kFloat32));
-    }
-    token_ids_ = random_.integers(num_sequences(), 0, size_.vocab_size - 1);
-    if (token_ids_.size() > 1) token_ids_.back() = kNonFiniteLogits;  // stands for token 0
-  }
-
-  int64_t page_row(int64_t sequence, int64_t token, int64_t kv_head) const {
-    const int64_t page = block_tables_[index_of(sequence * max_pages_ + token / size_.page_size)];
-    return (page * size_.num_kv_heads + kv_head) * size_.page_size + token % size_.page_size;
-  }
-
-  void make_pages() {
-    max_pages_ = *std::ranges::max_element(contexts_) / size_.page_size + 2;
-    num_pages_ = num_sequences() * max_pages_;
-    block_tables_ = random_.permutation(num_pages_);
-    const auto num_values = index_of(page_shape().num_elements());
-    for (int64_t l = 0; l < size_.num_layers; ++l) {
-      for (auto* pool : {&keys_, &values_}) {
-        pool->emplace_back(num_values, std::numeric_limits<double>::quiet_NaN());
-        for (int64_t s = 0; s < num_sequences(); ++s) {
-          for (int64_t t = 0; t + 1 < contexts_[index_of(s)]; ++t) {
-            for (int64_t h = 0; h < size_.num_kv_heads; ++h) {
-              std::ranges::copy(rounded(random_.normal(size_.head_dim), activation()),
-                                pool->back().begin() + page_row(s, t, h) * size_.head_dim);
-            }
-          }
-        }
-      }
-    }
-  }
-
   FusedDecodeBatch inputs(int64_t count) {
     std::vector<int32_t> positions;
     std::vector<int32_t> slots;
@@ -354,87 +200,7 @@ class DecodeStepModel {
     return batch;
   }
 
-  // The residual stream after a half of a block.
-  void add_product(std::vector<double>& x, const std::vector<double>& in,
-                   const std::vector<double>& weight, const std::vector<double>& norm) const {
-    const auto columns = static_cast<int64_t>(in.size());
-    std::vector<double> product = reference_linear(in, weight, columns).values;
-    if (!norm.empty()) product = reference_rms_norm(product, norm, kEpsilon).values;
-    for (size_t i = 0; i < x.size(); ++i) {
-      x[i] += size_.block.residual_multiplier * product[i];
-    }
-  }
-
-  static double capped(double value, double softcap) {
-    return softcap > 0.0 ? softcap * std::tanh(value / softcap) : value;
-  }
-
-  // A query or key head as attention sees it, from where its norm's weights begin.
-  std::vector<double> altered_head(std::vector<double> head, int64_t layer, int64_t norm_begin,
-                                   int32_t position) const {
-    const std::vector<double>& qk_norm = layers_[index_of(layer)].qk_norm;
-    if (!qk_norm.empty()) {
-      head = reference_rms_norm(head, rows_of(qk_norm, 1, norm_begin, size_.head_dim), kEpsilon)
-                 .values;
-    }
-    const std::optional<int64_t> table = size_.block.layers[index_of(layer)].rope_table;
-    return table ? reference_rope(head, position, rope_tables_[index_of(*table)]).values : head;
-  }
-
-  // Also stores the newest key and value.
-  std::vector<double> reference_attention(const std::vector<double>& qkv, int64_t sequence,
-                                          int64_t layer) {
-    const int64_t context = contexts_[index_of(sequence)];
-    const int64_t d = size_.head_dim;
-    const auto position = static_cast<int32_t>(context - 1);
-    for (int64_t h = 0; h < size_.num_kv_heads; ++h) {
-      const std::vector<double> key =
-          altered_head(rows_of(qkv, d, size_.num_heads + h), layer, d, position);
-      const std::vector<double> value = rows_of(qkv, d, size_.num_heads + size_.num_kv_heads + h);
-      const int64_t row = page_row(sequence, context - 1, h);
-      std::ranges::copy(key, keys_[index_of(layer)].begin() + row * d);
-      std::ranges::copy(value, values_[index_of(layer)].begin() + row * d);
-    }
-    const int64_t sliding_window = size_.block.layers[index_of(layer)].sliding_window;
-    const int64_t window = sliding_window == 0 ? context : sliding_window;
-    const double scale = attention_scale(size_.block, d);
-    std::vector<double> out;
-    for (int64_t h = 0; h < size_.num_heads; ++h) {
-      const std::vector<double> query = altered_head(rows_of(qkv, d, h), layer, 0, position);
-      const int64_t kv_head = h / (size_.num_heads / size_.num_kv_heads);
-      std::vector<double> scores;
-      for (int64_t t = std::max<int64_t>(0, context - window); t < context; ++t) {
-        const double* key = &keys_[index_of(layer)][index_of(page_row(sequence, t, kv_head) * d)];
-        double score = 0.0;
-        for (int64_t j = 0; j < d; ++j) score += query[index_of(j)] * key[j];
-        scores.push_back(capped(score * scale, size_.block.attention_softcap));
-      }
-      const double largest = *std::ranges::max_element(scores);
-      std::vector<double> sums(index_of(d), 0.0);
-      double total = 0.0;
-      for (size_t i = 0; i < scores.size(); ++i) {
-        const int64_t t = context - static_cast<int64_t>(scores.size() - i);
-        const double weight = std::exp(scores[i] - largest);
-        const double* value =
-            &values_[index_of(layer)][index_of(page_row(sequence, t, kv_head) * d)];
-        for (int64_t j = 0; j < d; ++j) sums[index_of(j)] += weight * value[j];
-        total += weight;
-      }
-      for (const double sum : sums) out.push_back(sum / total);
-    }
-    return out;
-  }
-
   Backend& backend_;
-  DecodeStepSize size_;
-  std::vector<int64_t> contexts_;
-  RandomValues random_{7};
-  std::vector<DecodeStepLayer> layers_;
-  std::vector<double> embed_tokens_, norm_, lm_head_;
-  std::vector<std::vector<double>> rope_tables_;
-  std::vector<int32_t> token_ids_, block_tables_;
-  std::vector<std::vector<double>> keys_, values_;  // of each layer, as the pages hold them
-  int64_t max_pages_ = 0, num_pages_ = 0;
   FusedDecoderModel model_;
   std::vector<DeviceTensor> owned_;
 };
