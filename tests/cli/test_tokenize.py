@@ -3,9 +3,7 @@
 import json
 import pathlib
 import shutil
-import struct
 
-from rows import model_files
 from support import Case, edit_json
 
 MESSAGES = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi <|end|>"}]
@@ -158,37 +156,8 @@ class Chat(Case):
                 self.assertIn("bad.json: ", result.error_lines[0])
 
 
-def converted(model):
-    """tokenizer.model as a tokenizer.json: what Hugging Face's converter makes of byte-pair encoding
-    that puts no space in front."""
-    pieces = []
-    for number, _, content in model_files.fields(model):
-        if number == 1:
-            values = {key: value for key, _, value in model_files.fields(content)}
-            score = struct.unpack("<f", values[2])[0] if 2 in values else 0.0
-            pieces.append((values[1].decode(), score, values.get(3, model_files.NORMAL)))
-    ids = {text: index for index, (text, _, _) in enumerate(pieces)}
-    normal = {text: score for text, score, kind in pieces if kind == model_files.NORMAL}
-    merges = [(-score, ids[text[:at]], ids[text[at:]], text[:at], text[at:])
-              for text, score in normal.items() for at in range(1, len(text))
-              if text[:at] in normal and text[at:] in normal]  # fmt: skip
-    special = [(index, text) for index, (text, _, kind) in enumerate(pieces)
-               if kind in (model_files.UNKNOWN, model_files.CONTROL)]  # fmt: skip
-    return {
-        "added_tokens": [{"id": index, "content": text, "special": True} for index, text in special],
-        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
-        "post_processor": {"type": "TemplateProcessing", "single": [
-            {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]},
-        "decoder": {"type": "Sequence", "decoders": [
-            {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
-            {"type": "ByteFallback"}, {"type": "Fuse"}]},
-        "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": True, "fuse_unk": True,
-                  "vocab": ids, "merges": [merge[3:] for merge in sorted(merges)]},
-    }  # fmt: skip
-
-
 class BothFiles(Case):
-    """A folder with tokenizer.model and tokenizer.json."""
+    """The demo model with the tokenizer.model that its tokenizer.json was made of beside it."""
 
     TEXTS = ["", "Once upon a time, there was a little fox. It said: \"Who are you?\"", "  two  ",
              "a\n\n\tb", "<s> </s> <|end|><unk>", "été 中文 😀 ▁", "12345 6,789.0"]  # fmt: skip
@@ -196,9 +165,10 @@ class BothFiles(Case):
     def setUp(self):
         super().setUp()
         self.path = self.folder / "demo"
-        shutil.copytree(self.demo[1], self.path)
-        self.json = converted((self.path / "tokenizer.model").read_bytes())
-        self.write_json(self.json)
+        demo = pathlib.Path(self.demo[1])
+        shutil.copytree(demo, self.path)
+        shutil.copy(demo.parent / "demo_tokenizer.model", self.path / "tokenizer.model")
+        self.json = json.loads((self.path / "tokenizer.json").read_text())
 
     def write_json(self, document):
         (self.path / "tokenizer.json").write_text(json.dumps(document))

@@ -27,6 +27,8 @@ class FusedAttention {
         attention_(!kIsLlama && arguments.block.kind(layer) != 0 ? arguments.second_attention
                                                                  : arguments.attention),
         kind_(kind_of_layer(arguments, signals, layer)),
+        signals_(signals),
+        layer_(layer),
         copy_(copy),
         staging_(staging, kFusedWarps, arguments.attention.heads_per_kv_head) {}
 
@@ -202,6 +204,23 @@ class FusedAttention {
       newest.key[i] = rounded(key[i], key_scale);
       newest.value[i] = rounded(value[i], scale);
     }
+    if constexpr (!kIsLlama) {
+      if (has_newest && arguments_.block.has_qk_norm != 0) store_newest_key(piece, newest);
+    }
+  }
+
+  // Appends the newest key to its KV page, where q/k norm keeps the warps that finish products from
+  // doing so. One warp of one block has the unit of the newest token. The layer's pointers are
+  // there (FusedStep::attend).
+  __device__ void store_newest_key(const DecodePiece& piece, const Newest& newest) const {
+    const auto page_size = static_cast<int64_t>(attention_.page_size.divisor());
+    const int64_t row = signals_.page_rows[piece.first_token] + piece.kv_head * page_size;
+    Element* const key = signals_.layers[layer_ % 2].keys + row * kHeadDim;
+#pragma unroll
+    for (int i = 0; i < kNewestVectors; ++i) {
+      const int column = i * kNewestElements + reread_lane_index() * 4;
+      if (column < kHeadDim) *reinterpret_cast<uint2*>(key + column) = newest.key[i];
+    }
   }
 
   // The copy of a unit may have read the newest token's row before it was written. So this writes
@@ -371,6 +390,8 @@ class FusedAttention {
   const FusedDecodeArguments& arguments_;
   const AttentionArguments& attention_;
   const FusedKind<kTokens, kHeadDim>& kind_;  // of layers
+  const Signals& signals_;
+  int layer_;
   uint32_t* copy_;
   DecodeStaging<kHeadDim> staging_;
 };

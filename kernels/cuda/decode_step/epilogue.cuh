@@ -238,16 +238,11 @@ class FusedEpilogue {
     if (position_.product == kQkv) {
       if constexpr (!kIsLlama) value = alter_qkv(value);
       value = publish_rotated(value);
-      is_used = output_.is_valid && kv_head() >= 0;
+      is_used = output_.is_valid && (stores_keys() ? kv_head() >= 0 : is_value());
     }
     if (!scales_first()) {
       if (!rehearses && __any_sync(kFullWarp, is_used)) wait_for_input_scale();
       value *= scale_;
-    }
-    if constexpr (!kIsLlama) {
-      if (position_.product == kQkv && arguments_.block.has_qk_norm != 0) {
-        value *= key_norm_scale(is_used);
-      }
     }
     if (position_.product == kGateUp) {
       // Of the other group of a pair.
@@ -310,26 +305,10 @@ class FusedEpilogue {
     return value * terms_.factor;
   }
   static constexpr int kHeadItems = kHeadDim / kItemRows;
+  // Where keys are normalised, attention stores them: this warp cannot wait for the squares of a
+  // head, of which it may have items in passes to come.
+  __device__ bool stores_keys() const { return kIsLlama || arguments_.block.has_qk_norm == 0; }
   __device__ int qk_squares_words() const { return arguments_.products[kQkv].rows / kItemRows; }
-
-  // Q/k norm's scale of the lane's row, if that is of a key, else 1. Waits for the squares of the
-  // head, of which each lane asks for one item's. Called by all lanes together.
-  __device__ float key_norm_scale(bool is_used) const {
-    const bool is_key = is_used && !is_value();
-    uint32_t squares = is_key ? kMissing : 0;
-    const uint32_t* const source = words(layout().qk_squares) + token_ * qk_squares_words() +
-                                   output_.row / kHeadDim * kHeadItems +
-                                   reread_lane_index() % kHeadItems;
-    poll([&] {
-      load_if_missing(squares, source);
-      return is_missing(squares);
-    });
-    __syncwarp();
-    const float scale = scales_first() ? 1.0f : scale_;
-    const float norm_scale =
-        head_norm_scale<kHeadDim, kHeadItems>(arguments_, __uint_as_float(squares), scale);
-    return is_key ? norm_scale : 1.0f;
-  }
 
   __device__ bool is_value() const { return kv_head() >= arguments_.attention.num_kv_heads; }
   // Of the lane's row of qkv: keys, then values; below 0: queries.

@@ -168,6 +168,10 @@ class FusedStep {
   }
 
   __device__ void attend() {
+    // Before the next phase of the barrier can end: the layer's pointers are there.
+    if (!kIsLlama && position_.layer > 0) {
+      mbarrier_wait(&signals_.words_cleared, (position_.layer - 1) % 2);
+    }
     // All words of the layer before have been read.
     if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.previous_layer_left);
     FusedAttention<kTokens, kHeadDim, kIsLlama>(arguments_, signals_, position_.layer,
