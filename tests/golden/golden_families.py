@@ -314,7 +314,7 @@ FAMILY_MODELS = {
         SMALL,
         {
             "attention_bias": False,
-            "attention_multiplier": 0.2,
+            "attention_multiplier": 0.09,
             "embedding_multiplier": 3.0,
             "logits_scaling": 8.0,
             "mlp_bias": False,
