@@ -193,8 +193,8 @@ TEST_P(FusedDecoderTest, RepeatedStepsAreTheSameBitByBit) {
   for (const DecodeStepSize& size :
        {DecodeStepSize{.intermediate_size = 4096, .vocab_size = 5003},
         DecodeStepSize{.hidden_size = 1280, .head_dim = 128, .block = altered_block("qk_norm", 3)},
-        // Blocks claim items of keys, several of the same head.
-        DecodeStepSize{.num_kv_heads = 8, .head_dim = 128, .block = altered_block("qk_norm", 3)},
+        // 32 blocks claim the last 32 items of qkv, half of them keys, and seldom one each.
+        DecodeStepSize{.head_dim = 128, .block = altered_block("qk_norm", 3)},
         DecodeStepSize{.head_dim = 256, .block = altered_block("norm_placement", 3)},
         DecodeStepSize{.hidden_size = 1280}, DecodeStepSize{.hidden_size = 1280, .head_dim = 128},
         DecodeStepSize{.hidden_size = 2304, .intermediate_size = 1536}}) {
