@@ -20,6 +20,7 @@ fi
 
 kernels='FusedDecoderTest.OneSequence/cuda_bf16:FusedDecoderTest.LongContexts/cuda_bf16'
 kernels+=':FusedDecoderTest.SeveralSequences/cuda_bf16:FusedDecoderTest.SlidingWindow/cuda_bf16'
+kernels+=':FusedDecoderTest.TwoKindsOfLayers/cuda_bf16:FusedDecoderTest.BlocksOfFamilies/cuda_bf16'
 kernels+=':AttentionDecodeTest.*/cuda_bf16:LinearSkinnyTest.*/cuda_bf16'
 logs=$(mktemp -d)
 status=0
