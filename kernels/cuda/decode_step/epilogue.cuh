@@ -199,7 +199,7 @@ class FusedEpilogue {
   __device__ uint32_t* squares_of_added() const { return words(layout().squares_post[half()]); }
 
   // Normalises what the product adds to the residual stream, of which each lane has kept its row's
-  // element: such a product has a single pass (has_single_passes).
+  // element: such a product has a single pass (plan_fused_decode).
   __device__ void add_normed(bool rehearses) {
     publish_share(squares_of_added(), squares_, own_squares(), !rehearses);
     const float scale =
