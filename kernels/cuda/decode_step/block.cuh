@@ -22,14 +22,18 @@ constexpr bool has_epilogue_warp(int tokens) { return tokens == 1; }
 // How many registers a thread of a computing warp takes, and a thread of another warp keeps. A
 // multiprocessor has 65,536 and a thread starts with 168 of them; no more can be taken than others
 // have given up.
-constexpr int compute_registers(int tokens) { return tokens == 1 ? 224 : 208; }
-constexpr int other_registers(int tokens) { return tokens == 1 ? 56 : 88; }
-constexpr bool hands_over_registers(int tokens) {
-  return kFusedWarps * compute_registers(tokens) +
-             (kFusedThreads / kWarpSize - kFusedWarps) * other_registers(tokens) <=
+constexpr int compute_registers(int tokens, bool is_llama) {
+  return tokens == 1 && is_llama ? 224 : 208;
+}
+constexpr int other_registers(int tokens, bool is_llama) {
+  return tokens == 1 && is_llama ? 56 : 88;
+}
+constexpr bool hands_over_registers(int tokens, bool is_llama) {
+  return kFusedWarps * compute_registers(tokens, is_llama) +
+             (kFusedThreads / kWarpSize - kFusedWarps) * other_registers(tokens, is_llama) <=
          kFusedThreads / kWarpSize * (65536 / kFusedThreads / 8 * 8);
 }
-static_assert(hands_over_registers(1) && hands_over_registers(2));
+static_assert(hands_over_registers(1, true) && hands_over_registers(1, false));
 
 // Warps that say when the block leaves a layer. The warp that finishes a single token's products
 // need not: no warp that computes enters a layer before other blocks have read what it has finished

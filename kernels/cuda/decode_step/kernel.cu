@@ -192,7 +192,7 @@ class FusedStep {
       if (pass.num_groups == 0) break;
       if constexpr (kFinishesOwnPasses) finish_.begin_pass(pass);
       PassSums sums{};
-      accumulate_pass(sums, inputs, pass.num_groups, ring_);
+      accumulate_pass<kIsLlama>(sums, inputs, pass.num_groups, ring_);
       mbarrier_wait(&signals_.sums_free[place_.stage], place_.parity ^ 1);
       store_sums(signals_.sums[place_.stage][reread_warp_index()], sums);
       __syncwarp();
@@ -285,7 +285,7 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   // Up to here, only what is the same in all steps has been read.
   wait_for_previous_results();
   if (warp >= kFusedWarps) {
-    give_up_registers<other_registers(kTokens)>();
+    give_up_registers<other_registers(kTokens, kIsLlama)>();
     if (warp == kFillingWarp && lane_index() < kFusedWarps) fill_rings(arguments, signals, rings);
     if (warp == kHelpingWarp) help_consumers(arguments, signals);
     if constexpr (has_epilogue_warp(kTokens)) {
@@ -293,7 +293,7 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
     }
     return;
   }
-  take_registers<compute_registers(kTokens)>();
+  take_registers<compute_registers(kTokens, kIsLlama)>();
   const int ring_bytes = arguments.num_stages * kUnitBytes;
   const UnitRing ring{.full = signals.full[warp],
                       .empty = signals.empty[warp],
