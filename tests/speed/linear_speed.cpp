@@ -75,10 +75,13 @@ class LinearSpeed : public BackendTest {
   }
 
   void launch_skinny(const SkinnyProduct& product) const {
-    const auto& [out, x, weight, accumulate, is_gated, x_squares, epsilon, norm, rope] = product;
+    const Tensor& out = product.out;
+    const Tensor& x = product.x;
+    const Tensor& weight = product.weight;
     const SkinnyPlan plan =
-        is_gated ? plan_gated_skinny(x.dim(0), out.dim(1), gpu_.num_multiprocessors)
-                 : plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, gpu_.num_multiprocessors);
+        product.is_gated
+            ? plan_gated_skinny(x.dim(0), out.dim(1), gpu_.num_multiprocessors)
+            : plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, gpu_.num_multiprocessors);
     launch_linear_skinny_sm90(product, plan, gpu_.num_multiprocessors, stream_.get());
   }
 
