@@ -5,6 +5,14 @@
 #include "engine/engine.h"
 
 namespace tessera {
+namespace {
+
+KernelChoice kernel_choice(const EngineOptions& options) {
+  if (options.batch_invariant) return KernelChoice::kBatchInvariant;
+  return options.portable_kernels ? KernelChoice::kPortable : KernelChoice::kFastest;
+}
+
+}  // namespace
 
 DeviceType chosen_device(const EngineOptions& options) {
   const bool on_cpu = options.device == DeviceChoice::kCpu ||
@@ -13,16 +21,15 @@ DeviceType chosen_device(const EngineOptions& options) {
 }
 
 std::unique_ptr<Backend> make_backend(const EngineOptions& options) {
+  const KernelChoice choice = kernel_choice(options);
   if (chosen_device(options) == DeviceType::kCuda) {
-    return make_cuda_backend(
-        options.cuda_index, options.compute_dtype,
-        options.portable_kernels ? KernelChoice::kPortable : KernelChoice::kFastest);
+    return make_cuda_backend(options.cuda_index, options.compute_dtype, choice);
   }
   if (options.device == DeviceChoice::kAuto) {
     const CudaStatus status = cuda_status();
     if (status.built) spdlog::info("{}, using CPU", status.problem);
   }
-  return make_cpu_backend(options.num_threads);
+  return make_cpu_backend(options.num_threads, choice);
 }
 
 }  // namespace tessera

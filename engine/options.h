@@ -37,6 +37,8 @@ struct EngineOptions {
   DType compute_dtype = DType::kBFloat16;  // on CUDA: kBFloat16 or kFloat16
   bool portable_kernels = false;       // on CUDA: only kernels that run on every GPU, also where
                                        // something faster exists: to compare
+  bool batch_invariant = false;        // a token comes out the same bit by bit whatever is computed
+                                       // beside it, by slower kernels; wins over portable_kernels
   int num_threads = 0;                 // on the CPU; 0: one per physical core
   int64_t context_size = 0;            // tokens a sequence may hold; 0: the model's maximum,
                                        // less when memory is short

@@ -48,8 +48,9 @@ class Backend {
   Backend() = default;
 };
 
-// num_threads 0: one per physical core.
-std::unique_ptr<Backend> make_cpu_backend(int num_threads);
+// num_threads 0: one per physical core. All kernels are portable here.
+std::unique_ptr<Backend> make_cpu_backend(int num_threads,
+                                          KernelChoice choice = KernelChoice::kFastest);
 
 // Throws Error when the GPU is absent, its architecture was not built for, or its driver too old.
 // compute_dtype is kBFloat16 or kFloat16.

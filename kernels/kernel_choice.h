@@ -1,4 +1,4 @@
-// Whether a GPU may run the kernels that were written for its architecture alone.
+// Which of the kernels that compute the same a device may run.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,9 @@ namespace tessera {
 enum class KernelChoice : uint8_t {
   kFastest,   // whatever is fastest on the device
   kPortable,  // what runs on every GPU, also where something faster exists: to compare
+  // What computes a token the same bit by bit, whatever else a step holds and in whatever chunks
+  // its prompt comes: every sum is taken in an order that depends on the token alone. Slower.
+  kBatchInvariant,
 };
 
 }  // namespace tessera

@@ -113,6 +113,11 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
   add_number(app, "--prefill-chunk", options.prefill_chunk, kPrefillChunkLimits,
              "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)")
       ->group(kModelGroup);
+  app.add_flag(
+         "--batch-invariant", options.batch_invariant,
+         "the same tokens whatever else is computed beside them: alone, in a batch, with any\n"
+         "--prefill-chunk; slower (docs/batch.md has figures)")
+      ->group(kModelGroup);
   app.add_flag("--allow-unknown-weights", options.allow_unknown_weights,
                "go on when there are tensors that the model does not use")
       ->group(kModelGroup);

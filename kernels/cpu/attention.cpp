@@ -50,7 +50,8 @@ void normalize(const float* accumulated, int64_t head_dim, float sum, float* out
 
 class AttentionStep {
  public:
-  AttentionStep(const Tensor& out, const AttentionParams& params, ThreadScratch& scratch);
+  AttentionStep(const Tensor& out, const AttentionParams& params, bool is_batch_invariant,
+                ThreadScratch& scratch);
 
   void run(ThreadPool& pool);
 
@@ -74,6 +75,8 @@ class AttentionStep {
   }
   int64_t part_keys(int64_t sequence) const { return kPartKeys * query_length(sequence); }
   int64_t num_parts(int64_t sequence) const {
+    // Where a part ends depends on the queries.
+    if (is_batch_invariant_) return 1;
     if (query_length(sequence) == 0 || query_length(sequence) > kMaxDecodeQueryLength) return 1;
     const int64_t num_keys = context_lengths_[sequence] - first_key(sequence, 0);
     return std::max<int64_t>(1, ceil_divide(num_keys, part_keys(sequence)));
@@ -107,6 +110,7 @@ class AttentionStep {
   void merge_parts(const WorkItem& last) const;
 
   const AttentionParams& params_;
+  bool is_batch_invariant_;
   ThreadScratch& scratch_;
   const int32_t* query_starts_;
   const int32_t* context_lengths_;
@@ -123,8 +127,9 @@ int64_t max_query_parts(int64_t max_context_length) {
 }
 
 AttentionStep::AttentionStep(const Tensor& out, const AttentionParams& params,
-                             ThreadScratch& scratch)
+                             bool is_batch_invariant, ThreadScratch& scratch)
     : params_(params),
+      is_batch_invariant_(is_batch_invariant),
       scratch_(scratch),
       query_starts_(params.batch.query_starts.as<int32_t>()),
       context_lengths_(params.batch.context_lengths.as<int32_t>()),
@@ -167,7 +172,9 @@ std::vector<WorkItem> AttentionStep::plan() const {
       for (int64_t row_end = num_rows; row_end > 0; row_end -= kBlockRows) {
         const int64_t row_begin = std::max<int64_t>(0, row_end - kBlockRows);
         const int64_t last = key_end(sequence, row_end - 1);
-        const int64_t first = first_key(sequence, parts == 1 ? row_begin : 0);
+        int64_t first = first_key(sequence, parts == 1 ? row_begin : 0);
+        // A key is in the same tile whichever rows see it.
+        if (is_batch_invariant_) first -= first % kTileKeys;
         const int64_t keys = parts == 1 ? last : part_keys(sequence);
         for (int64_t part = 0; part < parts; ++part) {
           const int64_t begin = std::min(first + part * keys, last);
@@ -188,7 +195,8 @@ AttentionBlock AttentionStep::start(const WorkItem& item, int thread) const {
                                   .key_end = key_end(item.sequence, row)};
   }
   const std::span<const QueryRow> used(rows, static_cast<size_t>(item.row_end - item.row_begin));
-  return start_block(used, head_dim_, {params_.scale, params_.softcap}, scratch_, thread);
+  const RowLayout layout = is_batch_invariant_ ? RowLayout::kInLanes : RowLayout::kFastest;
+  return start_block(used, head_dim_, {params_.scale, params_.softcap}, layout, scratch_, thread);
 }
 
 void AttentionStep::compute(const WorkItem& item, int thread) const {
@@ -234,9 +242,9 @@ void AttentionStep::merge_parts(const WorkItem& last) const {
 
 }  // namespace
 
-void attention(const Tensor& out, const AttentionParams& params, ThreadScratch& scratch,
-               ThreadPool& pool) {
-  AttentionStep(out, params, scratch).run(pool);
+void attention(const Tensor& out, const AttentionParams& params, bool is_batch_invariant,
+               ThreadScratch& scratch, ThreadPool& pool) {
+  AttentionStep(out, params, is_batch_invariant, scratch).run(pool);
 }
 
 size_t attention_workspace_bytes(const BackendLimits& limits) {

@@ -11,9 +11,10 @@
 namespace tessera {
 
 // out float32 [num_tokens, num_heads, head_dim]; the rest as in Operations::attention. Results do
-// not depend on the number of threads, nor on the other sequences of the step.
-void attention(const Tensor& out, const AttentionParams& params, ThreadScratch& scratch,
-               ThreadPool& pool);
+// not depend on the number of threads, nor on the other sequences of the step; with
+// `is_batch_invariant`, nor on which other tokens of its own sequence a token is computed with.
+void attention(const Tensor& out, const AttentionParams& params, bool is_batch_invariant,
+               ThreadScratch& scratch, ThreadPool& pool);
 
 // Bytes of AttentionParams::workspace: what decodes over long contexts compute in parts.
 size_t attention_workspace_bytes(const BackendLimits& limits);

@@ -55,10 +55,11 @@ void set_row(const AttentionBlock& block, int64_t row, const QueryRow& source, f
 }  // namespace
 
 AttentionBlock start_block(std::span<const QueryRow> rows, int64_t head_dim, const ScoreRule& rule,
-                           ThreadScratch& scratch, int thread) {
+                           RowLayout layout, ThreadScratch& scratch, int thread) {
   constexpr auto kLog2E = std::numbers::log2e_v<float>;
   AttentionBlock block = allocate_block(head_dim, scratch, thread);
   block.num_rows = std::ssize(rows);
+  block.layout = layout;
   block.score_softcap = rule.softcap * kLog2E;
   // With a softcap, what cap_scores takes: twice the argument of tanh.
   const float unit = rule.softcap > 0.0f ? 2.0f / rule.softcap : 1.0f;

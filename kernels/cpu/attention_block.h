@@ -29,6 +29,12 @@ struct QueryRow {
   int64_t first_key, key_end;
 };
 
+// How a vector holds the scores of few rows.
+enum class RowLayout : uint8_t {
+  kFastest,  // those of several keys beside each other
+  kInLanes,  // as those of many rows: what a row computes does not depend on how many there are
+};
+
 struct ScoreRule {
   float scale;
   float softcap;  // 0: none
@@ -37,6 +43,7 @@ struct ScoreRule {
 // The state of up to kBlockRows rows: arrays in the memory of one thread.
 struct AttentionBlock {
   int64_t num_rows;
+  RowLayout layout;
   int64_t head_dim;
   int64_t row_width;    // padded_head_dim(head_dim)
   float score_softcap;  // in the unit of scores; 0: none
@@ -51,13 +58,13 @@ struct AttentionBlock {
   int32_t* key_ends;    // [kBlockRows]
   float* tile_storage;  // for gather_tile
 
-  bool has_few_rows() const { return num_rows <= kFewRows; }
+  bool has_few_rows() const { return layout == RowLayout::kFastest && num_rows <= kFewRows; }
   float* row_of(int64_t row) const { return accumulated + row * row_width; }
 };
 
 // Nothing accumulated yet. In memory of `thread`, until its next block.
 AttentionBlock start_block(std::span<const QueryRow> rows, int64_t head_dim, const ScoreRule& rule,
-                           ThreadScratch& scratch, int thread);
+                           RowLayout layout, ThreadScratch& scratch, int thread);
 
 // Adds keys and values, of which not every row need see every one.
 void add_tile(const AttentionBlock& block, const KeyTile& tile);

@@ -10,7 +10,8 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(int num_threads) : device_(num_threads) {}
+  CpuBackend(int num_threads, KernelChoice choice)
+      : device_(num_threads), operations_(device_, choice) {}
 
   Device& device() override { return device_; }
   Operations& operations() override { return operations_; }
@@ -28,15 +29,16 @@ class CpuBackend final : public Backend {
 
  private:
   CpuDevice device_;
-  CpuOperations operations_{device_};
+  CpuOperations operations_;
   FusedOperations fused_operations_{operations_};  // none is faster than one by one
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(int num_threads) {
+std::unique_ptr<Backend> make_cpu_backend(int num_threads, KernelChoice choice) {
   CHECK(num_threads >= 0, "the CPU backend cannot run on ", num_threads, " threads");
-  return std::make_unique<CpuBackend>(num_threads == 0 ? count_physical_cores() : num_threads);
+  return std::make_unique<CpuBackend>(num_threads == 0 ? count_physical_cores() : num_threads,
+                                      choice);
 }
 
 }  // namespace tessera

@@ -15,8 +15,8 @@
 namespace tessera {
 
 std::string CpuOperations::attention_description(const BackendLimits& /*limits*/) const {
-  return "blocks of 96 query rows over tiles of 96 keys, one thread each; decodes in parts of 1024 "
-         "keys";
+  return concat("blocks of 96 query rows over tiles of 96 keys, one thread each; decodes ",
+                is_batch_invariant_ ? "in the same way" : "in parts of 1024 keys");
 }
 
 size_t CpuOperations::attention_workspace_bytes(const BackendLimits& limits) const {
@@ -51,7 +51,7 @@ void CpuOperations::linear_impl(const Tensor& out, const Tensor& x, const Weight
   const LinearEpilogue epilogue{.bias = weight.bias.empty() ? nullptr : weight.bias.as<float>(),
                                 .accumulate = accumulate,
                                 .multiplier = multiplier};
-  tessera::linear(out, x, weight.data, epilogue, scratch_, pool_);
+  tessera::linear(out, x, weight.data, epilogue, is_batch_invariant_, scratch_, pool_);
 }
 
 void CpuOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
@@ -59,7 +59,7 @@ void CpuOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
 }
 
 void CpuOperations::attention_impl(const Tensor& out, const AttentionParams& params) {
-  tessera::attention(out, params, scratch_, pool_);
+  tessera::attention(out, params, is_batch_invariant_, scratch_, pool_);
 }
 
 void CpuOperations::activate_mul_impl(const Tensor& out, const Tensor& gate_up,

@@ -4,14 +4,18 @@
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cpu/rotation_table.h"
 #include "kernels/cpu/thread_scratch.h"
+#include "kernels/kernel_choice.h"
 #include "kernels/operations.h"
 
 namespace tessera {
 
 class CpuOperations final : public Operations {
  public:
-  explicit CpuOperations(CpuDevice& device)
-      : Operations(device), pool_(device.pool()), scratch_(pool_.num_threads()) {}
+  CpuOperations(CpuDevice& device, KernelChoice choice)
+      : Operations(device),
+        is_batch_invariant_(choice == KernelChoice::kBatchInvariant),
+        pool_(device.pool()),
+        scratch_(pool_.num_threads()) {}
 
   DType activation_dtype() const override { return DType::kFloat32; }
   // Decoding is bound by reading weights: widening them in memory would only make them larger.
@@ -40,6 +44,7 @@ class CpuOperations final : public Operations {
   void sample_impl(const Tensor& tokens, const Tensor& logits,
                    const SamplingBatch& sampling) override;
 
+  bool is_batch_invariant_;
   ThreadPool& pool_;
   ThreadScratch scratch_;
   RotationTable rotation_table_;

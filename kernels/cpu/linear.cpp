@@ -3,8 +3,9 @@
 namespace tessera {
 
 void linear(const Tensor& out, const Tensor& x, const Tensor& weight,
-            const LinearEpilogue& epilogue, ThreadScratch& scratch, ThreadPool& pool) {
-  if (x.dim(0) <= kMaxStreamedTokens) {
+            const LinearEpilogue& epilogue, bool is_batch_invariant, ThreadScratch& scratch,
+            ThreadPool& pool) {
+  if (is_batch_invariant || x.dim(0) <= kMaxStreamedTokens) {
     stream_linear(out, x, weight, epilogue, pool);
   } else {
     panel_linear(out, x, weight, epilogue, scratch, pool);

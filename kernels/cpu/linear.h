@@ -22,8 +22,10 @@ struct LinearEpilogue {
 // The product x . weight^T, of which `epilogue` makes out.
 //   out float32 [num_tokens, out_features], x float32 [num_tokens, in_features],
 //   weight of any float type [out_features, in_features]
+// With `is_batch_invariant`, weights are streamed for any number of tokens.
 void linear(const Tensor& out, const Tensor& x, const Tensor& weight,
-            const LinearEpilogue& epilogue, ThreadScratch& scratch, ThreadPool& pool);
+            const LinearEpilogue& epilogue, bool is_batch_invariant, ThreadScratch& scratch,
+            ThreadPool& pool);
 
 // Reads every weight from memory once. A token's results are the same bit by bit whichever tokens
 // it is computed with, and on any number of threads.

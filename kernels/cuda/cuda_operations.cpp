@@ -26,6 +26,7 @@ CudaOperations::CudaOperations(CudaDevice& device, DType compute_dtype)
     : Operations(device),
       device_(device),
       compute_dtype_(compute_dtype),
+      cublas_(device.gpu().is_batch_invariant()),
       decode_arrivals_(allocate_device_memory(
           static_cast<size_t>(gpu().num_multiprocessors) * sizeof(uint32_t), "merging attention")) {
   for (const Buffer* counters : {&prefill_schedule_, &decode_arrivals_}) {
@@ -34,9 +35,11 @@ CudaOperations::CudaOperations(CudaDevice& device, DType compute_dtype)
 }
 
 std::string CudaOperations::attention_description(const BackendLimits& limits) const {
+  const std::string decode =
+      describe(plan_decode_attention(decode_shape(limits, kDecodeTileTokens, 1)));
+  if (gpu().is_batch_invariant()) return concat("prefill and decode by ", decode);
   return concat("prefill by ", describe(plan_prefill_attention(gpu(), limits.head_dim, false)),
-                ", decode by ",
-                describe(plan_decode_attention(decode_shape(limits, kDecodeTileTokens, 1))));
+                ", decode by ", decode);
 }
 
 size_t CudaOperations::attention_workspace_bytes(const BackendLimits& limits) const {
@@ -116,6 +119,12 @@ void CudaOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
 }
 
 void CudaOperations::attention_impl(const Tensor& out, const AttentionParams& params) {
+  if (gpu().is_batch_invariant()) {
+    // A token is computed by the same kernel whether it is a prompt's or an answer's.
+    AttentionParams all = params;
+    all.batch.num_decodes = all.batch.num_sequences;
+    return decode_attention(out, all);
+  }
   if (params.batch.num_decodes > 0) decode_attention(out, params);
   if (params.batch.num_decodes < params.batch.num_sequences) prefill_attention(out, params);
 }

@@ -53,9 +53,9 @@ class CudaOperations final : public Operations {
 
   CudaDevice& device_;
   DType compute_dtype_;
+  CublasLinear cublas_;
   Buffer prefill_schedule_ = allocate_device_memory(2 * sizeof(int32_t), "scheduling attention");
   Buffer decode_arrivals_;
-  CublasLinear cublas_;
 };
 
 }  // namespace tessera

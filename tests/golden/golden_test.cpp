@@ -293,6 +293,42 @@ TEST_P(GoldenTest, CompanyDoesNotMatter) {
   }
 }
 
+// The same numbers, not only the same tokens, however the prompt is cut; and the same tokens alone
+// and in company.
+TEST_P(GoldenTest, BatchInvariantResultsAreTheSameBitByBit) {
+  EngineOptions invariant = options();
+  invariant.batch_invariant = true;
+  std::vector<float> logits;
+  std::vector<std::vector<TokenId>> answers;
+  for (const int64_t prefill_chunk : {2048, 1, 7, 65}) {
+    SCOPED_TRACE(concat("prefill chunk ", prefill_chunk));
+    EngineOptions changed = invariant;
+    changed.prefill_chunk = prefill_chunk;
+    changed.max_sequences = prefill_chunk == 7 ? 3 : 1;
+    const auto engine = Engine::load(changed);
+    const std::vector<float> these = engine->prompt_logits(run().tokens);
+    if (logits.empty()) {
+      expect_golden_logits(*engine);
+      logits = these;
+    }
+    EXPECT_TRUE(these == logits);
+
+    std::vector<SequencePtr> sequences;
+    for (const GoldenRun& run : golden_.runs) {
+      sequences.push_back(engine->create_sequence());
+      engine->submit(*sequences.back(), run.prompt(), greedy(run));
+    }
+    while (engine->step()) {
+    }
+    std::vector<std::vector<TokenId>> these_answers;
+    for (const SequencePtr& sequence : sequences) {
+      these_answers.push_back(engine->result(*sequence).tokens);
+    }
+    if (answers.empty()) answers = these_answers;
+    EXPECT_TRUE(these_answers == answers);
+  }
+}
+
 TEST_P(GoldenTest, CachedPrefixIsReused) {
   const auto engine = Engine::load(options());
   const auto sequence = engine->create_sequence();

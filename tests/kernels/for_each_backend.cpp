@@ -22,6 +22,7 @@ constexpr int kCpuThreads = 2;
 bool is_cpu(const std::string& name) { return name.starts_with("cpu"); }
 
 KernelChoice kernel_choice(const std::string& name) {
+  if (name.ends_with("-invariant")) return KernelChoice::kBatchInvariant;
   return name == "cuda-portable" ? KernelChoice::kPortable : KernelChoice::kFastest;
 }
 
@@ -30,8 +31,8 @@ class SharedBackends : public testing::Environment {
  public:
   Backend& get(const std::string& name) {
     std::unique_ptr<Backend>& backend = backends_[name];
-    if (!backend && is_cpu(name)) backend = make_cpu_backend(kCpuThreads);
-    if (!backend && (name == "cuda-bf16" || name == "cuda-portable")) {
+    if (!backend && is_cpu(name)) backend = make_cpu_backend(kCpuThreads, kernel_choice(name));
+    if (!backend && (name == "cuda-bf16" || name == "cuda-portable" || name == "cuda-invariant")) {
       backend = make_cuda_backend(0, DType::kBFloat16, kernel_choice(name));
     }
     if (!backend && name == "cuda-fp16") backend = make_cuda_backend(0, DType::kFloat16);
@@ -189,9 +190,12 @@ std::vector<std::string> backend_names() { return {"cpu", "cuda-bf16", "cuda-fp1
 
 std::vector<std::string> vector_level_names() { return {"cpu-avx2", "cpu-plain"}; }
 
+std::vector<std::string> invariant_backend_names() { return {"cpu-invariant", "cuda-invariant"}; }
+
 std::vector<std::string> attention_backend_names() {
   std::vector<std::string> names = backend_names();
   names.emplace_back("cuda-portable");
+  names.emplace_back("cuda-invariant");
   return names;
 }
 

@@ -91,8 +91,11 @@ std::vector<std::string> backend_names();
 std::vector<std::string> vector_level_names();
 std::string backend_test_name(const testing::TestParamInfo<std::string>& info);
 
-// For attention also "cuda-portable": bfloat16, with the kernels of every GPU where others are
-// faster.
+// Where a token's results do not depend on what else is computed: float32 on the CPU, bfloat16.
+std::vector<std::string> invariant_backend_names();
+
+// For attention also "cuda-portable", bfloat16 with the kernels of every GPU where others are
+// faster, and "cuda-invariant".
 std::vector<std::string> attention_backend_names();
 
 #define FOR_EACH_BACKEND(suite)                                                    \
@@ -101,6 +104,9 @@ std::vector<std::string> attention_backend_names();
 #define FOR_EACH_VECTOR_LEVEL(suite)                                           \
   INSTANTIATE_TEST_SUITE_P(VectorLevels, suite,                                \
                            testing::ValuesIn(::tessera::vector_level_names()), \
+                           ::tessera::backend_test_name)
+#define FOR_EACH_INVARIANT_BACKEND(suite)                                                    \
+  INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::tessera::invariant_backend_names()), \
                            ::tessera::backend_test_name)
 #define FOR_EACH_ATTENTION_BACKEND(suite)                                                    \
   INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::tessera::attention_backend_names()), \

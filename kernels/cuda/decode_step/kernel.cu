@@ -140,7 +140,7 @@ class FusedStep {
 
   // The block's share of attention in the layers of a kind.
   __device__ void plan(FusedKind<kTokens, kHeadDim>& kind, const AttentionArguments& attention) {
-    DecodeItems<1> items(attention, arguments_.division);
+    DecodeItems<1, false> items(attention, arguments_.division);
     items.divide();
     DecodePiece piece;
     int count = 0;

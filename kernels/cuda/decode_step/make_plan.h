@@ -99,6 +99,9 @@ inline std::string fused_decode_shape_problem(const FusedDecodeShape& shape) {
   if (!shape.gpu.runs_hopper()) {
     return "it needs the copy engine of sm_90";
   }
+  if (shape.gpu.is_batch_invariant()) {
+    return "its sums depend on how many sequences a step has";
+  }
   if (!shape.is_bfloat16) {
     return "it computes in bfloat16";
   }

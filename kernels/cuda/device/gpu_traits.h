@@ -16,9 +16,11 @@ struct GpuTraits {
   bool hopper_code_built = false;  // this binary has code for sm_90a
   KernelChoice choice = KernelChoice::kFastest;
 
+  constexpr bool is_batch_invariant() const { return choice == KernelChoice::kBatchInvariant; }
+
   // Code for sm_90a runs on 9.0 alone, not on what came after.
   constexpr bool runs_hopper() const {
-    return compute_capability == 90 && hopper_code_built && choice == KernelChoice::kFastest;
+    return compute_capability == 90 && hopper_code_built && choice != KernelChoice::kPortable;
   }
 };
 

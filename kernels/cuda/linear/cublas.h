@@ -19,7 +19,9 @@ namespace tessera {
 // Bitwise reproducible: one stream, and the choice depends on the shape only.
 class CublasLinear {
  public:
-  CublasLinear();
+  // With `is_batch_invariant`, a token's results are the same bit by bit whichever tokens it is
+  // computed with: every number of tokens takes the same algorithm, which sums in one order.
+  explicit CublasLinear(bool is_batch_invariant);
   ~CublasLinear();
   CublasLinear(const CublasLinear&) = delete;
   CublasLinear& operator=(const CublasLinear&) = delete;
@@ -47,7 +49,9 @@ class CublasLinear {
   struct Solution;
 
   const Solution& solve(const Problem& problem);
+  void choose_algorithm(Solution& solution, const Problem& problem) const;
 
+  bool is_batch_invariant_;
   cublasLtContext* handle_ = nullptr;
   Buffer workspace_;
   std::map<Problem, std::unique_ptr<Solution>> solutions_;

@@ -114,6 +114,7 @@ constexpr SkinnyPlan plan_gated_skinny(int64_t num_tokens, int64_t out_features,
 // 3,157 and 2,890, 32 5,534 and 5,090, 64 8,774 and 8,479. With 1, 4 and 8 tokens the GEMV takes 2,
 // 5 and 6 % less time for all products of a step than the skinny kernel.
 constexpr LinearPlan plan_linear(const LinearShape& shape, const GpuTraits& gpu) {
+  if (gpu.is_batch_invariant()) return {.kernel = LinearKernel::kCublas};
   if (shape.num_tokens <= kGemvMaxTokens) return {.kernel = LinearKernel::kGemv};
   if (shape.num_tokens <= kSkinnyMaxTokens && gpu.runs_hopper()) {
     return {.kernel = LinearKernel::kSkinny, .skinny = plan_skinny(shape, gpu.num_multiprocessors)};

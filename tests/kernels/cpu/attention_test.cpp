@@ -91,7 +91,7 @@ std::vector<uint8_t> run_with_pages(Backend& backend, const AttentionProblem& pr
   const DeviceTensor out = poisoned(backend, DType::kFloat32, params.query.shape);
   ThreadPool pool(2);
   ThreadScratch scratch(2);
-  attention(out, params, scratch, pool);
+  attention(out, params, false, scratch, pool);
   return bytes_of(backend, out);
 }
 

@@ -30,6 +30,7 @@ struct DecodePiece {
 struct DecodeDivision {
   int item_rows;            // most query rows of an item
   bool is_even;             // one sequence, and several blocks for each of its KV heads
+  bool keeps_whole;         // no item is divided
   FastDivisor item_blocks;  // then: that many
   int max_whole_tiles;      // and an item of up to so many tiles is not split
   int least_tiles;          // of the pieces of others
@@ -49,8 +50,8 @@ struct DecodeLengths {
 
 // Walks the pieces of this block in order. Every producer warp walks on its own, all lanes
 // together. Lane l takes sequences 32 k + l and keeps the lengths of the first kKnown of them, so
-// that those of the usual batch are read once.
-template <int kKnown>
+// that those of the usual batch are read once. Without kMayKeepWhole, items may always be divided.
+template <int kKnown, bool kMayKeepWhole = true>
 class DecodeItems {
  public:
   // Starts reading the lengths.
@@ -163,11 +164,14 @@ class DecodeItems {
     if (base >= kKnownSequences) own_ = read(base);
   }
 
+  __device__ bool keeps_whole() const { return kMayKeepWhole && division_.keeps_whole; }
+
   __device__ DecodeSequence items_of(int query_length, int context_length) const {
     return decode_sequence({.heads_per_kv_head = arguments_.heads_per_kv_head,
                             .num_kv_heads = arguments_.num_kv_heads,
                             .item_rows = division_.item_rows,
-                            .window = arguments_.window},
+                            .window = arguments_.window,
+                            .keeps_whole = keeps_whole()},
                            query_length, context_length);
   }
 
@@ -209,7 +213,9 @@ class DecodeItems {
     totals.longest_tiles = __reduce_max_sync(kFullWarp, totals.longest_tiles);
     const int num_blocks = static_cast<int>(gridDim.x);
     share_ = packed_decode_share(totals, num_blocks);
-    if (arguments_.num_decodes <= kMaxAlignedSequences && totals.num_items <= num_blocks) {
+    share_.keeps_whole = keeps_whole();
+    if (!keeps_whole() && arguments_.num_decodes <= kMaxAlignedSequences &&
+        totals.num_items <= num_blocks) {
       align(num_blocks);
     }
     begin_ = static_cast<int>(blockIdx.x) * share_.tiles;

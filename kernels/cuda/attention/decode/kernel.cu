@@ -258,9 +258,10 @@ __global__ void __launch_bounds__((DecodeThreads<kHeadDim, kCopyEngine>::kAll), 
 // Whatever the lengths in device memory: the tiles of all items are counted in 32 bits.
 void check_limits(const AttentionArguments& arguments, const DecodeAttentionPlan& plan) {
   const int64_t max_tokens = int64_t{arguments.max_pages} * plan.page_size;
-  const int64_t row_blocks =
-      ceil_divide(arguments.heads_per_kv_head * kMaxDecodeQueryLength, plan.item_rows);
-  const int64_t max_items = arguments.num_decodes * int64_t{arguments.num_kv_heads} * row_blocks;
+  // Queries of all sequences together, and each sequence may begin a block of rows.
+  const int64_t max_rows = int64_t{arguments.heads_per_kv_head} * arguments.num_tokens;
+  const int64_t row_blocks = max_rows / plan.item_rows + arguments.num_decodes;
+  const int64_t max_items = int64_t{arguments.num_kv_heads} * row_blocks;
   CHECK(max_tokens * plan.page_size < int64_t{1} << 32, "attention: block tables of ",
         arguments.max_pages, " pages of ", plan.page_size, " tokens are too long");
   CHECK(max_items * (max_tokens / kDecodeTileTokens + 2) < int64_t{1} << 31,
@@ -275,7 +276,7 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
   check_limits(arguments, plan);
   const int num_slots = num_decode_slots(static_cast<int>(plan.num_blocks));
   const int64_t item_blocks = plan.num_blocks / arguments.num_kv_heads;
-  const bool is_even = arguments.num_decodes == 1 && item_blocks > 1;
+  const bool is_even = !plan.keeps_whole && arguments.num_decodes == 1 && item_blocks > 1;
   float* const workspace = params.workspace.as<float>();
   const DecodeArguments decode = {
       .partials = {.outputs = workspace,
@@ -284,6 +285,7 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
                    .num_slots = num_slots},
       .division = {.item_rows = static_cast<int>(plan.item_rows),
                    .is_even = is_even,
+                   .keeps_whole = plan.keeps_whole,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(is_even ? item_blocks : 2)),
                    .max_whole_tiles = kMaxWholeTiles,
                    .least_tiles = kLeastSplitTiles},

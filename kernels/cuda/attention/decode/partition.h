@@ -2,7 +2,7 @@
 //
 // The work is a list of items: for every sequence, KV head and block of query rows, the tiles of
 // keys that these rows see. Laid end to end they are cut into shares, one per block (the scheme of
-// FlashMLA), in one of three ways:
+// FlashMLA), in one of four ways:
 //   even      One sequence, with more blocks than items: all items get the same number of blocks,
 //             known without the length.
 //   aligned   Every item begins with a new share. No block has two items, which makes it the faster
@@ -12,6 +12,9 @@
 //             faster when others have nothing left to read. An overhead of kDecodeItemOverhead
 //             tiles counts in front of each item. Of a block's items at most two, the first and the
 //             last, are shared with other blocks.
+//   whole     Packed, but all ends move: the block in whose share the middle of an item lies reads
+//             all of it. The sums of a row are then taken in the same order whatever else a step
+//             holds, at the price of few blocks at work where items are few.
 #pragma once
 
 #include <algorithm>
@@ -28,9 +31,15 @@ inline constexpr int kDecodeItemOverhead = 1;
 struct DecodeItemShape {
   int heads_per_kv_head;
   int num_kv_heads;
-  int item_rows;  // most query rows of an item
-  int window;     // keys a query sees, itself included; huge: all
+  int item_rows;             // most query rows of an item
+  int window;                // keys a query sees, itself included; huge: all
+  bool keeps_whole = false;  // no item is divided
 };
+
+// Where items are kept whole, they begin at a multiple of so many tiles: sets of warps, of which
+// there are at most as many, then take turns at a context's tiles in the same way whichever of its
+// queries are computed.
+inline constexpr int kWholeItemTiles = 8;
 
 // The items of one sequence. All read the same tiles.
 struct DecodeSequence {
@@ -43,7 +52,8 @@ struct DecodeSequence {
 constexpr DecodeSequence decode_sequence(const DecodeItemShape& shape, int query_length,
                                          int context_length) {
   const int first_visible = std::max(0, context_length - query_length + 1 - shape.window);
-  const int first_tile = first_visible / kDecodeTileTokens;
+  int first_tile = first_visible / kDecodeTileTokens;
+  if (shape.keeps_whole) first_tile -= first_tile % kWholeItemTiles;
   const int end_tile = (context_length + kDecodeTileTokens - 1) / kDecodeTileTokens;
   const int rows = query_length * shape.heads_per_kv_head;
   const int row_blocks =
@@ -63,11 +73,13 @@ inline constexpr int kLeastSplitTiles = 2;
 struct DecodeShare {
   int tiles;
   bool is_aligned;
+  bool keeps_whole = false;
 
   constexpr int overhead() const { return is_aligned ? 0 : kDecodeItemOverhead; }
   // How far an end of the share moves to spare an item of num_tiles a cut. Items that are longer
   // than the share are cut anyway. With 3.5 equal items a share or more none is cut.
   constexpr int most_moved(int num_tiles) const {
+    if (keeps_whole) return num_tiles;
     if (is_aligned || num_tiles > tiles) return 0;
     // Not std::max: device code cannot refer to kMaxWholeTiles.
     const int most = tiles / 7 < kMaxWholeTiles ? kMaxWholeTiles : tiles / 7;
@@ -135,10 +147,13 @@ constexpr int even_decode_share(int num_tiles, int item_blocks, int max_whole_ti
 
 // How several `sequences` are divided over the blocks: what DecodeItems computes with a warp, which
 // tests compare with this.
-inline DecodeShare decode_share(std::span<const DecodeSequence> sequences, int num_blocks) {
+inline DecodeShare decode_share(std::span<const DecodeSequence> sequences, int num_blocks,
+                                bool keeps_whole) {
   DecodeTotals totals{};
   for (const DecodeSequence& sequence : sequences) totals.add(sequence);
-  const DecodeShare packed = packed_decode_share(totals, num_blocks);
+  DecodeShare packed = packed_decode_share(totals, num_blocks);
+  packed.keeps_whole = keeps_whole;
+  if (keeps_whole) return packed;
   if (sequences.size() > kMaxAlignedSequences || totals.num_items > num_blocks) return packed;
   for (int candidate = 0; candidate < kDecodeCandidates; ++candidate) {
     const DecodeShare share = aligned_decode_share(packed, candidate);

@@ -41,6 +41,7 @@ struct DecodeAttentionPlan {
   int64_t item_rows = 0;   // query rows that a block computes at a time
   int64_t row_tiles = 0;   // tensor-core tiles of these rows, a power of two
   int64_t shared_bytes = 0;
+  bool keeps_whole = false;  // no item is divided
   std::string_view reason;
 };
 
@@ -75,10 +76,19 @@ constexpr int64_t decode_staging_bytes(int64_t head_dim, int64_t row_tiles, int6
 // Shared memory that a plan leaves to the kernel's own variables.
 inline constexpr int64_t kDecodeStaticBytes = 1024;
 
+// Query tokens of a sequence that a block computes at a time, at most. Which warps share the keys
+// depends on it, so that batch-invariant plans have one number for all lengths: that of a tile.
+inline int64_t decode_item_queries(const DecodeAttentionShape& shape) {
+  if (!shape.gpu.is_batch_invariant()) {
+    return std::clamp<int64_t>(shape.max_query_length, 1, kMaxDecodeQueryLength);
+  }
+  const int64_t heads_per_kv_head = shape.num_heads / shape.num_kv_heads;
+  return std::max<int64_t>(1, DecodeAttentionPlan::kTileRows / heads_per_kv_head);
+}
+
 // The most query rows of one KV head that a block computes at a time.
 inline int64_t max_decode_item_rows(const DecodeAttentionShape& shape) {
-  const int64_t rows = shape.num_heads / shape.num_kv_heads *
-                       std::clamp<int64_t>(shape.max_query_length, 1, kMaxDecodeQueryLength);
+  const int64_t rows = shape.num_heads / shape.num_kv_heads * decode_item_queries(shape);
   return std::min(rows, DecodeAttentionPlan::kTileRows * decode_warps(shape.head_dim));
 }
 
@@ -87,6 +97,7 @@ inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& sha
   DecodeAttentionPlan plan;
   plan.num_blocks = shape.gpu.num_multiprocessors;
   plan.page_size = shape.page_size;
+  plan.keeps_whole = shape.gpu.is_batch_invariant();
   // The largest power of two that divides pages and tiles.
   plan.box_tokens = std::min<int64_t>(shape.page_size & -shape.page_size, kDecodeTileTokens);
   if (!shape.gpu.runs_hopper()) {

@@ -78,6 +78,7 @@ std::vector<std::vector<ListedPiece>> listed_pieces(const DecodeItemsCase& work,
       .scale_log2 = 1.0f};
   const DecodeDivision division = {.item_rows = work.shape.item_rows,
                                    .is_even = work.is_even,
+                                   .keeps_whole = work.shape.keeps_whole,
                                    .item_blocks = FastDivisor(static_cast<uint32_t>(item_blocks)),
                                    .max_whole_tiles = kMaxWholeTiles,
                                    .least_tiles = kLeastSplitTiles};

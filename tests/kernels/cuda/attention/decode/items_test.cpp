@@ -51,7 +51,7 @@ std::vector<DecodeSequence> sequences_of(const DecodeItemsCase& work) {
 // What the functions of partition.h say that the blocks read.
 std::vector<std::vector<ListedPiece>> expected_pieces(const DecodeItemsCase& work) {
   const std::vector<DecodeSequence> sequences = sequences_of(work);
-  const DecodeShare share = decode_share(sequences, work.num_blocks);
+  const DecodeShare share = decode_share(sequences, work.num_blocks, work.shape.keeps_whole);
   std::vector<std::vector<ListedPiece>> pieces(static_cast<size_t>(work.num_blocks));
   int item_begin = 0;
   for (size_t i = 0; i < sequences.size(); ++i) {
@@ -150,6 +150,12 @@ TEST_F(DecodeItemsTest, BlocksReadWhatTheHostWouldGiveThem) {
         ASSERT_NO_FATAL_FAILURE(
             check(make_case(num_kv_heads, num_sequences, kNoWindow, few, ragged)));
         ASSERT_NO_FATAL_FAILURE(check(make_case(num_kv_heads, num_sequences, 100, few, ragged)));
+        for (const int window : {kNoWindow, 100}) {
+          const auto many = [](int i) { return i % 7 * 50; };
+          DecodeItemsCase whole = make_case(num_kv_heads, num_sequences, window, many, ragged);
+          whole.shape.keeps_whole = true;
+          ASSERT_NO_FATAL_FAILURE(check(whole));
+        }
       }
     }
   }

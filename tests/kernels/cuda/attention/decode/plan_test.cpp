@@ -101,7 +101,7 @@ class DecodePartition {
     for (const auto& [query_length, context_length] : lengths) {
       sequences.push_back(decode_sequence(shape, query_length, context_length));
     }
-    share = decode_share(sequences, kBlocks);
+    share = decode_share(sequences, kBlocks, shape.keeps_whole);
     int begin = 0;
     for (const DecodeSequence& sequence : sequences) {
       for (int i = 0; i < sequence.num_items; ++i) {
@@ -175,7 +175,29 @@ TEST(DecodePartitionTest, ReadsEveryTileOnce) {
         }
         ASSERT_NO_FATAL_FAILURE(DecodePartition(item_shape(num_kv_heads), equal).check());
         ASSERT_NO_FATAL_FAILURE(DecodePartition(item_shape(num_kv_heads), ragged).check());
+        DecodeItemShape whole = item_shape(num_kv_heads);
+        whole.keeps_whole = true;
+        ASSERT_NO_FATAL_FAILURE(DecodePartition(whole, equal).check());
+        ASSERT_NO_FATAL_FAILURE(DecodePartition(whole, ragged).check());
       }
+    }
+  }
+}
+
+TEST(DecodePartitionTest, WholeItemsAreReadByOneBlockFromAMultipleOfEightTiles) {
+  DecodeItemShape shape = item_shape(8);
+  shape.keeps_whole = true;
+  for (const int num_sequences : {1, 3, 17, 500}) {
+    const DecodePartition partition(
+        shape, std::vector<Lengths>(static_cast<size_t>(num_sequences), {1, 5000}));
+    for (const Item& item : partition.items) {
+      EXPECT_EQ(piece_owners(partition.share, item.begin, item.num_tiles).count, 1);
+    }
+  }
+  shape.window = 100;
+  for (const int context_length : {1, 100, 600, 612, 5000}) {
+    for (const int query_length : {1, 2, 300}) {
+      EXPECT_EQ(decode_sequence(shape, query_length, context_length).first_tile % 8, 0);
     }
   }
 }
