@@ -30,7 +30,6 @@ struct DecodePiece {
 struct DecodeDivision {
   int item_rows;            // most query rows of an item
   bool is_even;             // one sequence, and several blocks for each of its KV heads
-  bool keeps_whole;         // no item is divided
   FastDivisor item_blocks;  // then: that many
   int max_whole_tiles;      // and an item of up to so many tiles is not split
   int least_tiles;          // of the pieces of others
@@ -55,8 +54,9 @@ template <int kKnown, bool kMayKeepWhole = true>
 class DecodeItems {
  public:
   // Starts reading the lengths.
-  __device__ DecodeItems(const AttentionArguments& arguments, const DecodeDivision& division)
-      : arguments_(arguments), division_(division) {
+  __device__ DecodeItems(const AttentionArguments& arguments, const DecodeDivision& division,
+                         bool keeps_whole = false)
+      : arguments_(arguments), division_(division), keeps_whole_(keeps_whole) {
     load_known();
     load(0);
   }
@@ -164,7 +164,7 @@ class DecodeItems {
     if (base >= kKnownSequences) own_ = read(base);
   }
 
-  __device__ bool keeps_whole() const { return kMayKeepWhole && division_.keeps_whole; }
+  __device__ bool keeps_whole() const { return kMayKeepWhole && keeps_whole_; }
 
   __device__ DecodeSequence items_of(int query_length, int context_length) const {
     return decode_sequence({.heads_per_kv_head = arguments_.heads_per_kv_head,
@@ -270,6 +270,7 @@ class DecodeItems {
 
   const AttentionArguments& arguments_;
   DecodeDivision division_;
+  bool keeps_whole_;       // no item is divided
   bool has_only_ = false;  // next() is to give the only piece of an even division
   DecodeShare share_;
   int begin_, end_ = 0;          // this block's share of the list

@@ -18,6 +18,7 @@ namespace {
 struct DecodeArguments {
   DecodePartials partials;
   DecodeDivision division;
+  bool keeps_whole;  // no item is divided
   int num_stages;
   int row_tiles;
   int box_tokens;
@@ -203,7 +204,8 @@ __device__ void decode_block(const AttentionArguments& arguments, const DecodeAr
   const int lane_offset = kCopyEngine
                               ? lane_index() * decode.box_tokens
                               : lane_index() * kDecodeTileTokens + producer_warp * kCopyTokens;
-  PieceSource source(arguments, decode.division, signals, lane_offset, producer_warp == 0);
+  PieceSource source(arguments, decode.division, decode.keeps_whole, signals, lane_offset,
+                     producer_warp == 0);
   [[maybe_unused]] DecodeGuess guess;
   if (producer_warp < 0) {
     if (lane_index() == 0) {
@@ -285,10 +287,10 @@ void launch(const Tensor& out, const AttentionParams& params, const DecodeAttent
                    .num_slots = num_slots},
       .division = {.item_rows = static_cast<int>(plan.item_rows),
                    .is_even = is_even,
-                   .keeps_whole = plan.keeps_whole,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(is_even ? item_blocks : 2)),
                    .max_whole_tiles = kMaxWholeTiles,
                    .least_tiles = kLeastSplitTiles},
+      .keeps_whole = plan.keeps_whole,
       .num_stages = static_cast<int>(plan.num_stages),
       .row_tiles = static_cast<int>(plan.row_tiles),
       .box_tokens = static_cast<int>(plan.box_tokens)};

@@ -35,10 +35,10 @@ class PieceSource {
   // Each lane looks up the page of the token lane_offset after a tile's first. The first piece is
   // found while the previous kernel may still be running.
   __device__ PieceSource(const AttentionArguments& arguments, const DecodeDivision& division,
-                         DecodeSignals& signals, int lane_offset, bool passes_on)
+                         bool keeps_whole, DecodeSignals& signals, int lane_offset, bool passes_on)
       : arguments_(arguments),
         signals_(signals),
-        items_(arguments, division),
+        items_(arguments, division, keeps_whole),
         lane_offset_(lane_offset),
         passes_on_(passes_on) {}
 

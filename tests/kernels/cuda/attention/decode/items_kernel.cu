@@ -11,9 +11,9 @@ namespace {
 // One warp per block, as one of the kernel's producer warps. `pieces` has room for `most` a block;
 // more are counted, not stored.
 template <int kKnown>
-__global__ void list_pieces(AttentionArguments arguments, DecodeDivision division,
+__global__ void list_pieces(AttentionArguments arguments, DecodeDivision division, bool keeps_whole,
                             ListedPiece* pieces, int* counts, int most) {
-  DecodeItems<kKnown> items(arguments, division);
+  DecodeItems<kKnown> items(arguments, division, keeps_whole);
   items.divide();
   DecodePiece piece;
   int count = 0;
@@ -78,14 +78,14 @@ std::vector<std::vector<ListedPiece>> listed_pieces(const DecodeItemsCase& work,
       .scale_log2 = 1.0f};
   const DecodeDivision division = {.item_rows = work.shape.item_rows,
                                    .is_even = work.is_even,
-                                   .keeps_whole = work.shape.keeps_whole,
                                    .item_blocks = FastDivisor(static_cast<uint32_t>(item_blocks)),
                                    .max_whole_tiles = kMaxWholeTiles,
                                    .least_tiles = kLeastSplitTiles};
   const auto kernel = known_sequences == kWarpSize ? list_pieces<1> : list_pieces<2>;
   const auto run = [&](ListedPiece* pieces, int most) {
     kernel<<<static_cast<unsigned>(work.num_blocks), kWarpSize>>>(
-        arguments, division, pieces, static_cast<int*>(device_counts.data()), most);
+        arguments, division, work.shape.keeps_whole, pieces,
+        static_cast<int*>(device_counts.data()), most);
     CUDA_CHECK(cudaGetLastError());
     copy_back(counts, device_counts);
   };
