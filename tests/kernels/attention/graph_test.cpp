@@ -141,7 +141,7 @@ TEST_P(AttentionGraphTest, ReplaysOnChangedLengthsByCopyEngine) {
   check_all();
 }
 
-FOR_EACH_ATTENTION_BACKEND(AttentionGraphTest);
+FOR_EACH_BACKEND(AttentionGraphTest);
 
 }  // namespace
 }  // namespace tessera
