@@ -10,13 +10,13 @@
 
 namespace tessera {
 
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 class FusedAttention {
  public:
   using Element = __nv_bfloat16;
   using Warp = FusedAttentionWarp<kHeadDim>;
   using Rows = typename Warp::Rows;
-  using Signals = FusedSignals<kTokens, kHeadDim, kIsLlama>;
+  using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
   static constexpr int kUnitTokens = unit_tokens(kHeadDim);
   static constexpr int kRowVectors = kHeadDim / 4;
 
@@ -24,8 +24,9 @@ class FusedAttention {
   __device__ FusedAttention(const FusedDecodeArguments& arguments, const Signals& signals,
                             int layer, uint32_t* copy, void* staging)
       : arguments_(arguments),
-        attention_(!kIsLlama && arguments.block.kind(layer) != 0 ? arguments.second_attention
-                                                                 : arguments.attention),
+        attention_(!is_llama(kInstance) && arguments.block.kind(layer) != 0
+                       ? arguments.second_attention
+                       : arguments.attention),
         kind_(kind_of_layer(arguments, signals, layer)),
         signals_(signals),
         layer_(layer),
@@ -62,9 +63,9 @@ class FusedAttention {
   // RMSNorm's scale, which the words of qkv lack. Most often its shares have been published before
   // the last of these words.
   __device__ float input_scale(const DecodePiece& piece) const {
-    if (!attention_applies_scale<kTokens, kIsLlama>(arguments_)) return 1.0f;
-    return wait_for_scale<kTokens>(arguments_, copy_ + arguments_.layout.squares_in,
-                                   piece.first_token);
+    if (!attention_applies_scale<kTokens, kInstance>(arguments_)) return 1.0f;
+    return wait_for_scale<kTokens, kInstance>(arguments_, copy_ + arguments_.layout.squares_in,
+                                              piece.first_token);
   }
   // Four words of floats, scaled and rounded.
   __device__ static uint2 rounded(const uint4& words, float scale) {
@@ -144,9 +145,9 @@ class FusedAttention {
       key[i] = value[i] = has_newest && has_column ? missing_words() : uint4{};
     }
     [[maybe_unused]] HeadSquares squares;
-    if constexpr (!kIsLlama) squares = head_squares(piece, row, has_newest);
+    if constexpr (!is_llama(kInstance)) squares = head_squares(piece, row, has_newest);
     poll([&] {
-      if constexpr (!kIsLlama) squares.load_missing(copy_);
+      if constexpr (!is_llama(kInstance)) squares.load_missing(copy_);
 #pragma unroll
       for (int i = 0; i < kNewestVectors; ++i) {
         const int column = i * kNewestElements + lane * 4;
@@ -173,12 +174,12 @@ class FusedAttention {
       for (int step = 0; step < Warp::kSteps; ++step) {
         missing |= is_missing(words[step][0]) || is_missing(words[step][1]);
       }
-      if constexpr (!kIsLlama) missing |= squares.has_missing();
+      if constexpr (!is_llama(kInstance)) missing |= squares.has_missing();
       return missing;
     });
     float query_scale = scale;
     float key_scale = scale;
-    if constexpr (!kIsLlama) {
+    if constexpr (!is_llama(kInstance)) {
       if (arguments_.block.has_qk_norm != 0) {
         __syncwarp();
         float query_squares = 0.0f;
@@ -204,7 +205,7 @@ class FusedAttention {
       newest.key[i] = rounded(key[i], key_scale);
       newest.value[i] = rounded(value[i], scale);
     }
-    if constexpr (!kIsLlama) {
+    if constexpr (!is_llama(kInstance)) {
       if (has_newest && arguments_.block.has_qk_norm != 0) store_newest_key(piece, newest);
     }
   }
@@ -267,7 +268,7 @@ class FusedAttention {
       if (has_newest) write_newest(keys, end - 1, newest.key);
       warp.multiply_keys(Rows{keys, kUnitTokens});
       ring.release();
-      if constexpr (!kIsLlama) warp.cap(attention_.softcap_scale);
+      if constexpr (!is_llama(kInstance)) warp.cap(attention_.softcap_scale);
       if (has_newest || begin > 0) warp.mask(begin, end);
       warp.update_softmax(attention_.scale_log2);
       const uint32_t values = ring.wait();

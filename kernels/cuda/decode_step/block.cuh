@@ -21,19 +21,26 @@ constexpr bool has_epilogue_warp(int tokens) { return tokens == 1; }
 
 // How many registers a thread of a computing warp takes, and a thread of another warp keeps. A
 // multiprocessor has 65,536 and a thread starts with 168 of them; no more can be taken than others
-// have given up.
-constexpr int compute_registers(int tokens, bool is_llama) {
-  return tokens == 1 && is_llama ? 224 : 208;
+// have given up. Those that compute for a single token hold weights in them (units_ahead); the warp
+// that finishes its products needs the more the more the block has besides Llama's.
+struct FusedRegisters {
+  int compute;
+  int other;
+};
+constexpr FusedRegisters fused_registers(int tokens, FusedInstance instance) {
+  if (tokens > 1 || instance == FusedInstance::kAnyBlock) return {.compute = 208, .other = 88};
+  if (instance == FusedInstance::kPreNorm) return {.compute = 216, .other = 72};
+  return {.compute = 224, .other = 56};
 }
-constexpr int other_registers(int tokens, bool is_llama) {
-  return tokens == 1 && is_llama ? 56 : 88;
-}
-constexpr bool hands_over_registers(int tokens, bool is_llama) {
-  return kFusedWarps * compute_registers(tokens, is_llama) +
-             (kFusedThreads / kWarpSize - kFusedWarps) * other_registers(tokens, is_llama) <=
+constexpr bool hands_over_registers(int tokens, FusedInstance instance) {
+  const FusedRegisters registers = fused_registers(tokens, instance);
+  return kFusedWarps * registers.compute +
+             (kFusedThreads / kWarpSize - kFusedWarps) * registers.other <=
          kFusedThreads / kWarpSize * (65536 / kFusedThreads / 8 * 8);
 }
-static_assert(hands_over_registers(1, true) && hands_over_registers(1, false));
+static_assert(hands_over_registers(1, FusedInstance::kLlama) &&
+              hands_over_registers(1, FusedInstance::kPreNorm) &&
+              hands_over_registers(1, FusedInstance::kAnyBlock));
 
 // Warps that say when the block leaves a layer. The warp that finishes a single token's products
 // need not: no warp that computes enters a layer before other blocks have read what it has finished
@@ -69,7 +76,7 @@ struct FusedKind {
   float2 rotations[kTokens][kHeadDim / 2];  // cos, sin
 };
 
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 struct FusedSignals {
   using Kind = FusedKind<kTokens, kHeadDim>;
   static_assert(sizeof(Kind) <= fused_kind_bytes(kTokens, kHeadDim));
@@ -94,11 +101,11 @@ struct FusedSignals {
 };
 
 // The kind of layers that a layer is of.
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __device__ const FusedKind<kTokens, kHeadDim>& kind_of_layer(
-    const FusedDecodeArguments& arguments, const FusedSignals<kTokens, kHeadDim, kIsLlama>& signals,
-    int layer) {
-  if constexpr (!kIsLlama) {
+    const FusedDecodeArguments& arguments,
+    const FusedSignals<kTokens, kHeadDim, kInstance>& signals, int layer) {
+  if constexpr (!is_llama(kInstance)) {
     if (arguments.block.kind(layer) != 0) return *signals.second_kind;
   }
   return signals.first_kind;

@@ -165,8 +165,8 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
                    .is_even = tokens == 1 && item_blocks > 1,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(std::max(item_blocks, 2))),
                    // Polling makes a merge cheaper than it is between kernels.
-                   .max_whole_tiles = kLeastFusedTiles,
-                   .least_tiles = kLeastFusedTiles},
+                   .max_whole_tiles = least_fused_tiles(head_dim_),
+                   .least_tiles = least_fused_tiles(head_dim_)},
       .num_tokens = tokens,
       .num_layers = static_cast<int>(model_.layers.size()),
       .epsilon = model_.sizes.rms_norm_eps,

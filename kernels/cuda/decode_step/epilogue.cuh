@@ -14,11 +14,11 @@ namespace tessera {
 
 // What one warp finishes: all products of one token. It walks the products as the warps that
 // compute do, and its functions are called by all lanes together.
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 class FusedEpilogue {
  public:
   using Element = __nv_bfloat16;
-  using Signals = FusedSignals<kTokens, kHeadDim, kIsLlama>;
+  using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
 
   // With a token of num_tokens or more, the warp finishes nothing.
   __device__ FusedEpilogue(const FusedDecodeArguments& arguments, Signals& signals, int token)
@@ -40,7 +40,7 @@ class FusedEpilogue {
     if (position_.ends_in_residual()) {
       terms_ = {.addend = 0, .factor = 0.0f};
       if (output_.is_valid) load_residual_terms();
-    } else if (!kIsLlama && position_.product == kQkv) {
+    } else if (!is_llama(kInstance) && position_.product == kQkv) {
       terms_ = {.addend = 0, .factor = 1.0f};
       if (output_.is_valid) load_qkv_terms();
     }
@@ -76,7 +76,7 @@ class FusedEpilogue {
 
   __device__ void end_product(bool rehearses = false) {
     if (!finishes() || !position_.ends_in_residual()) return;
-    if constexpr (!kIsLlama) {
+    if constexpr (!is_llama(kInstance)) {
       if (has_post_norms()) add_normed(rehearses);
     }
     publish_share(squares_after(), squares_, own_squares(), !rehearses);
@@ -122,7 +122,7 @@ class FusedEpilogue {
       norm_weight = layer(layer_index + 1).input_layernorm;
     }
     terms_ = {.addend = load_word(residual_before()), .factor = norm_weight[output_.row]};
-    if constexpr (!kIsLlama) {
+    if constexpr (!is_llama(kInstance)) {
       if (has_post_norms()) post_term_ = layer(layer_index).post_norms[half()][output_.row];
     }
   }
@@ -142,7 +142,7 @@ class FusedEpilogue {
 
   // Adds to the residual stream.
   __device__ void finish_residual(float sum, bool rehearses) {
-    if constexpr (!kIsLlama) {
+    if constexpr (!is_llama(kInstance)) {
       if (!output_.is_valid) sum = 0.0f;
       const float multiplied = sum * arguments_.block.residual_multiplier;
       if (has_post_norms()) {
@@ -193,7 +193,9 @@ class FusedEpilogue {
     publish_squares<kTokens>(shares, num_tokens(), token_, squares, share, is_valid);
   }
 
-  __device__ bool has_post_norms() const { return arguments_.block.has_post_norms != 0; }
+  __device__ bool has_post_norms() const {
+    return kInstance == FusedInstance::kAnyBlock && arguments_.block.has_post_norms != 0;
+  }
   __device__ int half() const { return is_mid() ? 0 : 1; }
   // Where the squares of what the product adds to the residual stream are shared.
   __device__ uint32_t* squares_of_added() const { return words(layout().squares_post[half()]); }
@@ -203,7 +205,8 @@ class FusedEpilogue {
   __device__ void add_normed(bool rehearses) {
     publish_share(squares_of_added(), squares_, own_squares(), !rehearses);
     const float scale =
-        rehearses ? 0.0f : wait_for_scale<kTokens>(arguments_, squares_of_added(), token_);
+        rehearses ? 0.0f
+                  : wait_for_scale<kTokens, kInstance>(arguments_, squares_of_added(), token_);
     squares_ = 0.0f;
     publish_residual(__uint_as_float(terms_.addend) + post_term_ * scale, rehearses);
   }
@@ -228,7 +231,7 @@ class FusedEpilogue {
   __device__ void wait_for_input_scale() {
     if (scale_ != 0.0f) return;
     const int squares = position_.product == kGateUp ? layout().squares_mid : layout().squares_in;
-    scale_ = wait_for_scale<kTokens>(arguments_, words(squares), token_);
+    scale_ = wait_for_scale<kTokens, kInstance>(arguments_, words(squares), token_);
   }
 
   // For a product whose inputs, and so whose sums, lack RMSNorm's scale.
@@ -236,7 +239,7 @@ class FusedEpilogue {
     if (scales_first()) value *= scale_;
     bool is_used = true;
     if (position_.product == kQkv) {
-      if constexpr (!kIsLlama) value = alter_qkv(value);
+      if constexpr (!is_llama(kInstance)) value = alter_qkv(value);
       value = publish_rotated(value);
       is_used = output_.is_valid && (stores_keys() ? kv_head() >= 0 : is_value());
     }
@@ -250,7 +253,7 @@ class FusedEpilogue {
       publish_pairs(words(layout().hidden), arguments_.products[kDown].features,
                     activated(value) * up, output_.is_valid && half_of_item() == 0);
     } else if (output_.is_valid && position_.product == kLmHead) {
-      if constexpr (!kIsLlama) {
+      if constexpr (!is_llama(kInstance)) {
         const float softcap = arguments_.block.logit_softcap;
         if (softcap > 0.0f) value = softcap * tanh_of(value / softcap);
       }
@@ -263,14 +266,14 @@ class FusedEpilogue {
   }
 
   __device__ float activated(float gate) const {
-    if constexpr (!kIsLlama) {
+    if constexpr (!is_llama(kInstance)) {
       if (arguments_.block.has_gelu != 0) return gelu_tanh(gate);
     }
     return silu(gate);
   }
 
   __device__ bool scales_first() const {
-    return !attention_applies_scale<kTokens, kIsLlama>(arguments_);
+    return !attention_applies_scale<kTokens, kInstance>(arguments_);
   }
 
   // Asks for the bias and q/k norm's weight of a row. The layer's pointers are there: this warp has
@@ -307,7 +310,9 @@ class FusedEpilogue {
   static constexpr int kHeadItems = kHeadDim / kItemRows;
   // Where keys are normalised, attention stores them: this warp cannot wait for the squares of a
   // head, of which it may have items in passes to come.
-  __device__ bool stores_keys() const { return kIsLlama || arguments_.block.has_qk_norm == 0; }
+  __device__ bool stores_keys() const {
+    return is_llama(kInstance) || arguments_.block.has_qk_norm == 0;
+  }
   __device__ int qk_squares_words() const { return arguments_.products[kQkv].rows / kItemRows; }
 
   __device__ bool is_value() const { return kv_head() >= arguments_.attention.num_kv_heads; }

@@ -13,10 +13,10 @@ namespace tessera {
 // when all other blocks wait for the results (docs/experiments/decode-step.md). A rehearsal reads
 // sums and rotations that others may be writing and uses none of them; racecheck cannot know that,
 // so there is no rehearsal in builds for it.
-template <int kHeadDim, bool kIsLlama>
+template <int kHeadDim, FusedInstance kInstance>
 __device__ void run_epilogues(const FusedDecodeArguments& arguments,
-                              FusedSignals<1, kHeadDim, kIsLlama>& signals) {
-  FusedEpilogue<1, kHeadDim, kIsLlama> finish(arguments, signals, 0);
+                              FusedSignals<1, kHeadDim, kInstance>& signals) {
+  FusedEpilogue<1, kHeadDim, kInstance> finish(arguments, signals, 0);
   PassWalk passes;
   RingPosition place;  // of sums
   for (FusedPosition position; !position.is_end(); position.advance(arguments.num_layers)) {

@@ -27,9 +27,9 @@ __device__ inline void prefetch_norm_weights(const FusedLayerPointers& layer,
 // For each layer: clears the words of the layer before (exchange.cuh), and prefetches the norms'
 // weights and fetches the pointers of the next layer. The fence after clearing takes as long as the
 // inputs of a product need to arrive, which is why a warp of its own does this.
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __device__ void help_consumers(const FusedDecodeArguments& arguments,
-                               FusedSignals<kTokens, kHeadDim, kIsLlama>& signals) {
+                               FusedSignals<kTokens, kHeadDim, kInstance>& signals) {
   const int thread = static_cast<int>(blockIdx.x) * kWarpSize + lane_index();
   const int num_threads = static_cast<int>(gridDim.x) * kWarpSize;
   const auto clear = [&](uint32_t* copy, int words) {

@@ -15,11 +15,11 @@ namespace tessera {
 namespace {
 
 // One of the warps that compute.
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 class FusedStep {
  public:
   using Element = __nv_bfloat16;
-  using Signals = FusedSignals<kTokens, kHeadDim, kIsLlama>;
+  using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
   static constexpr bool kFinishesOwnPasses = !has_epilogue_warp(kTokens);
   static constexpr int kReplicas = exchange_replicas(kTokens);
 
@@ -58,14 +58,14 @@ class FusedStep {
     const auto thread = static_cast<int>(threadIdx.x);
     if (warp_index() == kFusedWarps - 1) {
       plan(signals_.first_kind, arguments_.attention);
-      if constexpr (!kIsLlama) {
+      if constexpr (!is_llama(kInstance)) {
         if (has_second_kind()) plan(*signals_.second_kind, arguments_.second_attention);
       }
       if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.planned);
     }
     if (warp_index() < arguments_.num_tokens) embed(warp_index());
     rotate(signals_.first_kind, arguments_.rope_tables[0]);
-    if constexpr (!kIsLlama) {
+    if constexpr (!is_llama(kInstance)) {
       if (has_second_kind()) rotate(*signals_.second_kind, arguments_.rope_tables[1]);
     }
     if (thread < arguments_.num_tokens) {
@@ -97,7 +97,7 @@ class FusedStep {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         values[j] = as_float(vector.values[j]);
-        if constexpr (!kIsLlama) values[j] *= arguments_.block.embedding_multiplier;
+        if constexpr (!is_llama(kInstance)) values[j] *= arguments_.block.embedding_multiplier;
         weighted[j] = values[j] * weights.values[j];
         squares += values[j] * values[j];
       }
@@ -131,7 +131,7 @@ class FusedStep {
     for (int i = static_cast<int>(threadIdx.x); i < arguments_.num_tokens * kHalf;
          i += kFusedConsumers) {
       kind.rotations[i / kHalf][i % kHalf] =
-          kIsLlama || rope_table != nullptr
+          is_llama(kInstance) || rope_table != nullptr
               ? rotation_of(arguments_.positions[i / kHalf], rope_table[i % kHalf],
                             rope_table[kHalf + i % kHalf])
               : make_float2(1.0f, 0.0f);
@@ -169,13 +169,13 @@ class FusedStep {
 
   __device__ void attend() {
     // Before the next phase of the barrier can end: the layer's pointers are there.
-    if (!kIsLlama && position_.layer > 0) {
+    if (!is_llama(kInstance) && position_.layer > 0) {
       mbarrier_wait(&signals_.words_cleared, (position_.layer - 1) % 2);
     }
     // All words of the layer before have been read.
     if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.previous_layer_left);
-    FusedAttention<kTokens, kHeadDim, kIsLlama>(arguments_, signals_, position_.layer,
-                                                exchange(position_.layer), input_memory_)
+    FusedAttention<kTokens, kHeadDim, kInstance>(arguments_, signals_, position_.layer,
+                                                 exchange(position_.layer), input_memory_)
         .run(ring_);
   }
 
@@ -192,7 +192,7 @@ class FusedStep {
       if (pass.num_groups == 0) break;
       if constexpr (kFinishesOwnPasses) finish_.begin_pass(pass);
       PassSums sums{};
-      accumulate_pass<kIsLlama>(sums, inputs, pass.num_groups, ring_);
+      accumulate_pass<kInstance>(sums, inputs, pass.num_groups, ring_);
       mbarrier_wait(&signals_.sums_free[place_.stage], place_.parity ^ 1);
       store_sums(signals_.sums[place_.stage][reread_warp_index()], sums);
       __syncwarp();
@@ -221,8 +221,8 @@ class FusedStep {
   int hidden_size_;
   FusedPosition position_;
   PassWalk passes_;
-  RingPosition place_;                                 // of sums
-  FusedEpilogue<kTokens, kHeadDim, kIsLlama> finish_;  // of token `warp`, if kFinishesOwnPasses
+  RingPosition place_;                                  // of sums
+  FusedEpilogue<kTokens, kHeadDim, kInstance> finish_;  // of token `warp`, if kFinishesOwnPasses
 };
 
 // Where the second kind of layers lies in shared memory, behind the inputs; null without one.
@@ -234,10 +234,11 @@ __device__ typename Signals::Kind* second_kind(const FusedDecodeArguments& argum
       rings + kFusedWarps * arguments.num_stages * kUnitBytes + arguments.input_bytes);
 }
 
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
-  using Signals = FusedSignals<kTokens, kHeadDim, kIsLlama>;
-  constexpr size_t kArgumentBytes = fused_argument_bytes(kIsLlama);
+  using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
+  constexpr FusedRegisters kRegisters = fused_registers(kTokens, kInstance);
+  constexpr size_t kArgumentBytes = fused_argument_bytes(is_llama(kInstance));
   extern __shared__ unsigned char shared_bytes[];
   __shared__ Signals signals;
   // What stays in registers over a whole step would push out what is computed with. From shared
@@ -245,7 +246,7 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   __shared__ alignas(FusedDecodeArguments) unsigned char argument_bytes[kArgumentBytes];
   const auto& arguments = *reinterpret_cast<const FusedDecodeArguments*>(argument_bytes);
   static_assert(sizeof(signals) + sizeof(argument_bytes) <=
-                fused_static_bytes(kTokens, kHeadDim, kIsLlama));
+                fused_static_bytes(kTokens, kHeadDim, is_llama(kInstance)));
   // The swizzle counts from multiples of 1024 bytes.
   unsigned char* const rings = shared_bytes + (-shared_address(shared_bytes) & 1023u);
   // The same in all lanes, which the shuffle tells the compiler.
@@ -279,13 +280,13 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   }
   if (thread == 0) {
     signals.layers[0] = launched.layers[0];
-    if constexpr (!kIsLlama) signals.second_kind = second_kind<Signals>(launched, rings);
+    if constexpr (!is_llama(kInstance)) signals.second_kind = second_kind<Signals>(launched, rings);
   }
   __syncthreads();
   // Up to here, only what is the same in all steps has been read.
   wait_for_previous_results();
   if (warp >= kFusedWarps) {
-    give_up_registers<other_registers(kTokens, kIsLlama)>();
+    give_up_registers<kRegisters.other>();
     if (warp == kFillingWarp && lane_index() < kFusedWarps) fill_rings(arguments, signals, rings);
     if (warp == kHelpingWarp) help_consumers(arguments, signals);
     if constexpr (has_epilogue_warp(kTokens)) {
@@ -293,22 +294,23 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
     }
     return;
   }
-  take_registers<compute_registers(kTokens, kIsLlama)>();
+  take_registers<kRegisters.compute>();
   const int ring_bytes = arguments.num_stages * kUnitBytes;
   const UnitRing ring{.full = signals.full[warp],
                       .empty = signals.empty[warp],
                       .data = shared_address(rings) + warp * ring_bytes,
                       .num_stages = arguments.num_stages,
                       .position = {}};
-  FusedStep<kTokens, kHeadDim, kIsLlama>(arguments, signals, ring, rings + kFusedWarps * ring_bytes)
+  FusedStep<kTokens, kHeadDim, kInstance>(arguments, signals, ring,
+                                          rings + kFusedWarps * ring_bytes)
       .run();
 }
 
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __global__ void __launch_bounds__(kFusedThreads, 1)
     fused_decode_kernel(const __grid_constant__ FusedDecodeArguments arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  fused_decode_block<kTokens, kHeadDim, kIsLlama>(arguments);
+  fused_decode_block<kTokens, kHeadDim, kInstance>(arguments);
 #else
   __trap();  // the plan declines
 #endif
@@ -317,10 +319,10 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
 // Blocks wait for each other: all must come to run, each on a multiprocessor of its kind. They do
 // once earlier kernels' blocks have left, which wait for nothing that this kernel does. A
 // cooperative launch would not begin before (1.5 us).
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
             cudaStream_t stream) {
-  const auto kernel = fused_decode_kernel<kTokens, kHeadDim, kIsLlama>;
+  const auto kernel = fused_decode_kernel<kTokens, kHeadDim, kInstance>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   shape.shared_bytes));
   const LaunchShape blocks{.blocks = dim3(static_cast<unsigned>(shape.num_blocks)),
@@ -333,13 +335,15 @@ void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shap
 template <int kTokens, int kHeadDim>
 void launch_for_block(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
                       cudaStream_t stream) {
-  // No model of wide heads has Llama's block.
-  if constexpr (fused_llama_is_built(kHeadDim)) {
-    if (arguments.block.is_llama != 0) {
-      return launch<kTokens, kHeadDim, true>(arguments, shape, stream);
+  const FusedInstance instance = fused_instance(arguments.block, kTokens, kHeadDim);
+  const auto launch_if = [&]<FusedInstance kInstance>() {
+    if constexpr (fused_instance_is_built(kInstance, kTokens, kHeadDim)) {
+      if (instance == kInstance) launch<kTokens, kHeadDim, kInstance>(arguments, shape, stream);
     }
-  }
-  launch<kTokens, kHeadDim, false>(arguments, shape, stream);
+  };
+  launch_if.template operator()<FusedInstance::kLlama>();
+  launch_if.template operator()<FusedInstance::kPreNorm>();
+  launch_if.template operator()<FusedInstance::kAnyBlock>();
 }
 
 template <int kHeadDim>

@@ -63,15 +63,17 @@ inline FusedBlock fused_block(const BlockSpec& block, int64_t head_dim) {
   for (size_t layer = 0; layer < block.layers.size(); ++layer) {
     llama.layers.push_back({.sliding_window = kinds.front().sliding_window});
   }
-  FusedBlock fused{.is_llama = block == llama && fused_llama_is_built(head_dim) ? 1 : 0,
-                   .has_qkv_bias = block.biases.qkv ? 1 : 0,
-                   .has_qk_norm = block.qk_norm == QkNorm::kPerHead ? 1 : 0,
-                   .has_post_norms = block.norm_placement == NormPlacement::kPreAndPost ? 1 : 0,
-                   .has_gelu = block.activation == Activation::kGeluTanh ? 1 : 0,
-                   .embedding_multiplier = static_cast<float>(block.embedding_multiplier),
-                   .residual_multiplier = static_cast<float>(block.residual_multiplier),
-                   .logit_softcap = static_cast<float>(block.logit_softcap),
-                   .second_kind = {}};
+  FusedBlock fused{
+      .is_llama =
+          block == llama && fused_instance_is_built(FusedInstance::kLlama, 1, head_dim) ? 1 : 0,
+      .has_qkv_bias = block.biases.qkv ? 1 : 0,
+      .has_qk_norm = block.qk_norm == QkNorm::kPerHead ? 1 : 0,
+      .has_post_norms = block.norm_placement == NormPlacement::kPreAndPost ? 1 : 0,
+      .has_gelu = block.activation == Activation::kGeluTanh ? 1 : 0,
+      .embedding_multiplier = static_cast<float>(block.embedding_multiplier),
+      .residual_multiplier = static_cast<float>(block.residual_multiplier),
+      .logit_softcap = static_cast<float>(block.logit_softcap),
+      .second_kind = {}};
   for (size_t layer = 0; kinds.size() > 1 && layer < block.layers.size(); ++layer) {
     if (block.layers[layer] == kinds[1]) fused.second_kind[layer / 32] |= 1u << layer % 32;
   }
@@ -208,7 +210,9 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
       2 *
       ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
        shape.hidden_size);
-  plan.most_under_way = layer_bytes < kSmallLayerBytes ? kFewUnderWay : kMaxFusedStages;
+  const bool is_shared_evenly = hidden_size % (kFusedWarps * kUnitFeatures) == 0;
+  plan.most_under_way =
+      layer_bytes < kSmallLayerBytes && is_shared_evenly ? kFewUnderWay : kMaxFusedStages;
   const auto fits = [&](int tokens) {
     return fused_shared_memory(plan, tokens, head_dim, shape.gpu.shared_bytes).stages >=
            kLeastFusedStages;

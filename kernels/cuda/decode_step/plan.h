@@ -50,7 +50,7 @@ inline constexpr int kUnitFeatures = 256;
 inline constexpr int kUnitBytes = kUnitRows * kUnitFeatures * 2;
 inline constexpr int kPassGroups = 4;
 inline constexpr int kMaxFusedStages = 6;
-inline constexpr int kLeastFusedStages = 4;
+inline constexpr int kLeastFusedStages = 3;
 // How many chunks of a product's inputs a warp can keep in shared memory: it notes in one bit per
 // chunk and token whether they have arrived. The first is for a single token, the second for steps
 // of several tokens.
@@ -70,13 +70,16 @@ constexpr int max_fused_pieces(int tokens) { return tokens == 1 ? 8 : kMaxFusedP
 // How many units of a ring may be on their way at a time in a model of small layers. Words that
 // blocks exchange wait behind all units that are on their way to all blocks. Small layers, half of
 // whose time is such exchanges, become faster when less is on its way; large layers become slower,
-// since memory serves the rings unevenly (docs/experiments/decode-step.md).
+// since memory serves the rings unevenly. So do small layers where some warps of a block have more
+// chunks of hidden_size than others, since their rings alone are then filled
+// (docs/experiments/decode-step.md).
 inline constexpr int kFewUnderWay = 2;
 // A layer is small when its weights have fewer bytes than this.
 inline constexpr int64_t kSmallLayerBytes = int64_t{256} << 20;
 // In a step of a single token no piece of an attention item has fewer tiles than this: each warp of
-// a block then has a few keys, and there are fewer pieces to merge.
-inline constexpr int kLeastFusedTiles = 4;
+// a block then has a few keys, and there are fewer pieces to merge. Of wide heads a tile takes
+// twice as long.
+constexpr int least_fused_tiles(int64_t head_dim) { return head_dim <= 128 ? 4 : 2; }
 // The most query heads per KV head: the rows of half a tensor-core tile.
 inline constexpr int kMaxFusedGroup = 8;
 // How many numbers of KV pages a block keeps in shared memory, where the warp that fills the rings
@@ -122,8 +125,7 @@ inline constexpr int kClaimedItems = 1;
 // more than they bring (docs/experiments/decode-step.md).
 constexpr int exchange_replicas(int tokens) { return tokens == 1 ? 8 : 1; }
 
-// What a block of the model computes besides what Llama's does. Llama's has an instance of the
-// kernel to itself, in which nothing asks for these.
+// What a block of the model computes besides what Llama's does.
 struct FusedBlock {
   int is_llama;
   int has_qkv_bias;
@@ -142,8 +144,30 @@ struct FusedBlock {
   }
 };
 
-// Which head_dims have the instance for Llama's block; wider heads take the other one.
-constexpr bool fused_llama_is_built(int64_t head_dim) { return head_dim <= 128; }
+// The instances of the kernel, by what of a block they compute. What is not in the code takes no
+// registers, which then hold weights.
+enum class FusedInstance : uint8_t {
+  kLlama,     // Llama's block alone: nothing asks for what FusedBlock says
+  kPreNorm,   // all but norms of what the halves add
+  kAnyBlock,  // everything
+};
+constexpr bool is_llama(FusedInstance instance) { return instance == FusedInstance::kLlama; }
+
+// Wide heads come with norms of what the halves add, and steps of several tokens hold no weights in
+// registers.
+constexpr bool fused_instance_is_built(FusedInstance instance, int tokens, int64_t head_dim) {
+  if (instance == FusedInstance::kAnyBlock) return true;
+  return head_dim <= 128 && (is_llama(instance) || tokens == 1);
+}
+
+// The first that computes the block.
+constexpr FusedInstance fused_instance(const FusedBlock& block, int tokens, int64_t head_dim) {
+  if (block.is_llama != 0) return FusedInstance::kLlama;
+  return block.has_post_norms == 0 &&
+                 fused_instance_is_built(FusedInstance::kPreNorm, tokens, head_dim)
+             ? FusedInstance::kPreNorm
+             : FusedInstance::kAnyBlock;
+}
 
 // Where the blocks leave 32-bit words for each other; see decode_step/exchange.cuh. Offsets in
 // words, from the start of a copy. "pairs" are two bfloat16 in a word; "replicated": this is one of

@@ -172,11 +172,11 @@ __device__ void fill_product(const FusedDecodeArguments& arguments, FusedProduct
 }
 
 // The keys and values of a layer, in the order of FusedAttention.
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
-                               FusedSignals<kTokens, kHeadDim, kIsLlama>& signals,
+                               FusedSignals<kTokens, kHeadDim, kInstance>& signals,
                                const CUtensorMap* keys, const CUtensorMap* values,
-                               RingFiller<FusedSignals<kTokens, kHeadDim, kIsLlama>>& filler) {
+                               RingFiller<FusedSignals<kTokens, kHeadDim, kInstance>>& filler) {
   constexpr int kUnitTokens = unit_tokens(kHeadDim);
   prefetch_later_map(arguments, keys);
   prefetch_later_map(arguments, values);
@@ -205,9 +205,9 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
 
 // Fills the ring of warp `lane` with all units that it computes with in this step, in order. Called
 // by the first kFusedWarps lanes of one warp.
-template <int kTokens, int kHeadDim, bool kIsLlama>
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __device__ void fill_rings(const FusedDecodeArguments& arguments,
-                           FusedSignals<kTokens, kHeadDim, kIsLlama>& signals,
+                           FusedSignals<kTokens, kHeadDim, kInstance>& signals,
                            unsigned char* rings) {
   RingFiller filler(arguments, signals, rings);
   PassTeller teller(signals);

@@ -33,11 +33,11 @@ struct UnitWeights {
 
 // How many units a warp reads into registers before it waits for their inputs, as if its ring were
 // so much longer. With a single token these are all units of a pass for one chunk, or half of them
-// where the block is not Llama's: the warp that finishes its products needs more registers. The
-// inputs of eight tokens leave no registers for more than one.
-constexpr int units_ahead(int tokens, bool is_llama) {
+// where the block may be any: the warp that finishes its products needs more registers. The inputs
+// of eight tokens leave no registers for more than one.
+constexpr int units_ahead(int tokens, FusedInstance instance) {
   if (tokens > 1) return 1;
-  return is_llama ? kPassGroups : kPassGroups / 2;
+  return instance == FusedInstance::kAnyBlock ? kPassGroups / 2 : kPassGroups;
 }
 
 // A lane's sums of each group of a pass, for row unit_row(lane) of the group. With one token, lanes
@@ -83,10 +83,10 @@ __device__ void multiply_unit(float (&sums)[2], const UnitWeights& unit,
 }
 
 // Adds to `sums` what the warp's chunks contribute to the groups of a pass.
-template <bool kIsLlama, int kTokens>
+template <FusedInstance kInstance, int kTokens>
 __device__ void accumulate_pass(PassSums& sums, FusedInputs<kTokens>& inputs, int num_groups,
                                 UnitRing& ring) {
-  constexpr int kAhead = units_ahead(kTokens, kIsLlama);
+  constexpr int kAhead = units_ahead(kTokens, kInstance);
 #pragma unroll 1
   for (int i = 0; i < inputs.num_chunks(); ++i) {
     ChunkInputs<kTokens> chunk;

@@ -31,19 +31,19 @@ __device__ void publish_squares(uint32_t* words, int num_tokens, int token, floa
 // fill again, later than the product's sums are complete. With several tokens, every warp of
 // attention would ask for shares, which costs more than it saves (docs/experiments/decode-step.md).
 // A bias can only be added to what has been scaled.
-template <int kTokens, bool kIsLlama>
+template <int kTokens, FusedInstance kInstance>
 __device__ bool attention_applies_scale(const FusedDecodeArguments& arguments) {
-  return kTokens == 1 && (kIsLlama || arguments.block.has_qkv_bias == 0);
+  return kTokens == 1 && (is_llama(kInstance) || arguments.block.has_qkv_bias == 0);
 }
 
 // Waits for all shares of a token's sum of squares and returns RMSNorm's scale of the token. words:
 // squares_in or squares_mid of the exchange. Called by all lanes of a warp.
-template <int kTokens>
+template <int kTokens, FusedInstance kInstance>
 __device__ float wait_for_scale(const FusedDecodeArguments& arguments, const uint32_t* words,
                                 int token) {
   // How many shares a lane asks for at a time. The warp that finishes a single token's products has
-  // no registers for more than five.
-  constexpr int kAtOnce = kTokens == 1 ? 5 : 10;
+  // no registers for more than five, but where norms of what the halves add make all blocks wait.
+  constexpr int kAtOnce = kTokens == 1 && kInstance != FusedInstance::kAnyBlock ? 5 : 10;
   static_assert(kSquareShares % (kAtOnce * kWarpSize) == 0);
   const auto num_blocks = static_cast<int>(gridDim.x);
   const int num_claimed = arguments.products[kDown].num_claimed(num_blocks);

@@ -97,6 +97,8 @@ TEST_P(FusedDecoderTest, ModelShapes) {
   check({.hidden_size = 1280, .intermediate_size = 1536, .vocab_size = 5000, .num_layers = 4},
         {70});
   check({.hidden_size = 2304, .intermediate_size = 5120, .num_layers = 2}, {70, 90});
+  // The inputs of several tokens leave three units for a ring.
+  check({.hidden_size = 5120, .intermediate_size = 512, .num_layers = 2}, {70, 90, 1, 300});
   // Of the long products, blocks claim items; at 32 blocks these are long.
   check({.intermediate_size = 4096, .vocab_size = 5003}, {100});
   check({.intermediate_size = 2304, .vocab_size = 5003}, {100, 3, 70});

@@ -125,6 +125,9 @@ TEST(FusedDecodePlanTest, LightLayersAskForLessAtATime) {
   EXPECT_EQ(small.most_under_way, kFewUnderWay);
   const FusedDecodePlan large = plan_fused_decode({}, kLlama8B);
   EXPECT_EQ(large.most_under_way, kMaxFusedStages);
+  FusedDecodeShape uneven = llama_1b();
+  uneven.hidden_size = 3072;  // 12 chunks for 8 warps
+  EXPECT_EQ(plan_fused_decode({}, uneven).most_under_way, kMaxFusedStages);
 }
 
 TEST(FusedDecodePlanTest, SharedMemoryHoldsTheRings) {
@@ -185,9 +188,11 @@ std::vector<KnownModel> known_models() {
           {"SmolLM3 3B", shape_of(2048, 11008, 16, 4, 128), smollm3, 8},
           {"Phi-4-mini", shape_of(3072, 8192, 24, 8, 128), llama, 8},
           {"Gemma 3 4B", shape_of(2560, 10240, 8, 4, 256), gemma3, 8},
-          // The inputs of eight tokens leave too little for rings.
-          {"Gemma 2 9B", shape_of(3584, 14336, 16, 8, 256), gemma2, 1},
-          {"Mistral Nemo", shape_of(5120, 14336, 32, 8, 128), llama, 1}};
+          // The inputs of eight tokens leave three units for a ring.
+          {"Gemma 2 9B", shape_of(3584, 14336, 16, 8, 256), gemma2, 8},
+          {"Mistral Nemo", shape_of(5120, 14336, 32, 8, 128), llama, 8},
+          // They leave two.
+          {"Of wide rows", shape_of(7168, 16384, 56, 8, 128), llama, 1}};
 }
 
 TEST(FusedDecodePlanTest, RunsTheModelsThatPeopleDownload) {
@@ -205,6 +210,22 @@ TEST(FusedDecodePlanTest, RunsTheModelsThatPeopleDownload) {
                 232448);
     }
   }
+}
+
+TEST(FusedDecodePlanTest, TakesTheInstanceThatAsksForLeast) {
+  const auto instance = [](const BlockSpec& block, int tokens, int64_t head_dim) {
+    return fused_instance(fused_block(block, head_dim), tokens, head_dim);
+  };
+  BlockSpec qwen3{.layers = std::vector<LayerSpec>(2)};
+  qwen3.qk_norm = QkNorm::kPerHead;
+  const BlockSpec llama{.layers = std::vector<LayerSpec>(2)};
+  EXPECT_EQ(instance(llama, 1, 128), FusedInstance::kLlama);
+  EXPECT_EQ(instance(llama, 8, 64), FusedInstance::kLlama);
+  EXPECT_EQ(instance(llama, 1, 256), FusedInstance::kAnyBlock);
+  EXPECT_EQ(instance(qwen3, 1, 128), FusedInstance::kPreNorm);
+  EXPECT_EQ(instance(qwen3, 8, 128), FusedInstance::kAnyBlock);
+  EXPECT_EQ(instance(qwen3, 1, 256), FusedInstance::kAnyBlock);
+  EXPECT_EQ(instance(gemma(2, 64), 1, 128), FusedInstance::kAnyBlock);
 }
 
 TEST(FusedDecodePlanTest, LayersOfTwoKindsAreToldApart) {
