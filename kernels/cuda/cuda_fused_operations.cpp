@@ -77,14 +77,15 @@ void CudaFusedOperations::normed_linear_activate_mul_impl(const Tensor& out, con
                                                           const WeightMatrix& weight,
                                                           const Tensor& gate_up,
                                                           Activation activation) {
-  const bool is_plain = activation == Activation::kSilu && weight.bias.empty();
-  if (!is_plain || operations_.linear_plan(x.values, weight).kernel != LinearKernel::kSkinny) {
+  if (!weight.bias.empty() ||
+      operations_.linear_plan(x.values, weight).kernel != LinearKernel::kSkinny) {
     return FusedOperations::normed_linear_activate_mul_impl(out, x, weight, gate_up, activation);
   }
   launch_skinny({.out = out,
                  .x = x.values,
                  .weight = weight.data,
                  .is_gated = true,
+                 .activation = activation,
                  .x_squares = deferred_squares(x),
                  .epsilon = x.epsilon},
                 plan_gated_skinny(out.dim(0), out.dim(1), device_.gpu().num_multiprocessors));
@@ -94,8 +95,7 @@ void CudaFusedOperations::normed_linear_rope_store_kv_impl(const RopeStoreKvPara
                                                            const PendingNorm& x,
                                                            const WeightMatrix& weight) {
   const LinearPlan plan = operations_.linear_plan(x.values, weight);
-  const bool is_plain =
-      weight.bias.empty() && to.qk_norm.empty() && to.query_scaling == QueryScalingSpec{};
+  const bool is_plain = to.qk_norm.empty() && to.query_scaling == QueryScalingSpec{};
   if (!is_plain || !fuses_rope(plan, to.pages.head_dim())) {
     return FusedOperations::normed_linear_rope_store_kv_impl(to, x, weight);
   }
@@ -107,7 +107,8 @@ void CudaFusedOperations::normed_linear_rope_store_kv_impl(const RopeStoreKvPara
                  .rope = {.pages = to.pages,
                           .positions = to.positions,
                           .kv_slots = to.kv_slots,
-                          .rope_table = to.rope_table}},
+                          .rope_table = to.rope_table,
+                          .bias = weight.bias}},
                 plan.skinny);
 }
 

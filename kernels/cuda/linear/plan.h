@@ -54,8 +54,9 @@ struct SkinnyPlan {
 // Those that are built.
 inline constexpr SkinnyPlan kSkinnyPlans[] = {{64, 1}, {64, 2}, {96, 2}, {128, 1}, {128, 1, 2}};
 // With the rows of gate and up together.
-inline constexpr SkinnyPlan kGatedSkinnyPlans[] = {{128, 1},    {112, 1},    {64, 1},
-                                                   {128, 1, 2}, {112, 1, 2}, {64, 1, 2}};
+inline constexpr SkinnyPlan kGatedSkinnyPlans[] = {{128, 1},   {112, 1},    {96, 1},     {80, 1},
+                                                   {64, 1},    {128, 1, 2}, {112, 1, 2}, {96, 1, 2},
+                                                   {80, 1, 2}, {64, 1, 2}};
 // With rotary positions and the append to KV pages, for heads of 64 or 128.
 inline constexpr SkinnyPlan kRopeSkinnyPlans[] = {{64, 2}, {96, 2}};
 inline constexpr int64_t kSkinnySplitFeatures = 256;  // least in_features to divide
@@ -91,9 +92,9 @@ constexpr SkinnyPlan plan_skinny(const LinearShape& shape, int num_multiprocesso
           .tiles_at_once = tiles_at_once(shape.num_tokens, num_tiles(128), num_multiprocessors)};
 }
 
-// The tiles with which the busiest block has the fewest rows. Streaming the 28672 x 4096 weights of
-// an 8B model takes 53.9 us in tiles of 112, two for each of 128 blocks, and 57.9 in tiles of 128,
-// of which some blocks have one and some two (H200).
+// The tiles with which the busiest block has the fewest rows, and of these the largest. Streaming
+// the 28672 x 4096 weights of an 8B model takes 53.9 us in tiles of 112, two for each of 128
+// blocks, and 57.9 in tiles of 128, of which some blocks have one and some two (H200).
 constexpr SkinnyPlan plan_gated_skinny(int64_t num_tokens, int64_t out_features,
                                        int num_multiprocessors) {
   const auto num_tiles = [&](const SkinnyPlan& plan) {

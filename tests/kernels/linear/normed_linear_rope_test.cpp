@@ -54,6 +54,7 @@ struct Problem {
     norm_weight = rounded(random.normal(sizes.hidden), DType::kFloat32);
     const DType weight_type = backend.operations().weight_dtype(DType::kBFloat16);
     weight = rounded(random.normal(sizes.qkv_rows() * sizes.hidden, 0.05), weight_type);
+    bias = rounded(random.normal(sizes.qkv_rows()), DType::kFloat32);
     positions = random.integers(num_tokens, 0, 4096);
     table = rope_table(sizes.head_dim, 1.25);
     page_shape = {num_tokens / sizes.page_size + 3, sizes.num_kv_heads, sizes.page_size,
@@ -62,6 +63,7 @@ struct Problem {
     slots.resize(static_cast<size_t>(num_tokens));
     device_norm_weight = to_device(backend, norm_weight, DType::kFloat32, {sizes.hidden});
     device_weight = to_device(backend, weight, weight_type, {sizes.qkv_rows(), sizes.hidden});
+    device_bias = to_device(backend, bias, DType::kFloat32, {sizes.qkv_rows()});
     device_residual = to_device(backend, residual, DType::kFloat32, {num_tokens, sizes.hidden});
     device_positions = to_device(backend, positions, {num_tokens});
     device_slots = to_device(backend, slots, {num_tokens});
@@ -69,10 +71,10 @@ struct Problem {
   }
 
   Sizes sizes;
-  std::vector<double> residual, norm_weight, weight, table;
+  std::vector<double> residual, norm_weight, weight, bias, table;
   std::vector<int32_t> positions, slots;
   Shape page_shape;
-  DeviceTensor device_residual, device_norm_weight, device_weight, device_table;
+  DeviceTensor device_residual, device_norm_weight, device_weight, device_bias, device_table;
   DeviceTensor device_positions, device_slots;
 };
 
@@ -80,7 +82,7 @@ struct Results {
   DeviceTensor query, keys, values;
 
   // Of the problem's first tokens.
-  Results(Backend& backend, const Problem& problem, int64_t num_tokens)
+  Results(Backend& backend, const Problem& problem, int64_t num_tokens, bool has_bias = true)
       : query(poisoned(backend, backend.operations().activation_dtype(),
                        {num_tokens, problem.sizes.num_heads, problem.sizes.head_dim})),
         keys(poisoned(backend, backend.operations().activation_dtype(), problem.page_shape)),
@@ -90,6 +92,8 @@ struct Results {
     const DeviceTensor qkv = poisoned(backend, backend.operations().activation_dtype(),
                                       {num_tokens, problem.sizes.qkv_rows()});
     const auto cut = [&](const DeviceTensor& tensor) { return tensor.view.slice(0, num_tokens); };
+    WeightMatrix weight = problem.device_weight;
+    if (has_bias) weight.bias = problem.device_bias;
     fused.begin_norm(rows.view(), cut(problem.device_residual), problem.device_norm_weight);
     fused.normed_linear_rope_store_kv({.query = query,
                                        .pages = {keys.view, values.view},
@@ -97,23 +101,30 @@ struct Results {
                                        .positions = cut(problem.device_positions),
                                        .kv_slots = cut(problem.device_slots),
                                        .rope_table = problem.device_table},
-                                      rows.view(), problem.device_weight);
+                                      rows.view(), weight);
     backend.device().synchronize();
   }
 };
 
 TEST_P(NormedLinearRopeTest, MatchesReference) {
-  const auto check = [&](const Sizes& sizes, int64_t num_tokens) {
-    SCOPED_TRACE(testing::Message()
-                 << num_tokens << " tokens, hidden size " << sizes.hidden << ", " << sizes.num_heads
-                 << "/" << sizes.num_kv_heads << " heads of " << sizes.head_dim);
+  const auto check = [&](const Sizes& sizes, int64_t num_tokens, bool has_bias) {
+    SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden << ", "
+                                    << sizes.num_heads << "/" << sizes.num_kv_heads << " heads of "
+                                    << sizes.head_dim << (has_bias ? ", bias" : ""));
     const Problem problem(backend(), sizes, num_tokens, static_cast<uint64_t>(num_tokens));
-    const Results results(backend(), problem, num_tokens);
+    const Results results(backend(), problem, num_tokens, has_bias);
 
-    const Reference qkv = reference_linear(
+    Reference qkv = reference_linear(
         reference_rms_norm(problem.residual, problem.norm_weight, kNormEpsilon).values,
         problem.weight, sizes.hidden);
     const double relative = norm_error(activation(), sizes.hidden);
+    if (has_bias) {
+      // The product may have been rounded to the activation type before, relative to its value.
+      for (size_t i = 0; i < qkv.values.size(); ++i) {
+        qkv.magnitudes[i] += unit_roundoff(activation()) / relative * std::abs(qkv.values[i]);
+      }
+      add_bias(qkv, problem.bias);
+    }
     const auto part = [&](const std::vector<double>& all, int64_t token, int64_t head) {
       const auto begin = all.begin() + (token * sizes.token_heads() + head) * sizes.head_dim;
       return std::vector<double>(begin, begin + sizes.head_dim);
@@ -155,8 +166,10 @@ TEST_P(NormedLinearRopeTest, MatchesReference) {
     expect_close(stored(results.values), values, kv_shape, bound);
   };
   for (const int64_t num_tokens : {1, 9, 33, 64, 65}) {
-    for (const Sizes& sizes : kFusedSizes) check(sizes, num_tokens);
-    for (const Sizes& sizes : kOtherSizes) check(sizes, num_tokens);
+    for (const bool has_bias : {false, true}) {
+      for (const Sizes& sizes : kFusedSizes) check(sizes, num_tokens, has_bias);
+      for (const Sizes& sizes : kOtherSizes) check(sizes, num_tokens, has_bias);
+    }
   }
 }
 

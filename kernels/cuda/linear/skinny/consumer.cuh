@@ -5,10 +5,10 @@
 #include "kernels/cuda/linear/skinny/rope.cuh"
 #include "kernels/cuda/linear/skinny/scales.cuh"
 #include "kernels/cuda/linear/skinny/tiles.cuh"
+#include "kernels/cuda/primitives/activation.cuh"
 #include "kernels/cuda/primitives/cluster.cuh"
 #include "kernels/cuda/primitives/element.cuh"
 #include "kernels/cuda/primitives/ring_position.cuh"
-#include "kernels/cuda/primitives/silu.cuh"
 #include "kernels/cuda/primitives/wgmma_narrow.cuh"
 
 namespace tessera {
@@ -98,7 +98,9 @@ struct SkinnyConsumer {
     const float4 gate = vector(tile_sums, index);
     if constexpr (Config::kGated) {
       const float4 up = vector(tile_sums, Config::kVectors / 2 + index);
-      return {silu(gate.x) * up.x, silu(gate.y) * up.y, silu(gate.z) * up.z, silu(gate.w) * up.w};
+      const auto activated = [&](float x) { return activate(x, arguments.activation); };
+      return {activated(gate.x) * up.x, activated(gate.y) * up.y, activated(gate.z) * up.z,
+              activated(gate.w) * up.w};
     }
     return gate;
   }

@@ -133,6 +133,7 @@ SkinnyRope rope_arguments(const SkinnyRopeTarget& rope, int64_t out_features) {
           .positions = rope.positions.as<int32_t>(),
           .kv_slots = rope.kv_slots.as<int32_t>(),
           .rope_table = rope.rope_table.as<float>(),
+          .bias = rope.bias.empty() ? nullptr : rope.bias.as<float>(),
           .query_rows = static_cast<int>(out_features - 2 * kv_rows),
           .kv_rows = static_cast<int>(kv_rows),
           .head_dim = static_cast<int>(head_dim),
@@ -141,8 +142,8 @@ SkinnyRope rope_arguments(const SkinnyRopeTarget& rope, int64_t out_features) {
 
 template <typename Config>
 void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t stream) {
-  const auto& [out, x, weight, accumulate, multiplier, is_gated, x_squares, epsilon, norm, rope] =
-      product;
+  const auto& [out, x, weight, accumulate, multiplier, is_gated, activation, x_squares, epsilon,
+               norm, rope] = product;
   CHECK(multiplier == 1.0f || (accumulate && x_squares.empty()), "linear_skinny: a multiplier of ",
         multiplier, " where nothing is added to");
   const int64_t out_features = weight.dim(0) / Config::kParts;
@@ -175,7 +176,8 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
       .norm = {.values = norm.values.data,
                .squares = norm.values.empty() ? nullptr : norm.squares.as<float>(),
                .weight = norm.values.empty() ? nullptr : norm.weight.as<float>()},
-      .rope = {}};
+      .rope = {},
+      .activation = activation == Activation::kSilu ? kSiluFactors : kGeluTanhFactors};
   if constexpr (Config::kRotates) arguments.rope = rope_arguments(rope, out_features);
   // No more rows of x than there are: the copy engine takes longer to write zeros than to fetch.
   const SkinnyMaps maps{.weight = has_whole_panels(weight.dim(1))

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/attention_params.h"
+#include "kernels/block_spec.h"
 #include "kernels/cuda/linear/plan.h"
 #include "kernels/tensor/tensor.h"
 
@@ -25,6 +26,7 @@ struct SkinnyRopeTarget {
   Tensor positions;   // int32 [num_tokens]
   Tensor kv_slots;    // int32 [num_tokens]
   Tensor rope_table;  // float32 [2, head_dim / 2]
+  Tensor bias = {};   // float32 [rows of the weights], added before the rotation; empty: none
 };
 
 // out = x . weight^T, or out += multiplier * x . weight^T when `accumulate`, summed in float32
@@ -34,8 +36,10 @@ struct SkinnyProduct {
   Tensor weight;  // [out_features, in_features], bfloat16 or float16, as x
   bool accumulate = false;
   float multiplier = 1.0f;  // other than 1 only when accumulating
-  // weight has 2 * out_features rows instead, [gate | up], and out = silu(gate) * up, activation.
+  // weight has 2 * out_features rows instead, [gate | up], and out = activation(gate) * up, of the
+  // activations' type.
   bool is_gated = false;
+  Activation activation = Activation::kSilu;
   // Where x lacks RMSNorm's scale, SkinnyNormTarget's squares [num_tokens, a multiple of 4].
   Tensor x_squares = {};
   float epsilon = 0.0f;

@@ -32,6 +32,13 @@ requires(Config::kRotates) class SkinnyRotation<Config> {
     const SkinnyRope& rope = arguments.rope;
     first_place_ = share.first_tile * Config::kRows + share.rank * kVectors * 8;
 #pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      const int row = rope.row(first_place_ + i * 8);
+      const bool has_bias = rope.bias != nullptr && row < arguments.out_features;
+      bias_[i] = has_bias ? reinterpret_cast<const float2*>(rope.bias + row)[lane_index() % 4]
+                          : make_float2(0.0f, 0.0f);
+    }
+#pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int token = min(first_token + 8 * i, arguments.num_tokens - 1);
       const int32_t position = rope.positions[token];
@@ -54,6 +61,11 @@ requires(Config::kRotates) class SkinnyRotation<Config> {
   __device__ void store(const SkinnyArguments& arguments, int first_token,
                         float4 (&results)[kVectors]) const {
     const SkinnyRope& rope = arguments.rope;
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      results[i] = {results[i].x + bias_[i].x, results[i].y + bias_[i].y, results[i].z + bias_[i].x,
+                    results[i].w + bias_[i].y};
+    }
 #pragma unroll
     for (int pair = 0; pair < kPairs; ++pair) {
       if (first_place_ + pair * 16 >= rope.query_rows + rope.kv_rows) break;  // values
@@ -113,6 +125,7 @@ requires(Config::kRotates) class SkinnyRotation<Config> {
   }
 
   int first_place_;              // of the block's vectors, see SkinnyRope::row()
+  float2 bias_[kVectors];        // of the lane's two elements of each
   int64_t page_rows_[2];         // where each token's row of the first KV head begins
   float2 angles_[kPairs][2][2];  // (cos, sin) of each token, of each element
 };

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/linear/plan.h"
+#include "kernels/cuda/primitives/activation.cuh"
 #include "kernels/cuda/primitives/block_reduce.cuh"
 #include "kernels/cuda/primitives/mbarrier.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
@@ -126,6 +127,7 @@ struct SkinnyRope {
   const int32_t* positions;  // [num_tokens]
   const int32_t* kv_slots;   // [num_tokens]
   const float* rope_table;   // [2, head_dim / 2]: inverse frequencies, amplitudes
+  const float* bias;         // of each weight row, added before the rotation; nullptr: none
   int query_rows;            // weight rows of queries: num_heads * head_dim
   int kv_rows;               // weight rows of keys, and as many of values:
                              // num_kv_heads * head_dim
@@ -157,8 +159,9 @@ struct SkinnyArguments {
   int num_squares;       // sums of squares of each token, a multiple of 4
   int in_features;
   float epsilon;
-  SkinnyNorm norm;  // what to make of `out`; values nullptr: nothing
-  SkinnyRope rope;  // with Config::kRotates
+  SkinnyNorm norm;               // what to make of `out`; values nullptr: nothing
+  SkinnyRope rope;               // with Config::kRotates
+  ActivationFactors activation;  // with Config::kGated
 };
 
 // What a block computes: num_steps steps, from begin_step on, of first_tile and of every stride-th

@@ -65,8 +65,11 @@ TEST(LinearPlanTest, FewFeaturesAreNotDivided) {
 TEST(LinearPlanTest, GatedTilesAreEvenlyShared) {
   EXPECT_EQ(plan_gated_skinny(64, 14336, 132).tile_rows, 112);
   EXPECT_EQ(plan_gated_skinny(64, 8192, 132).tile_rows, 128);
-  EXPECT_EQ(plan_gated_skinny(64, 5632, 132).tile_rows, 112);
+  EXPECT_EQ(plan_gated_skinny(64, 5632, 132).tile_rows, 96);
   EXPECT_EQ(plan_gated_skinny(64, 3072, 132).tile_rows, 64);
+  EXPECT_EQ(plan_gated_skinny(64, 18944, 132).tile_rows, 96);
+  EXPECT_EQ(plan_gated_skinny(64, 12288, 132).tile_rows, 96) << "as even in tiles of 64";
+  EXPECT_EQ(plan_gated_skinny(64, 10240, 132).tile_rows, 80);
 }
 
 TEST(LinearPlanTest, SeveralTilesOfABlockShareManyTokens) {

@@ -65,9 +65,16 @@ class LinearSkinnyTest : public BackendTest {
 
   void check_gated(int64_t num_tokens, int64_t out_features, int64_t in_features,
                    const SkinnyPlan& plan) const {
-    SCOPED_TRACE(testing::Message() << num_tokens << " tokens, " << in_features << " -> "
-                                    << out_features << ", gated, tiles of " << plan.tile_rows
-                                    << ", " << plan.tiles_at_once << " at once");
+    for (const Activation activation : {Activation::kSilu, Activation::kGeluTanh}) {
+      check_gated(num_tokens, out_features, in_features, plan, activation);
+    }
+  }
+  void check_gated(int64_t num_tokens, int64_t out_features, int64_t in_features,
+                   const SkinnyPlan& plan, Activation of_gate) const {
+    SCOPED_TRACE(testing::Message()
+                 << num_tokens << " tokens, " << in_features << " -> " << out_features
+                 << ", gated by " << (of_gate == Activation::kSilu ? "SiLU" : "GELU")
+                 << ", tiles of " << plan.tile_rows << ", " << plan.tiles_at_once << " at once");
     RandomValues random(static_cast<uint64_t>(num_tokens));
     const auto x = rounded(random.normal(num_tokens * in_features), activation());
     const auto weight = rounded(random.normal(2 * out_features * in_features, 0.05), activation());
@@ -76,18 +83,22 @@ class LinearSkinnyTest : public BackendTest {
     const DeviceTensor device_x = activations(x, {num_tokens, in_features});
     const DeviceTensor device_weight = activations(weight, {2 * out_features, in_features});
     device().synchronize();
-    launch_linear_skinny_sm90(
-        {.out = out, .x = device_x, .weight = device_weight, .is_gated = true}, plan,
-        gpu_.num_multiprocessors, stream_.get());
+    launch_linear_skinny_sm90({.out = out,
+                               .x = device_x,
+                               .weight = device_weight,
+                               .is_gated = true,
+                               .activation = of_gate},
+                              plan, gpu_.num_multiprocessors, stream_.get());
     CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
     const Reference both = reference_linear(x, weight, in_features);
-    Reference expected = reference_activate_mul(both.values, out_features);
-    // |silu'| <= 1.1: errors of the gate count with `up`, errors of `up` with the activation.
+    Reference expected = reference_activate_mul(both.values, out_features, of_gate);
+    // |silu'| <= 1.1, |gelu'| <= 1.13: errors of the gate count with `up`, errors of `up` with the
+    // activation.
     for (size_t i = 0; i < expected.values.size(); ++i) {
       const auto size = static_cast<size_t>(out_features);
       const size_t gate = i / size * 2 * size + i % size;
       const size_t up = gate + size;
-      expected.magnitudes[i] = 1.1 * both.magnitudes[gate] * std::abs(both.values[up]) +
+      expected.magnitudes[i] = 1.13 * both.magnitudes[gate] * std::abs(both.values[up]) +
                                std::abs(both.values[gate]) * both.magnitudes[up];
     }
     expect_close(host(out), expected, shape,
