@@ -9,7 +9,8 @@ namespace tessera {
 
 // Normalises params.qkv in place by params.qk_norm, as launch_rms_norm does rows: of head_dim
 // elements, by a warp each, or of all query heads and of all key heads of a token, by a block each.
-// Values stay as they are. A programmatic dependent launch that reads nothing early.
+// Values stay as they are. For what launch_rope_store_kv() does not normalise itself. A
+// programmatic dependent launch that reads nothing early.
 void launch_qk_norm(const RopeStoreKvParams& params, cudaStream_t stream);
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "kernels/cuda/device/dispatch.h"
 #include "kernels/cuda/device/early_start.h"
@@ -30,6 +31,8 @@ struct RopeArguments {
   int page_size;
   float query_beta;      // of QueryScalingSpec
   int original_context;  // tokens
+  const float* qk_norm;  // [2, head_dim]: RMSNorm's weights of query heads, of key heads
+  float norm_epsilon;
 };
 
 // The same vector of both halves of a head: element j of one belongs to element j of the other.
@@ -45,6 +48,33 @@ struct HeadVectors {
     store_vector(head, vector, first);
     store_vector(head + half, vector, second);
   }
+  // RMSNorm of the head, of which as many neighbouring lanes have the other vectors as there are in
+  // half of it, a power of two up to 32. weight: [head_dim].
+  __device__ void normalize(const float* weight, int half, int vector, float epsilon) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      const float a = as_float(first.values[j]);
+      const float b = as_float(second.values[j]);
+      sum += a * a + b * b;
+    }
+    const int lanes = half / kWidth;
+    const uint32_t of_head = (lanes == kWarpSize ? kFullWarp : (1u << lanes) - 1)
+                             << lane_index() / lanes * lanes;
+    for (int distance = 1; distance < lanes; distance *= 2) {
+      sum += __shfl_xor_sync(of_head, sum, distance);
+    }
+    const float scale = 1.0f / sqrtf(sum / static_cast<float>(2 * half) + epsilon);
+    const auto first_weights = load_vector<kWidth>(weight, vector);
+    const auto second_weights = load_vector<kWidth>(weight + half, vector);
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      first.values[j] =
+          from_float<Element>(as_float(first.values[j]) * scale * first_weights.values[j]);
+      second.values[j] =
+          from_float<Element>(as_float(second.values[j]) * scale * second_weights.values[j]);
+    }
+  }
   __device__ void rotate(int j, float cosine, float sine) {
     const float a = as_float(first.values[j]);
     const float b = as_float(second.values[j]);
@@ -54,13 +84,14 @@ struct HeadVectors {
 };
 
 // A block per token, a thread per vector of a head: queries, keys and values in one go.
-template <typename Element, bool kScalesQueries>
+template <typename Element, bool kScalesQueries, bool kNormsHeads>
 __global__ void __launch_bounds__(kMaxThreads)
     rope_store_kv_kernel(const __grid_constant__ RopeArguments<Element> arguments) {
   // (cos, sin) of elements 2i and 2i + 1 of each vector. Threads of one head read side by side.
   extern __shared__ float4 rotations[];  // [kWidth / 2][half_vectors]
   const auto& [query, keys, values, qkv, positions, kv_slots, rope_table, num_heads, num_kv_heads,
-               head_dim, page_size, query_beta, original_context] = arguments;
+               head_dim, page_size, query_beta, original_context, qk_norm, norm_epsilon] =
+      arguments;
   const int64_t token = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x);
   const int num_threads = static_cast<int>(blockDim.x);
@@ -96,6 +127,9 @@ __global__ void __launch_bounds__(kMaxThreads)
     const int vector = index % half_vectors;
     const int kv_head = head - num_heads;  // keys, then values
     if (kv_head < num_kv_heads) {
+      if constexpr (kNormsHeads) {
+        vectors.normalize(qk_norm + (kv_head < 0 ? 0 : head_dim), half, vector, norm_epsilon);
+      }
 #pragma unroll
       for (int i = 0; i < kWidth / 2; ++i) {
         float4 rotation = rotations[i * half_vectors + vector];
@@ -119,6 +153,13 @@ __global__ void __launch_bounds__(kMaxThreads)
 
 }  // namespace
 
+bool rope_normalizes(const RopeStoreKvParams& params) {
+  if (params.qk_norm.empty() || !params.norms_heads()) return false;
+  // As many as there are lanes that add up a head's squares.
+  const auto half_vectors = static_cast<unsigned>(params.pages.head_dim() / (2 * kWidth));
+  return std::has_single_bit(half_vectors) && half_vectors <= kWarpSize;
+}
+
 void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream) {
   const auto& [query, pages, qkv, positions, kv_slots, rope_table, qk_norm, norm_epsilon,
                query_scaling] = params;
@@ -141,12 +182,18 @@ void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream) 
         .page_size = static_cast<int>(pages.page_size()),
         .query_beta = static_cast<float>(query_scaling.beta),
         .original_context = static_cast<int>(query_scaling.original_max_position_embeddings),
+        .qk_norm = qk_norm.empty() ? nullptr : qk_norm.as<float>(),
+        .norm_epsilon = norm_epsilon,
     };
     const int num_vectors =
         (arguments.num_heads + 2 * arguments.num_kv_heads) * head_dim / (2 * kWidth);
     const int num_threads = std::min(ceil_divide(num_vectors, kWarpSize) * kWarpSize, kMaxThreads);
-    const auto kernel = query_scaling.beta == 0.0 ? rope_store_kv_kernel<Element, false>
-                                                  : rope_store_kv_kernel<Element, true>;
+    const bool normalizes = rope_normalizes(params);
+    const auto kernel = query_scaling.beta == 0.0
+                            ? (normalizes ? rope_store_kv_kernel<Element, false, true>
+                                          : rope_store_kv_kernel<Element, false, false>)
+                            : (normalizes ? rope_store_kv_kernel<Element, true, true>
+                                          : rope_store_kv_kernel<Element, true, false>);
     launch_dependent(kernel,
                      {.blocks = dim3(num_tokens),
                       .threads = static_cast<unsigned>(num_threads),
