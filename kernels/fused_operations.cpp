@@ -47,6 +47,20 @@ void FusedOperations::linear_add_begin_norm(const Tensor& residual, const Pendin
   }
 }
 
+void FusedOperations::rms_norm_add_begin_norm(const Tensor& residual, const PendingNorm& next,
+                                              const Tensor& x, const Tensor& weight,
+                                              const Tensor& norm_weight, float multiplier) {
+  const ArgumentCheck check = check_of("rms_norm_add_begin_norm", *this);
+  check_norm(check, next, operations_.activation_dtype());
+  check("residual", residual, DType::kFloat32, next.values.shape);
+  check("x", x, DType::kFloat32, residual.shape);
+  check("weight", weight, DType::kFloat32, {residual.dim(1)});
+  check_norm_weight(check, "norm_weight", norm_weight, residual.dim(1));
+  if (x.dim(0) > 0) {
+    rms_norm_add_begin_norm_impl(residual, next, x, weight, norm_weight, multiplier);
+  }
+}
+
 void FusedOperations::normed_linear(const Tensor& out, const PendingNorm& x,
                                     const WeightMatrix& weight) {
   const ArgumentCheck check = check_of("normed_linear", *this);
@@ -91,6 +105,13 @@ void FusedOperations::linear_add_begin_norm_impl(const Tensor& residual, const P
                                                  const Tensor& norm_weight, float multiplier) {
   operations_.linear_add(residual, x, weight, multiplier);
   FusedOperations::begin_norm_impl(next, residual, norm_weight);
+}
+
+void FusedOperations::rms_norm_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next,
+                                                   const Tensor& x, const Tensor& weight,
+                                                   const Tensor& norm_weight, float multiplier) {
+  operations_.rms_norm_add(residual, x, weight, next.epsilon, multiplier);
+  begin_norm_impl(next, residual, norm_weight);
 }
 
 void FusedOperations::normed_linear_impl(const Tensor& out, const PendingNorm& x,

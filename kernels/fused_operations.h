@@ -48,6 +48,11 @@ class FusedOperations {
                              const WeightMatrix& weight, const Tensor& norm_weight,
                              float multiplier = 1.0f);
 
+  // rms_norm_add(residual, x, weight, next.epsilon, multiplier), then
+  // begin_norm(next, residual, norm_weight)
+  void rms_norm_add_begin_norm(const Tensor& residual, const PendingNorm& next, const Tensor& x,
+                               const Tensor& weight, const Tensor& norm_weight, float multiplier);
+
   // out = x . weight^T + bias, out activation; the rest as in linear()
   void normed_linear(const Tensor& out, const PendingNorm& x, const WeightMatrix& weight);
 
@@ -69,6 +74,9 @@ class FusedOperations {
   virtual void linear_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next,
                                           const Tensor& x, const WeightMatrix& weight,
                                           const Tensor& norm_weight, float multiplier);
+  virtual void rms_norm_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next,
+                                            const Tensor& x, const Tensor& weight,
+                                            const Tensor& norm_weight, float multiplier);
   virtual void normed_linear_impl(const Tensor& out, const PendingNorm& x,
                                   const WeightMatrix& weight);
   virtual void normed_linear_activate_mul_impl(const Tensor& out, const PendingNorm& x,

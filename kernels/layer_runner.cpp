@@ -184,9 +184,13 @@ void LayerRunner::add_to_residual(const LayerStep& step, const Tensor& x,
   if (has_post_norms(block_)) {
     const Tensor half_out = half_out_.slice(0, x.dim(0));
     operations_.linear(half_out, x, end.weight);
-    operations_.rms_norm_add(step.residual, half_out, end.post_norm, sizes_.rms_norm_eps,
-                             multiplier);
-    if (end.next_norm != nullptr) fused_.begin_norm(norm(step), step.residual, *end.next_norm);
+    if (end.next_norm == nullptr) {
+      operations_.rms_norm_add(step.residual, half_out, end.post_norm, sizes_.rms_norm_eps,
+                               multiplier);
+    } else {
+      fused_.rms_norm_add_begin_norm(step.residual, norm(step), half_out, end.post_norm,
+                                     *end.next_norm, multiplier);
+    }
   } else if (end.next_norm == nullptr) {
     operations_.linear_add(step.residual, x, end.weight, multiplier);
   } else {

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/rows/add_bias.h"
 #include "kernels/cuda/rows/rms_norm.h"
+#include "kernels/cuda/rows/rms_norm_add.h"
 
 namespace tessera {
 
@@ -59,6 +60,21 @@ void CudaFusedOperations::linear_add_begin_norm_impl(const Tensor& residual,
                  .multiplier = multiplier,
                  .norm = {.values = next.values, .squares = next.squares, .weight = norm_weight}},
                 operations_.linear_plan(x, weight).skinny);
+}
+
+void CudaFusedOperations::rms_norm_add_begin_norm_impl(const Tensor& residual,
+                                                       const PendingNorm& next, const Tensor& x,
+                                                       const Tensor& weight,
+                                                       const Tensor& norm_weight,
+                                                       float multiplier) {
+  if (!defers_scale(next)) {
+    return FusedOperations::rms_norm_add_begin_norm_impl(residual, next, x, weight, norm_weight,
+                                                         multiplier);
+  }
+  check_is_rms_norm(next, norm_weight);
+  launch_rms_norm_add(residual, x, weight, next.epsilon, multiplier,
+                      {.values = next.values, .squares = next.squares, .weight = norm_weight},
+                      device_.stream());
 }
 
 void CudaFusedOperations::normed_linear_impl(const Tensor& out, const PendingNorm& x,

@@ -1,5 +1,6 @@
 // What the skinny product (linear/skinny/kernel.h) does besides multiplying: RMSNorm before and
-// after it, SiLU and product of gate and up, rotary positions with the append to KV pages.
+// after it, activation and product of gate and up, bias and rotary positions with the append to KV
+// pages.
 #pragma once
 
 #include "kernels/cuda/cuda_operations.h"
@@ -18,6 +19,9 @@ class CudaFusedOperations final : public FusedOperations {
   void linear_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next, const Tensor& x,
                                   const WeightMatrix& weight, const Tensor& norm_weight,
                                   float multiplier) override;
+  void rms_norm_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next,
+                                    const Tensor& x, const Tensor& weight,
+                                    const Tensor& norm_weight, float multiplier) override;
   void normed_linear_impl(const Tensor& out, const PendingNorm& x,
                           const WeightMatrix& weight) override;
   void normed_linear_activate_mul_impl(const Tensor& out, const PendingNorm& x,

@@ -74,7 +74,7 @@ void CudaOperations::layer_norm_impl(const Tensor& out, const Tensor& x, const T
 
 void CudaOperations::rms_norm_add_impl(const Tensor& residual, const Tensor& x,
                                        const Tensor& weight, float epsilon, float multiplier) {
-  launch_rms_norm_add(residual, x, weight, epsilon, multiplier, stream());
+  launch_rms_norm_add(residual, x, weight, epsilon, multiplier, {}, stream());
 }
 
 void CudaOperations::cast_impl(const Tensor& out, const Tensor& x) {

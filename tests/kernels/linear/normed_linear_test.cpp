@@ -68,7 +68,7 @@ TEST_P(NormedLinearTest, MatchesReference) {
       const DeviceTensor sum = floats(residual, {num_tokens, sizes.hidden});
       const PoisonedRows rows(backend(), num_tokens, sizes.hidden);
 
-      const auto check = [&](const std::vector<double>& stream) {
+      const auto check_rows = [&](const PoisonedRows& rows, const std::vector<double>& stream) {
         const Shape shape{num_tokens, sizes.out_features};
         const DeviceTensor out = poisoned(backend(), activation(), shape);
         fused().normed_linear(out, rows.view(), device_weight);
@@ -77,32 +77,35 @@ TEST_P(NormedLinearTest, MatchesReference) {
         expect_close(host(out), reference_linear(normed, weight, sizes.hidden), shape,
                      {.out = activation(), .length = sizes.hidden, .relative = relative});
 
-        const Shape hidden_shape{num_tokens, sizes.intermediate};
-        const DeviceTensor hidden = poisoned(backend(), activation(), hidden_shape);
-        const DeviceTensor scratch =
-            poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
-        fused().normed_linear_activate_mul(hidden, rows.view(), device_gate_up, scratch,
-                                           Activation::kSilu);
-        const Reference both = reference_linear(normed, gate_up, sizes.hidden);
-        Reference expected = reference_activate_mul(both.values, sizes.intermediate);
-        // |silu'| <= 1.1: errors of the gate count with `up`, errors of `up` with the activation.
-        for (int64_t i = 0; i < num_tokens * sizes.intermediate; ++i) {
-          const int64_t gate =
-              i / sizes.intermediate * 2 * sizes.intermediate + i % sizes.intermediate;
-          const auto at = [](const std::vector<double>& values, int64_t index) {
-            return std::abs(values[static_cast<size_t>(index)]);
-          };
-          const int64_t up = gate + sizes.intermediate;
-          // Both may have been rounded to the activation type, relative to their values.
-          const double rounding = unit_roundoff(activation()) / relative;
-          expected.magnitudes[static_cast<size_t>(i)] =
-              1.1 * (at(both.magnitudes, gate) + rounding * at(both.values, gate)) *
-                  (at(both.values, up) + relative * at(both.magnitudes, up)) +
-              at(both.values, gate) * (at(both.magnitudes, up) + rounding * at(both.values, up));
+        for (const Activation of_gate : {Activation::kSilu, Activation::kGeluTanh}) {
+          const Shape hidden_shape{num_tokens, sizes.intermediate};
+          const DeviceTensor hidden = poisoned(backend(), activation(), hidden_shape);
+          const DeviceTensor scratch =
+              poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
+          fused().normed_linear_activate_mul(hidden, rows.view(), device_gate_up, scratch, of_gate);
+          const Reference both = reference_linear(normed, gate_up, sizes.hidden);
+          Reference expected = reference_activate_mul(both.values, sizes.intermediate, of_gate);
+          // |silu'| <= 1.1, |gelu'| <= 1.13: errors of the gate count with `up`, errors of `up`
+          // with the activation.
+          for (int64_t i = 0; i < num_tokens * sizes.intermediate; ++i) {
+            const int64_t gate =
+                i / sizes.intermediate * 2 * sizes.intermediate + i % sizes.intermediate;
+            const auto at = [](const std::vector<double>& values, int64_t index) {
+              return std::abs(values[static_cast<size_t>(index)]);
+            };
+            const int64_t up = gate + sizes.intermediate;
+            // Both may have been rounded to the activation type, relative to their values.
+            const double rounding = unit_roundoff(activation()) / relative;
+            expected.magnitudes[static_cast<size_t>(i)] =
+                1.13 * (at(both.magnitudes, gate) + rounding * at(both.values, gate)) *
+                    (at(both.values, up) + relative * at(both.magnitudes, up)) +
+                at(both.values, gate) * (at(both.magnitudes, up) + rounding * at(both.values, up));
+          }
+          expect_close(host(hidden), expected, hidden_shape,
+                       {.out = activation(), .length = sizes.hidden, .relative = relative});
         }
-        expect_close(host(hidden), expected, hidden_shape,
-                     {.out = activation(), .length = sizes.hidden, .relative = relative});
       };
+      const auto check = [&](const std::vector<double>& stream) { check_rows(rows, stream); };
       {
         SCOPED_TRACE("normalize");
         fused().begin_norm(rows.view(), sum, device_norm_weight);
@@ -118,6 +121,24 @@ TEST_P(NormedLinearTest, MatchesReference) {
         expect_close(host(sum), stream, {num_tokens, sizes.hidden},
                      {.length = sizes.in_features + 1});
         check(host(sum));
+      }
+      {
+        SCOPED_TRACE("rms_norm_add_normalize");
+        const PoisonedRows poison(backend(), num_tokens, sizes.hidden);
+        constexpr float kMultiplier = 0.25f;
+        const std::vector<double> before = host(sum);
+        const auto half = rounded(random.normal(num_tokens * sizes.hidden, 3.0), DType::kFloat32);
+        const auto post_norm = rounded(random.normal(sizes.hidden), DType::kFloat32);
+        fused().rms_norm_add_begin_norm(
+            sum, poison.view(), floats(half, {num_tokens, sizes.hidden}),
+            floats(post_norm, {sizes.hidden}), device_norm_weight, kMultiplier);
+        Reference stream = reference_rms_norm(half, post_norm, kNormEpsilon);
+        for (size_t i = 0; i < before.size(); ++i) {
+          stream.values[i] = before[i] + kMultiplier * stream.values[i];
+          stream.magnitudes[i] = std::abs(before[i]) + kMultiplier * stream.magnitudes[i];
+        }
+        expect_close(host(sum), stream, {num_tokens, sizes.hidden}, {.length = sizes.hidden});
+        check_rows(poison, host(sum));
       }
     }
   }
