@@ -25,7 +25,7 @@ TEST(EngineOptions, EveryFieldIsChecked) {
   EXPECT_NE(problem_of(EngineOptions{}), "");
   const std::function<void(EngineOptions&)> changes[] = {
       [](auto& o) { o.context_size = -1; },
-      [](auto& o) { o.max_sequences = 0; },
+      [](auto& o) { o.max_sequences = -1; },
       [](auto& o) { o.page_size = 0; },
       [](auto& o) { o.page_size = 48; },
       [](auto& o) { o.page_size = 512; },
