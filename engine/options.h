@@ -17,6 +17,7 @@ inline constexpr NumberLimits<int64_t> kContextSizeLimits = {0, int64_t{1} << 30
 inline constexpr NumberLimits<int64_t> kMaxSequencesLimits = {0, 4096};
 inline constexpr NumberLimits<int64_t> kPageSizeLimits = {16, 256, Allowed::kPowersOfTwo};
 inline constexpr NumberLimits<int64_t> kPrefillChunkLimits = {0, 65536};
+inline constexpr NumberLimits<int64_t> kMaxPagesLimits = {0, int64_t{1} << 30};
 inline constexpr NumberLimits<int64_t> kThreadsLimits = {0, 1024};
 
 enum class DeviceChoice : uint8_t { kAuto, kCpu, kCuda };
@@ -46,6 +47,8 @@ struct EngineOptions {
                                        // the device, hundreds on a GPU
   int64_t page_size = 64;              // tokens per KV page
   int64_t prefill_chunk = 0;           // prompt tokens of one step; 0: what suits the device
+  int64_t max_pages = 0;               // KV pages at most, but enough for one sequence; 0: as many
+                                       // as sequences can need and memory allows
   std::string tokenizer;               // a file, in the folder or not; "": the folder's own
   std::string chat_template;           // a name or a file; "": the folder's own
   bool allow_unknown_config = false;   // config.json keys that are not understood: warn only

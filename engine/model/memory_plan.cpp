@@ -33,7 +33,7 @@ std::string MemoryPlan::table() const {
   };
   return row("weights", weights_bytes, "") +
          row("KV cache", kv_bytes,
-             concat(holds_all ? "" : concat(num_pages * page_size, " tokens for up to "),
+             concat(holds_all ? "" : concat(num_pages * page_size, " tokens shared by up to "),
                     limits.max_sequences, " x ", counted(limits.context_size, "token"), ", ",
                     counted(kv_bytes_per_token, "byte"), " each, ", counted(num_pages, "page"),
                     " of ", page_size)) +

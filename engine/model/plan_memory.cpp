@@ -17,18 +17,6 @@ constexpr size_t kHostPart = 2;
 // most this part of the memory beside the weights: the rest is for their keys and values.
 constexpr size_t kActivationsPart = 8;
 
-// KV pages: for every sequence as long as it can be, but no more than there is memory for once a
-// single one has its own.
-int64_t choose_num_pages(const MemoryPlan& plan, DeviceType device) {
-  const int64_t one_sequence = ceil_divide(plan.limits.context_size, plan.page_size);
-  const int64_t all =
-      std::min(checked_multiply(one_sequence, plan.limits.max_sequences, "KV pages"),
-               std::numeric_limits<int32_t>::max() / plan.page_size);
-  const size_t page_bytes = static_cast<size_t>(plan.page_size) * plan.kv_bytes_per_token;
-  const size_t room = plan.unplanned_bytes() / (device == DeviceType::kCpu ? kHostPart : 1);
-  return std::max(one_sequence, std::min(all, static_cast<int64_t>(room / page_bytes)));
-}
-
 // The plan for one context size and so many sequences, whether it fits or not.
 MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
                     FusedOperations& operations, size_t weights_bytes, int64_t context_size) {
@@ -44,6 +32,10 @@ MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
       StepBuffers::size_bytes(config, plan.limits, wanted.page_size, operations);
   plan.free_bytes = device.memory().free_bytes;
   plan.num_pages = choose_num_pages(plan, device.type());
+  if (wanted.max_pages > 0) {
+    const int64_t one_sequence = ceil_divide(context_size, wanted.page_size);
+    plan.num_pages = std::min(plan.num_pages, std::max(one_sequence, wanted.max_pages));
+  }
   const auto num_slots =
       static_cast<size_t>(checked_multiply(plan.num_pages, wanted.page_size, "KV slots"));
   plan.kv_bytes = checked_multiply(num_slots, plan.kv_bytes_per_token, "KV cache");
@@ -76,6 +68,16 @@ StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t con
           .context_size = context_size,
           .max_prompt_tokens_beside_decodes =
               has_own_chunk_beside_decodes ? kCpuPromptTokensBesideDecodes : 0};
+}
+
+int64_t choose_num_pages(const MemoryPlan& plan, DeviceType device) {
+  const int64_t one_sequence = ceil_divide(plan.limits.context_size, plan.page_size);
+  const int64_t all =
+      std::min(checked_multiply(one_sequence, plan.limits.max_sequences, "KV pages"),
+               std::numeric_limits<int32_t>::max() / plan.page_size);
+  const size_t page_bytes = static_cast<size_t>(plan.page_size) * plan.kv_bytes_per_token;
+  const size_t room = plan.unplanned_bytes() / (device == DeviceType::kCpu ? kHostPart : 1);
+  return std::max(one_sequence, std::min(all, static_cast<int64_t>(room / page_bytes)));
 }
 
 int64_t max_penalized_tokens(const StepLimits& limits, int64_t vocab_size) {

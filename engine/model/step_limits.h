@@ -28,6 +28,7 @@ struct WantedSizes {
   int64_t max_sequences = 1;  // running at the same time; 0: as many as suit the device
   int64_t page_size = 64;     // tokens per KV page
   int64_t prefill_chunk = 0;  // prompt tokens of a step; 0: the device's number above
+  int64_t max_pages = 0;      // KV pages, but enough for one sequence; 0: as memory allows
 };
 
 struct StepLimits {

@@ -6,51 +6,13 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "tests/engine/serving/byte_tokenizer.h"
-#include "tests/engine/serving/fake_runner.h"
+#include "tests/engine/serving/generation_loop_fixture.h"
 
 namespace tessera {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr int64_t kPageSize = 16;
-constexpr int64_t kNumPages = 8;
-
-// Letters follow each other until "z", which ends an answer.
-class GenerationLoopTest : public testing::Test {
- protected:
-  void make_loop(bool runs_ahead, const StepLimits& limits = {
-                                      .max_tokens = 64, .max_sequences = 2, .context_size = 100}) {
-    loop_.emplace(
-        runner_, pool_, *tokenizer_,
-        LoopOptions{.limits = limits, .stop_tokens = {token_of('z')}, .runs_ahead = runs_ahead});
-  }
-  Sequence& submit(std::string_view prompt, const SamplingParams& params = {},
-                   const GenerationCallbacks& callbacks = {}) {
-    Sequence& sequence = loop_->create_sequence();
-    loop_->submit(sequence, tokens_of(prompt), params, callbacks);
-    return sequence;
-  }
-  void finish() {
-    for (int i = 0; loop_->step(); ++i) ASSERT_LT(i, 1000) << "it never ends";
-  }
-  const GenerationResult& result(const Sequence& sequence) const {
-    return loop_->generation(sequence)->result();
-  }
-  // All pages are free or in the table of a sequence.
-  void expect_no_page_lost(std::initializer_list<const Sequence*> sequences) {
-    int64_t held = 0;
-    for (const Sequence* sequence : sequences) held += std::ssize(sequence->block_table());
-    EXPECT_EQ(held + pool_.num_free_pages(), kNumPages);
-  }
-
-  std::unique_ptr<Tokenizer> tokenizer_ = load_byte_tokenizer();
-  PagePool pool_{kNumPages, kPageSize};
-  FakeRunner runner_{kPageSize};
-  std::optional<GenerationLoop> loop_;
-};
 
 // With and without running ahead: what a caller sees is the same.
 class EitherLoopTest : public GenerationLoopTest, public testing::WithParamInterface<bool> {
@@ -355,83 +317,6 @@ TEST_P(EitherLoopTest, CountsWhatItDoes) {
 
 INSTANTIATE_TEST_SUITE_P(, EitherLoopTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "ahead" : "plain"; });
-
-class RunAheadLoopTest : public GenerationLoopTest {
- protected:
-  void SetUp() override { make_loop(true); }
-};
-
-TEST_F(RunAheadLoopTest, LaunchesAStepBeforeTheTokensOfTheLastAreTaken) {
-  size_t launched_at_first_text = 0;
-  submit("abc", {}, {.on_text = [&](std::string_view) {
-           if (launched_at_first_text == 0) launched_at_first_text = runner_.steps.size();
-         }});
-  loop_->step();
-  EXPECT_EQ(launched_at_first_text, 2u);
-  EXPECT_THAT(runner_.steps, ElementsAre("0+3!", "3+1!"));
-}
-
-TEST_F(RunAheadLoopTest, DropsWhatAStepComputesForASequenceThatHasEnded) {
-  const Sequence& ended = submit("w");
-  const Sequence& other = submit("t");
-  finish();
-  EXPECT_EQ(result(ended).text, "xy");
-  EXPECT_EQ(ended.num_tokens(), 3) << "without the token drawn after the end";
-  EXPECT_EQ(ended.num_cached(), 3) << "nor one that the dropped step computed";
-  EXPECT_EQ(result(other).text, "uvwxy");
-  // The step behind the end had both; then one goes on alone, from another place among the drawn.
-  EXPECT_THAT(runner_.steps, ElementsAre("0+1! 0+1!", "1+1! 1+1!", "2+1! 2+1!", "3+1! 3+1!", "4+1!",
-                                         "5+1!", "6+1!"));
-}
-
-TEST_F(RunAheadLoopTest, AStepThatNobodyWaitsForIsNotCollected) {
-  submit("y");
-  loop_->step();  // draws "z", and the step behind it is on its way
-  EXPECT_EQ(runner_.steps.size(), 2u);
-  const Sequence& late = submit("v");
-  finish();
-  EXPECT_EQ(result(late).text, "wxy");
-  EXPECT_THAT(runner_.collected, testing::Not(testing::Contains(2u)));
-}
-
-TEST_F(RunAheadLoopTest, GivesBackThePageOfATokenThatDoesNotCome) {
-  const std::string prompt(kPageSize - 2, 'a');
-  const Sequence& sequence = submit(prompt + "x");
-  finish();
-  EXPECT_EQ(result(sequence).text, "y");
-  EXPECT_EQ(runner_.steps.back(), "16+1!") << "the token behind the end";
-  EXPECT_EQ(std::ssize(sequence.block_table()), 1);
-  expect_no_page_lost({&sequence});
-}
-
-// Who ends by count is left out, who waits joins, and a prompt that is cut goes on.
-TEST_F(RunAheadLoopTest, StaysAheadWhileSequencesLeaveAndJoin) {
-  make_loop(true, {.max_tokens = 8, .max_sequences = 2, .context_size = 100});
-  const Sequence& leaving = submit("a", {.max_tokens = 2});
-  const Sequence& staying = submit("p", {.max_tokens = 6});
-  const Sequence& joining = submit("abcdefghijv");
-  std::vector<size_t> num_launched;
-  while (loop_->step()) num_launched.push_back(runner_.steps.size());
-  EXPECT_EQ(result(leaving).text, "bc");
-  EXPECT_EQ(result(staying).text, "qrstuv");
-  EXPECT_EQ(result(joining).text, "wxy");
-  EXPECT_THAT(runner_.steps, ElementsAre("0+1! 0+1!", "1+1! 1+1!", "2+1! 0+7", "3+1! 7+4!",
-                                         "4+1! 11+1!", "5+1! 12+1!", "13+1!", "14+1!"));
-  for (size_t i = 0; i + 1 < num_launched.size(); ++i) {
-    EXPECT_EQ(num_launched[i], std::min(i + 2, runner_.steps.size())) << "ahead at step " << i;
-  }
-}
-
-TEST_F(RunAheadLoopTest, APenaltyOrALimitKeepsItFromRunningAhead) {
-  for (const SamplingParams& params :
-       {SamplingParams{.presence_penalty = 0.5}, SamplingParams{.max_tokens = 1}}) {
-    runner_.steps.clear();
-    Sequence& sequence = submit("abc", params);
-    loop_->step();
-    EXPECT_EQ(runner_.steps.size(), 1u);
-    loop_->destroy(sequence);
-  }
-}
 
 TEST(GenerationLoop, RunsOnePlainStepAtATime) {
   const auto tokenizer = load_byte_tokenizer();
