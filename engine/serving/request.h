@@ -27,7 +27,7 @@ struct ScheduledSequence {
   int64_t begin = 0;               // position of the first token
   int64_t num_tokens = 0;
   bool completes = false;  // reaches the sequence's last token, so that a new one is drawn
-  bool is_first = false;   // since it was admitted: all tokens before it were in the cache
+  bool is_first = false;   // since it runs: all tokens before it were in the cache
   // Of a token that is not known when the step is launched; see TokenChunk.
   std::optional<int64_t> draw_index = {};
 

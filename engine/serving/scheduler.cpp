@@ -21,6 +21,11 @@ bool is_ending(const Request& request) {
 
 bool decodes(const Request& request) { return request.sequence->num_uncomputed() == 1; }
 
+// Tokens that the pages hold.
+int64_t tokens_of(const CachedPrefix& prefix, const PagePool& pool) {
+  return static_cast<int64_t>(prefix.pages.size()) * pool.page_size();
+}
+
 template <typename Requests>
 void insert_by_age(Requests& requests, const Request& request) {
   requests.insert(std::ranges::upper_bound(requests, request.arrival, {}, &Request::arrival),
@@ -98,13 +103,12 @@ void Scheduler::schedule_decodes(StepPlan& plan) {
 // Their pages were taken when they were admitted.
 void Scheduler::schedule_prompts(StepPlan& plan) {
   for (const Request& request : running_) {
-    if (decodes(request)) continue;
-    const ScheduledSequence scheduled = plan.next_tokens(request);
-    if (scheduled.num_tokens > 0) schedule(plan, scheduled);
+    if (!decodes(request)) schedule(plan, plan.next_tokens(request));
   }
 }
 
 void Scheduler::schedule(StepPlan& plan, const ScheduledSequence& scheduled) {
+  if (scheduled.num_tokens == 0) return;
   Sequence& sequence = *scheduled.request->sequence;
   plan.add(scheduled);
   cache_.add(sequence, std::min(scheduled.end(), sequence.num_tokens()));
@@ -117,39 +121,43 @@ void Scheduler::admit(StepPlan& plan) {
   size_t next = 0;
   for (size_t looks = waiting_.size(); looks > 0 && places > 0 && !plan.is_full(); --looks) {
     const Request request = waiting_[next];
-    if (shares_what_is_coming(request)) {
+    const CachedPrefix prefix = cache_.find(request.sequence->tokens());
+    if (prefix.is_coming_on && tokens_of(prefix, pool_) >= request.sequence->num_cached()) {
       ++next;
       continue;
     }
-    if (!admit(plan, request)) return;
+    if (!begin(request, prefix)) return;
+    schedule(plan, plan.next_tokens(request));
     waiting_.erase(waiting_.begin() + static_cast<int64_t>(next));
     insert_by_age(running_, request);
     --places;
   }
 }
 
-bool Scheduler::shares_what_is_coming(const Request& request) {
+bool Scheduler::begin(const Request& request, const CachedPrefix& prefix) {
   Sequence& sequence = *request.sequence;
-  const CachedPrefix prefix = cache_.find(sequence.tokens());
-  const auto num_tokens = static_cast<int64_t>(prefix.pages.size()) * pool_.page_size();
-  if (num_tokens < sequence.num_cached()) return false;
-  if (prefix.is_coming_on) return true;
-  if (num_tokens > sequence.num_cached()) sequence.adopt(prefix.pages, prefix.names);
-  return false;
-}
-
-bool Scheduler::admit(StepPlan& plan, const Request& request) {
-  Sequence& sequence = *request.sequence;
-  ScheduledSequence scheduled = plan.next_tokens(request);
-  scheduled.is_first = true;
   sequence.set_running(true);
-  if (scheduled.num_tokens > 0 &&
-      take_pages(sequence, sequence.num_tokens(), running_.empty() ? 0 : num_spared_pages_)) {
-    schedule(plan, scheduled);
+  const int64_t num_spared = running_.empty() ? 0 : num_spared_pages_;
+  if (tokens_of(prefix, pool_) > sequence.num_cached()
+          ? take_pages_behind(sequence, prefix, num_spared)
+          : take_pages(sequence, sequence.num_tokens(), num_spared)) {
     return true;
   }
   sequence.set_running(false);
   return false;
+}
+
+bool Scheduler::take_pages_behind(Sequence& sequence, const CachedPrefix& prefix,
+                                  int64_t num_spared) {
+  sequence.release_cache();
+  const int64_t num_missing = pool_.pages_missing(prefix.pages, sequence.num_tokens()) + num_spared;
+  const auto is_free = [&](int32_t page) { return pool_.num_holders(page) == 0; };
+  while (num_missing + std::ranges::count_if(prefix.pages, is_free) > pool_.num_free_pages()) {
+    if (!reclaim_pages_()) return false;
+  }
+  sequence.adopt(prefix.pages, prefix.names);
+  pool_.grow(sequence.block_table(), sequence.num_tokens());
+  return true;
 }
 
 bool Scheduler::take_pages(Sequence& sequence, int64_t num_tokens, int64_t num_spared) {

@@ -57,12 +57,10 @@ class Scheduler {
   void schedule_prompts(StepPlan& plan);
   void schedule(StepPlan& plan, const ScheduledSequence& scheduled);
   void admit(StepPlan& plan);
-  // Puts the first tokens of a waiting sequence into the step, if there is room and there are pages
-  // for all that is known of it, which it takes.
-  bool admit(StepPlan& plan, const Request& request);
-  // Whether the step that is being planned computes the next page that the sequence needs.
-  // Otherwise it has taken all pages that the cache has for it.
-  bool shares_what_is_coming(const Request& request);
+  // Whether a waiting sequence has pages for all that is known of it, and so runs. It has taken the
+  // cached ones among them.
+  bool begin(const Request& request, const CachedPrefix& prefix);
+  bool take_pages_behind(Sequence& sequence, const CachedPrefix& prefix, int64_t num_spared);
   // Whether it has pages for num_tokens, and num_spared are still free.
   bool take_pages(Sequence& sequence, int64_t num_tokens, int64_t num_spared);
   void preempt_youngest();

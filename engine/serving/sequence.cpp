@@ -28,6 +28,7 @@ void Sequence::adopt(std::span<const int32_t> pages, std::span<const PageName> n
 void Sequence::launch(int64_t end, int64_t draw_index) {
   num_launched_ = end;
   draw_index_ = draw_index;
+  is_fresh_ = false;
 }
 
 void Sequence::advance(int64_t end) {

@@ -56,9 +56,11 @@ class Sequence {
   std::vector<PageName>& page_names() { return page_names_; }
   Clock::time_point last_used() const { return last_used_; }
 
-  // Whether steps may be computing it, so that its pages stay.
+  // Whether steps may be computing it, so that its pages stay, and whether none has been launched
+  // since that began.
   bool is_running() const { return is_running_; }
-  void set_running(bool is_running) { is_running_ = is_running; }
+  bool is_fresh() const { return is_fresh_; }
+  void set_running(bool is_running) { is_running_ = is_fresh_ = is_running; }
 
   // Gives all pages back. What comes next is computed from its start.
   void release_cache();
@@ -73,6 +75,7 @@ class Sequence {
   int64_t num_launched_ = 0;
   int64_t draw_index_ = 0;
   bool is_running_ = false;
+  bool is_fresh_ = false;
   BlockTable block_table_;
   std::vector<PageName> page_names_;
   Clock::time_point last_used_;

@@ -19,7 +19,8 @@ ScheduledSequence StepPlan::next_tokens(const Request& request) const {
   const int64_t wanted = sequence.num_uncomputed();
   ScheduledSequence scheduled = {.request = request,
                                  .begin = sequence.num_launched(),
-                                 .num_tokens = std::min(wanted, tokens_left_)};
+                                 .num_tokens = std::min(wanted, tokens_left_),
+                                 .is_first = sequence.is_fresh()};
   scheduled.completes = scheduled.num_tokens == wanted;
   if (sequence.awaits_token()) scheduled.draw_index = sequence.draw_index();
   const bool lists_too_much =

@@ -164,6 +164,17 @@ TEST_P(EitherSharedPagesTest, WhatAnswersDependOnIsNotLostWithPages) {
   EXPECT_GT(loop_->statistics().num_preemptions, 0);
 }
 
+// Its keys and values may be no numbers either.
+TEST_P(EitherSharedPagesTest, PagesOfLogitsThatAreNotFiniteAreNotFound) {
+  make(setting());
+  runner_->broken_one_in = 1;
+  const Sequence& broken = submit(prompt_of(40, 3, 0), 5);
+  finish();
+  EXPECT_EQ(result(broken).stop_reason, StopReason::kNonFiniteLogits);
+  EXPECT_EQ(loop_->statistics().cached_pages, 0);
+  EXPECT_EQ(loop_->statistics().free_pages, 100);
+}
+
 INSTANTIATE_TEST_SUITE_P(, EitherSharedPagesTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "ahead" : "plain"; });
 
