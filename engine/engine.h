@@ -90,7 +90,8 @@ class Engine {
   SequencePtr create_sequence();
 
   // Generates after `prompt`, which replaces what the sequence holds; the longest common prefix is
-  // kept in the cache and not computed again. Blocks until the answer ends. Throws Error when
+  // kept in the cache and not computed again, nor are whole pages of it that other sequences have
+  // computed. Blocks until the answer ends. Throws Error when
   // the prompt is empty or has ids outside the vocabulary, PromptTooLong when it does not leave
   // room for one token (or for params.max_tokens: the three numbers are in the message).
   GenerationResult generate(Sequence& sequence, std::span<const TokenId> prompt,
