@@ -87,6 +87,10 @@ void Engine::submit(Sequence& sequence, std::span<const TokenId> prompt,
 
 bool Engine::step() { return impl_->loop->step(); }
 
+void Engine::cancel(const Sequence& sequence) { impl_->loop->cancel(sequence); }
+
+ServingStatistics Engine::statistics() const { return impl_->loop->statistics(); }
+
 bool Engine::is_finished(const Sequence& sequence) const {
   const Generation* const generation = impl_->loop->generation(sequence);
   return generation != nullptr && generation->is_finished();

@@ -26,6 +26,7 @@
 #include "engine/serving/end_rule.h"
 #include "engine/serving/generation_callbacks.h"
 #include "engine/serving/generation_result.h"
+#include "engine/serving/serving_statistics.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/text_limit.h"
 #include "engine/text/thinking_splitter.h"
@@ -89,7 +90,8 @@ class Engine {
   SequencePtr create_sequence();
 
   // Generates after `prompt`, which replaces what the sequence holds; the longest common prefix is
-  // kept in the cache and not computed again. Blocks until the answer ends. Throws Error when
+  // kept in the cache and not computed again, nor are whole pages of it that other sequences have
+  // computed. Blocks until the answer ends. Throws Error when
   // the prompt is empty or has ids outside the vocabulary, PromptTooLong when it does not leave
   // room for one token (or for params.max_tokens: the three numbers are in the message).
   GenerationResult generate(Sequence& sequence, std::span<const TokenId> prompt,
@@ -100,10 +102,15 @@ class Engine {
   // false. A sequence's result() is there once it has finished.
   void submit(Sequence& sequence, std::span<const TokenId> prompt, const SamplingParams& params,
               const GenerationCallbacks& callbacks = {});
-  // Runs one forward pass over what is waiting and running. False when nothing is left to do.
+  // Runs one forward pass over what is waiting and running. False when nothing is left to do. What
+  // a callback throws ends its own generation, and is thrown from here once the pass is over: the
+  // others go on with the next call.
   bool step();
+  // The next step() ends the sequence's generation as cancelled, if one runs or waits.
+  void cancel(const Sequence& sequence);
   bool is_finished(const Sequence& sequence) const;
   const GenerationResult& result(const Sequence& sequence) const;
+  ServingStatistics statistics() const;
 
   // For tests and benchmarks: logits of every prompt token, float32 [num_tokens, vocab_size]
   // row-major, computed in one pass over a fresh cache. Throws Stopped when told to.

@@ -88,9 +88,11 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
   spdlog::info("decode: {}",
                problem.empty() ? "small steps in one kernel" : "no step in one kernel, " + problem);
   pages.emplace(plan.num_pages, plan.page_size);
-  loop.emplace(
-      *runner, *pages, *tokenizer,
-      LoopOptions{.limits = plan.limits, .stop_tokens = stop_tokens, .runs_ahead = runs_ahead});
+  loop.emplace(*runner, *pages, *tokenizer,
+               LoopOptions{.limits = plan.limits,
+                           .stop_tokens = stop_tokens,
+                           .runs_ahead = runs_ahead,
+                           .prefix_cache = options.prefix_cache});
 }
 
 }  // namespace tessera

@@ -8,7 +8,8 @@ WantedSizes wanted_sizes(const EngineOptions& options) {
   return {.context_size = options.context_size,
           .max_sequences = options.max_sequences,
           .page_size = options.page_size,
-          .prefill_chunk = options.prefill_chunk};
+          .prefill_chunk = options.prefill_chunk,
+          .max_pages = options.max_pages};
 }
 
 void validate(const EngineOptions& options) {
@@ -17,6 +18,7 @@ void validate(const EngineOptions& options) {
   check_limits("max_sequences", options.max_sequences, kMaxSequencesLimits);
   check_limits("page_size", options.page_size, kPageSizeLimits);
   check_limits("prefill_chunk", options.prefill_chunk, kPrefillChunkLimits);
+  check_limits("max_pages", options.max_pages, kMaxPagesLimits);
   check_limits("num_threads", int64_t{options.num_threads}, kThreadsLimits);
   CHECK(options.cuda_index >= 0, "cuda_index must not be negative, got ", options.cuda_index);
   CHECK(options.compute_dtype == DType::kBFloat16 || options.compute_dtype == DType::kFloat16,

@@ -14,9 +14,10 @@ namespace tessera {
 
 // What the options' numbers may be.
 inline constexpr NumberLimits<int64_t> kContextSizeLimits = {0, int64_t{1} << 30};
-inline constexpr NumberLimits<int64_t> kMaxSequencesLimits = {1, 4096};
+inline constexpr NumberLimits<int64_t> kMaxSequencesLimits = {0, 4096};
 inline constexpr NumberLimits<int64_t> kPageSizeLimits = {16, 256, Allowed::kPowersOfTwo};
 inline constexpr NumberLimits<int64_t> kPrefillChunkLimits = {0, 65536};
+inline constexpr NumberLimits<int64_t> kMaxPagesLimits = {0, int64_t{1} << 30};
 inline constexpr NumberLimits<int64_t> kThreadsLimits = {0, 1024};
 
 enum class DeviceChoice : uint8_t { kAuto, kCpu, kCuda };
@@ -42,15 +43,19 @@ struct EngineOptions {
   int num_threads = 0;                 // on the CPU; 0: one per physical core
   int64_t context_size = 0;            // tokens a sequence may hold; 0: the model's maximum,
                                        // less when memory is short
-  int64_t max_sequences = 1;           // sequences that run at the same time
+  int64_t max_sequences = 1;           // sequences that run at the same time; 0: as many as suit
+                                       // the device, hundreds on a GPU
   int64_t page_size = 64;              // tokens per KV page
   int64_t prefill_chunk = 0;           // prompt tokens of one step; 0: what suits the device
+  int64_t max_pages = 0;               // KV pages at most, but enough for one sequence; 0: as many
+                                       // as sequences can need and memory allows
   std::string tokenizer;               // a file, in the folder or not; "": the folder's own
   std::string chat_template;           // a name or a file; "": the folder's own
   bool allow_unknown_config = false;   // config.json keys that are not understood: warn only
   bool allow_unknown_weights = false;  // tensors that no weight is made of: warn only
   bool check_weights = false;          // look for NaN and infinity while loading
   RunAhead run_ahead = RunAhead::kWhereItHelps;
+  bool prefix_cache = true;  // sequences share the KV pages of prompts that begin alike
   // Variables of the chat template, the same for every conversation.
   std::vector<TemplateArgument> template_arguments = {};
 };

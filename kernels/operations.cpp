@@ -30,6 +30,16 @@ void Operations::embed(const Tensor& out, const WeightMatrix& table, const Tenso
   if (token_ids.dim(0) > 0) embed_impl(out, table, token_ids, multiplier);
 }
 
+void Operations::take_ids(const Tensor& ids, const Tensor& from, const Tensor& drawn) {
+  const ArgumentCheck check = check_of("take_ids", *this);
+  check.rank("ids", ids, 1);
+  check.rank("drawn", drawn, 1);
+  check("ids", ids, DType::kInt32, ids.shape);
+  check("from", from, DType::kInt32, ids.shape);
+  check("drawn", drawn, DType::kInt32, drawn.shape);
+  if (ids.dim(0) > 0) take_ids_impl(ids, from, drawn);
+}
+
 void Operations::rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
   check_norm(check_of("rms_norm", *this), out, activation_dtype(), x, weight);
   if (x.dim(0) > 0) rms_norm_impl(out, x, weight, epsilon);

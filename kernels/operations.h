@@ -30,8 +30,9 @@ struct BackendLimits;
 //   - positions, slots, query starts, context lengths and block tables;
 //   - rows of KV pages of tokens before this step.
 // They must be complete before the operation just before begins, and that one may itself begin
-// early. embed() never does: it begins when all before it is complete. So the engine copies a
-// step's inputs (upload_inputs) before embed(), and a step writes KV rows of its own tokens only.
+// early. take_ids() and embed() never do: they begin when all before them is complete. So the
+// engine copies a step's inputs (upload_inputs) before these, and a step writes KV rows of its own
+// tokens only.
 class Operations {
  public:
   virtual ~Operations() = default;
@@ -54,6 +55,11 @@ class Operations {
   //   token_ids int32 [num_tokens]
   void embed(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
              float multiplier = 1.0f);
+
+  // ids[i] = drawn[from[i]] where from[i] >= 0; the others stay. Begins when all before it is
+  // complete, as embed() does.
+  //   ids int32 [num_ids], from int32 [num_ids], drawn int32 [num_drawn]
+  void take_ids(const Tensor& ids, const Tensor& from, const Tensor& drawn);
 
   // out = x / sqrt(mean(x^2) + epsilon) * weight        (Zhang & Sennrich 2019)
   //   out activation [num_tokens, hidden_size], x float32 same shape, weight float32 [hidden_size]
@@ -123,6 +129,7 @@ class Operations {
  private:
   virtual void embed_impl(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
                           float multiplier) = 0;
+  virtual void take_ids_impl(const Tensor& ids, const Tensor& from, const Tensor& drawn) = 0;
   virtual void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                              float epsilon) = 0;
   virtual void layer_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,

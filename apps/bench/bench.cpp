@@ -32,7 +32,25 @@ constexpr std::array<int64_t, 2> kDefaultPromptLengths = {512, 2048};
 constexpr NumberLimits<int64_t> kLengthLimits = {1, kContextSizeLimits.high};
 constexpr NumberLimits<int64_t> kRepetitionLimits = {1, 1000};
 
-std::vector<BenchCase> bench_cases(const BenchOptions& options, int64_t context_size,
+constexpr NumberLimits<int64_t> kBatchSizeLimits = {1, kMaxSequencesLimits.high};
+
+// Why a case cannot be timed; empty if it can. All its sequences run at the same time to the end.
+std::string problem_of(const BenchCase& bench_case, const MemoryPlan& plan) {
+  // One more: the token that ends the prompt's round.
+  const int64_t needed = bench_case.prompt_length + 1 + bench_case.decode_length;
+  const std::string demand =
+      concat("prompt ", bench_case.prompt_length, " + 1 + decode ", bench_case.decode_length);
+  const int64_t context_size = plan.limits.context_size;
+  if (needed > context_size) {
+    return concat(demand, " > context ", counted(context_size, "token"));
+  }
+  const int64_t pages = bench_case.batch_size * ((needed + plan.page_size - 1) / plan.page_size);
+  if (pages <= plan.num_pages) return "";
+  return concat(bench_case.batch_size, " x (", demand, ") > KV cache ",
+                counted(plan.num_pages, "page"), " of ", plan.page_size);
+}
+
+std::vector<BenchCase> bench_cases(const BenchOptions& options, const MemoryPlan& plan,
                                    const Console& console) {
   const bool is_default = options.prompt_lengths.empty();
   std::vector<int64_t> prompt_lengths = options.prompt_lengths;
@@ -43,21 +61,18 @@ std::vector<BenchCase> bench_cases(const BenchOptions& options, int64_t context_
   for (const int64_t batch_size : options.batch_sizes) {
     for (const int64_t prompt_length : prompt_lengths) {
       for (const int64_t decode_length : options.decode_lengths) {
-        // One more: the token that ends the prompt's round.
-        const int64_t needed = prompt_length + 1 + decode_length;
-        if (needed <= context_size) {
-          cases.push_back({batch_size, prompt_length, decode_length});
+        const BenchCase bench_case = {batch_size, prompt_length, decode_length};
+        const std::string problem = problem_of(bench_case, plan);
+        if (problem.empty()) {
+          cases.push_back(bench_case);
           continue;
         }
-        const std::string problem =
-            concat("prompt ", prompt_length, " + 1 + decode ", decode_length, " > context ",
-                   counted(context_size, "token"));
         if (!is_default) throw UsageError("--prompt-lengths, --decode-lengths: " + problem);
         console.say("skipped: " + problem);
       }
     }
   }
-  CHECK(!cases.empty(), "the context of ", counted(context_size, "token"),
+  CHECK(!cases.empty(), "the context of ", counted(plan.limits.context_size, "token"),
         " holds none of the cases");
   return cases;
 }
@@ -78,6 +93,7 @@ FirstToken time_first_token(Engine& engine) {
 int run_bench(BenchOptions& options, const Console& console) {
   options.engine.max_sequences =
       *std::max_element(options.batch_sizes.begin(), options.batch_sizes.end());
+  options.engine.prefix_cache = false;  // its sequences are alike, and each is to be computed
   std::optional<BenchBaseline> baseline;
   // Before --json opens its file, which may be the same one.
   if (!options.compare_path.empty()) baseline = read_baseline(options.compare_path);
@@ -85,7 +101,7 @@ int run_bench(BenchOptions& options, const Console& console) {
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   BenchReport report;
   report.first_token = time_first_token(*engine);
-  const std::vector<BenchCase> cases = bench_cases(options, engine->context_size(), console);
+  const std::vector<BenchCase> cases = bench_cases(options, engine->memory_plan(), console);
   if (baseline) require_comparable(*baseline, *engine, options.engine, cases);
   require_sound_logits(*engine);
 
@@ -118,7 +134,7 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   add_numbers(command, "--decode-lengths", options->decode_lengths, kLengthLimits,
               "tokens to generate (128)", Suffix::kKibi)
       ->group(kGroup);
-  add_numbers(command, "--batch-sizes", options->batch_sizes, kMaxSequencesLimits,
+  add_numbers(command, "--batch-sizes", options->batch_sizes, kBatchSizeLimits,
               "sequences at the same time (1)")
       ->group(kGroup);
   add_number(command, "--repetitions", options->repetitions, kRepetitionLimits,

@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// The device tensors of a step, views of StepInputs' buffer but for tokens that the step before
-// drew.
+// The device tensors of a step, views of StepInputs' buffer. Where all ids are what the step before
+// drew, in its order, they are the tensor in which it drew them.
 struct ForwardBatch {
   Tensor token_ids;          // int32 [num_tokens]
   Tensor positions;          // int32 [num_tokens]

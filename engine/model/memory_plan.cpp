@@ -1,8 +1,9 @@
 #include "engine/model/memory_plan.h"
 
+#include <algorithm>
 #include <cstdio>
 
-#include "kernels/tensor/check.h"
+#include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 namespace {
@@ -17,7 +18,13 @@ constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 bool MemoryPlan::fits() const { return total_bytes() + kReserveBytes <= free_bytes; }
 
+size_t MemoryPlan::unplanned_bytes() const {
+  return free_bytes - std::min(free_bytes, weights_bytes + activation_bytes + kReserveBytes);
+}
+
 std::string MemoryPlan::table() const {
+  const int64_t sequence_pages = ceil_divide(limits.context_size, page_size);
+  const bool holds_all = num_pages >= sequence_pages * limits.max_sequences;
   const auto row = [](const char* name, size_t bytes, const std::string& note) {
     char line[160];
     std::snprintf(line, sizeof(line), "  %-12s %9.3f GiB  %s\n", name,
@@ -26,7 +33,8 @@ std::string MemoryPlan::table() const {
   };
   return row("weights", weights_bytes, "") +
          row("KV cache", kv_bytes,
-             concat(limits.max_sequences, " x ", counted(limits.context_size, "token"), ", ",
+             concat(holds_all ? "" : concat(num_pages * page_size, " tokens shared by up to "),
+                    limits.max_sequences, " x ", counted(limits.context_size, "token"), ", ",
                     counted(kv_bytes_per_token, "byte"), " each, ", counted(num_pages, "page"),
                     " of ", page_size)) +
          row("activations", activation_bytes, "") + row("together", total_bytes(), "") +

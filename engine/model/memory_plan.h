@@ -12,7 +12,7 @@ namespace tessera {
 struct MemoryPlan {
   size_t weights_bytes = 0;
   size_t kv_bytes_per_token = 0;  // all layers, keys and values
-  size_t kv_bytes = 0;            // num_pages pages
+  size_t kv_bytes = 0;            // num_pages pages, which all sequences share
   size_t activation_bytes = 0;    // activations, logits, step inputs, attention scratch
   size_t free_bytes = 0;          // on the device before loading
   StepLimits limits;
@@ -20,6 +20,8 @@ struct MemoryPlan {
   int64_t num_pages = 0;
 
   size_t total_bytes() const { return weights_bytes + kv_bytes + activation_bytes; }
+  // What weights, activations and the reserve leave.
+  size_t unplanned_bytes() const;
   // Whether all of it and a reserve are free.
   bool fits() const;
   // A small table for people: weights, KV, activations, free.

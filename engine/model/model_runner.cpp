@@ -48,7 +48,7 @@ uint64_t ModelRunner::read_weights(const Checkpoint& checkpoint, bool check_valu
 }
 
 LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
-  const ForwardBatch batch = buffers_.inputs.prepare(step, drawn_, backend_->device());
+  const ForwardBatch batch = buffers_.inputs.prepare(step, drawn_, backend_->operations());
   const int64_t num_sampled = batch.sampled_rows.dim(0);
   if (num_sampled == 0) {
     transformer_.forward(batch);
@@ -62,17 +62,18 @@ LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
 LaunchedTokens ModelRunner::launch(std::span<const TokenChunk> step,
                                    const StopQuestion& should_stop) {
   const StopScope scope(backend_->device(), should_stop);
-  return compute(step);
+  LaunchedTokens launched = compute(step);
+  if (launched.count == 0) {
+    // So that prefill progress and cancelling keep pace with the device.
+    launched.download = backend_->device().start_download(buffers_.inputs.any_word());
+  }
+  return launched;
 }
 
 std::vector<std::optional<TokenId>> ModelRunner::collect(const LaunchedTokens& step) {
-  if (step.count == 0) {
-    // So that prefill progress and cancelling keep pace with the device.
-    backend_->device().synchronize();
-    return {};
-  }
-  std::vector<int32_t> drawn(static_cast<size_t>(step.count));
+  std::vector<int32_t> drawn(static_cast<size_t>(std::max<int64_t>(step.count, 1)));
   backend_->device().finish_download(host_tensor(drawn), step.download);
+  drawn.resize(static_cast<size_t>(step.count));
   std::vector<std::optional<TokenId>> tokens;
   for (const int32_t token : drawn) {
     tokens.push_back(token == kNonFiniteLogits ? std::nullopt : std::optional(token));

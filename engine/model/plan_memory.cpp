@@ -1,6 +1,7 @@
 #include "engine/model/plan_memory.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/model/kv_cache.h"
 #include "engine/model/step_buffers.h"
@@ -9,24 +10,35 @@
 namespace tessera {
 namespace {
 
-// The plan for one context size, whether it fits or not.
+// A host has other uses for its memory: sequences beyond the first take at most this part of it.
+constexpr size_t kHostPart = 2;
+
+// Where it is left to the device how many sequences run at a time, what a step needs for them is at
+// most this part of the memory beside the weights: the rest is for their keys and values.
+constexpr size_t kActivationsPart = 8;
+
+// The plan for one context size and so many sequences, whether it fits or not.
 MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
                     FusedOperations& operations, size_t weights_bytes, int64_t context_size) {
   const Device& device = operations.operations().device();
   MemoryPlan plan;
   plan.weights_bytes = weights_bytes;
   plan.limits = step_limits(wanted, device.type(), context_size);
+  plan.limits.max_penalized_tokens = max_penalized_tokens(plan.limits, config.vocab_size);
   plan.page_size = wanted.page_size;
-  plan.num_pages = checked_multiply(ceil_divide(context_size, wanted.page_size),
-                                    wanted.max_sequences, "KV pages");
   plan.kv_bytes_per_token =
       KvCache::bytes_per_token(config, operations.operations().activation_dtype());
-  const auto num_slots =
-      static_cast<size_t>(checked_multiply(plan.num_pages, wanted.page_size, "KV slots"));
-  plan.kv_bytes = checked_multiply(num_slots, plan.kv_bytes_per_token, "KV cache");
   plan.activation_bytes =
       StepBuffers::size_bytes(config, plan.limits, wanted.page_size, operations);
   plan.free_bytes = device.memory().free_bytes;
+  plan.num_pages = choose_num_pages(plan, device.type());
+  if (wanted.max_pages > 0) {
+    const int64_t one_sequence = ceil_divide(context_size, wanted.page_size);
+    plan.num_pages = std::min(plan.num_pages, std::max(one_sequence, wanted.max_pages));
+  }
+  const auto num_slots =
+      static_cast<size_t>(checked_multiply(plan.num_pages, wanted.page_size, "KV slots"));
+  plan.kv_bytes = checked_multiply(num_slots, plan.kv_bytes_per_token, "KV cache");
   return plan;
 }
 
@@ -49,13 +61,35 @@ StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t con
   const int64_t chunk = wanted.prefill_chunk > 0 ? wanted.prefill_chunk : own_chunk;
   const int64_t most_tokens =
       checked_multiply(context_size, wanted.max_sequences, "tokens of all sequences");
+  const bool has_own_chunk_beside_decodes =
+      device == DeviceType::kCpu && wanted.prefill_chunk == 0 && wanted.max_sequences > 1;
   return {.max_tokens = std::min(std::max(chunk, wanted.max_sequences), most_tokens),
           .max_sequences = wanted.max_sequences,
-          .context_size = context_size};
+          .context_size = context_size,
+          .max_prompt_tokens_beside_decodes =
+              has_own_chunk_beside_decodes ? kCpuPromptTokensBesideDecodes : 0};
 }
 
-MemoryPlan plan_memory(const ModelConfig& config, const WantedSizes& wanted,
-                       FusedOperations& operations, size_t weights_bytes) {
+int64_t choose_num_pages(const MemoryPlan& plan, DeviceType device) {
+  const int64_t one_sequence = ceil_divide(plan.limits.context_size, plan.page_size);
+  const int64_t all =
+      std::min(checked_multiply(one_sequence, plan.limits.max_sequences, "KV pages"),
+               std::numeric_limits<int32_t>::max() / plan.page_size);
+  const size_t page_bytes = static_cast<size_t>(plan.page_size) * plan.kv_bytes_per_token;
+  const size_t room = plan.unplanned_bytes() / (device == DeviceType::kCpu ? kHostPart : 1);
+  return std::max(one_sequence, std::min(all, static_cast<int64_t>(room / page_bytes)));
+}
+
+int64_t max_penalized_tokens(const StepLimits& limits, int64_t vocab_size) {
+  const int64_t one_sequence = std::min(limits.context_size, vocab_size);
+  return std::max(one_sequence,
+                  limits.max_sequences * std::min(one_sequence, kPenalizedTokensOfMany));
+}
+
+namespace {
+
+MemoryPlan plan_for_so_many(const ModelConfig& config, const WantedSizes& wanted,
+                            FusedOperations& operations, size_t weights_bytes) {
   const int64_t limit = config.max_position_embeddings;
   const auto plan_at = [&](int64_t context_size) {
     return plan_for(config, wanted, operations, weights_bytes, context_size);
@@ -71,6 +105,28 @@ MemoryPlan plan_memory(const ModelConfig& config, const WantedSizes& wanted,
                             : "even the shortest context does not fit; a smaller model would");
   }
   return plan;
+}
+
+}  // namespace
+
+// A context as long as a single sequence could have is not given up for company.
+MemoryPlan plan_memory(const ModelConfig& config, const WantedSizes& wanted,
+                       FusedOperations& operations, size_t weights_bytes) {
+  if (wanted.max_sequences > 0) {
+    return plan_for_so_many(config, wanted, operations, weights_bytes);
+  }
+  WantedSizes chosen = wanted;
+  chosen.max_sequences = 1;
+  const MemoryPlan alone = plan_for_so_many(config, chosen, operations, weights_bytes);
+  const DeviceType device = operations.operations().device().type();
+  chosen.max_sequences = device == DeviceType::kCuda ? kCudaMaxSequences : kCpuMaxSequences;
+  for (; chosen.max_sequences > 1; chosen.max_sequences /= 2) {
+    const MemoryPlan plan =
+        plan_for(config, chosen, operations, weights_bytes, alone.limits.context_size);
+    const size_t beside_weights = plan.free_bytes - std::min(plan.free_bytes, weights_bytes);
+    if (plan.fits() && plan.activation_bytes <= beside_weights / kActivationsPart) return plan;
+  }
+  return alone;
 }
 
 }  // namespace tessera

@@ -13,9 +13,18 @@ namespace tessera {
 // The limits of every step on a device of this type, with a context of context_size tokens.
 StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t context_size);
 
+// KV pages: for every sequence as long as it can be, but no more than there is memory for beside
+// what else is planned, of which a host gives half. Always enough for one sequence.
+int64_t choose_num_pages(const MemoryPlan& plan, DeviceType device);
+
+// Tokens that the penalties of a step may list: one sequence all of its own, many some each.
+int64_t max_penalized_tokens(const StepLimits& limits, int64_t vocab_size);
+
 // Chooses the context: wanted.context_size, which the model has, or when 0 the largest up to the
-// model's maximum that fits. Throws Error with the table and the --ctx-size that would fit (or that
-// nothing fits). `operations` are those for the model's block.
+// model's maximum that fits. KV pages hold at least one sequence that long; max_sequences of them
+// where there is memory for it, on a CPU where half of what is free is enough. Throws Error with
+// the table and the --ctx-size that would fit (or that nothing fits). `operations` are those for
+// the model's block.
 MemoryPlan plan_memory(const ModelConfig& config, const WantedSizes& wanted,
                        FusedOperations& operations, size_t weights_bytes);
 

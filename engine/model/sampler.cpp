@@ -18,15 +18,14 @@ int64_t sampling_elements(int64_t max_sequences) {
          PackedUpload::padded_size(2 * max_sequences);
 }
 
-Sampler::Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed) {
+Sampler::Sampler(Arena& arena, int64_t max_sequences, int64_t max_penalized_tokens) {
   const auto take = [&](std::string_view name, DType dtype, int64_t size) {
     return arena.take(name, dtype, {size});
   };
   tokens_ = take("sampled tokens", DType::kInt32, max_sequences);
   penalty_offsets_ = take("penalty offsets", DType::kInt32, max_sequences + 1);
-  const int64_t list_size = checked_multiply(max_sequences, max_listed, "penalty list");
-  penalty_tokens_ = take("penalty tokens", DType::kInt32, list_size);
-  penalty_counts_ = take("penalty counts", DType::kInt32, list_size);
+  penalty_tokens_ = take("penalty tokens", DType::kInt32, max_penalized_tokens);
+  penalty_counts_ = take("penalty counts", DType::kInt32, max_penalized_tokens);
   repetition_ = take("repetition penalty", DType::kFloat32, max_sequences);
   frequency_ = take("frequency penalty", DType::kFloat32, max_sequences);
   presence_ = take("presence penalty", DType::kFloat32, max_sequences);

@@ -18,8 +18,8 @@ int64_t sampling_elements(int64_t max_sequences);
 
 class Sampler {
  public:
-  // max_listed: distinct tokens that the penalties of one sequence may list.
-  Sampler(Arena& arena, int64_t max_sequences, int64_t max_listed);
+  // max_penalized_tokens: distinct tokens of each sequence that the penalties of a step list.
+  Sampler(Arena& arena, int64_t max_sequences, int64_t max_penalized_tokens);
 
   // One token per row of logits float32 [num_sampled, vocab_size], which penalties change in place;
   // kNonFiniteLogits where the row is not finite. The rows are those of the chunks that ask for a
@@ -35,7 +35,7 @@ class Sampler {
 
   Tensor tokens_;                             // int32 [max_sequences]
   Tensor penalty_offsets_;                    // int32 [max_sequences + 1]
-  Tensor penalty_tokens_, penalty_counts_;    // int32 [max_sequences * max_listed]
+  Tensor penalty_tokens_, penalty_counts_;    // int32 [max_penalized_tokens]
   Tensor repetition_, frequency_, presence_;  // float32 [max_sequences]
 };
 

@@ -1,22 +1,25 @@
 #include "engine/model/sampling_lists.h"
 
 #include <algorithm>
-#include <map>
 
 #include "engine/model/philox.h"
 
 namespace tessera {
 namespace {
 
-// How often each token occurs among the last ones that the penalties look at.
-std::map<TokenId, int32_t> count_recent_tokens(const TokenChunk& chunk) {
+// Appends each token among the last ones that the penalties look at, and how often it occurs.
+void list_recent_tokens(const TokenChunk& chunk, PenaltyLists& lists) {
   const auto window = static_cast<size_t>(chunk.sampling->penalty_window);
   const size_t size = chunk.tokens.size();
-  std::map<TokenId, int32_t> counts;
-  for (const TokenId token : chunk.tokens.last(window == 0 ? size : std::min(window, size))) {
-    ++counts[token];
+  const auto recent = chunk.tokens.last(window == 0 ? size : std::min(window, size));
+  std::vector<TokenId> sorted(recent.begin(), recent.end());
+  std::ranges::sort(sorted);
+  for (size_t begin = 0; begin < sorted.size();) {
+    const auto end = std::ranges::upper_bound(sorted, sorted[begin]) - sorted.begin();
+    lists.tokens.push_back(sorted[begin]);
+    lists.counts.push_back(static_cast<int32_t>(end - static_cast<int64_t>(begin)));
+    begin = static_cast<size_t>(end);
   }
-  return counts;
 }
 
 bool is_penalized(const TokenChunk& chunk) {
@@ -47,12 +50,7 @@ PenaltyLists list_penalties(std::span<const TokenChunk> step) {
   for (const TokenChunk& chunk : step) {
     if (chunk.sampling == nullptr) continue;
     const SamplingParams& params = *chunk.sampling;
-    if (is_penalized(chunk)) {
-      for (const auto& [token, count] : count_recent_tokens(chunk)) {
-        lists.tokens.push_back(token);
-        lists.counts.push_back(count);
-      }
-    }
+    if (is_penalized(chunk)) list_recent_tokens(chunk, lists);
     lists.offsets.push_back(static_cast<int32_t>(lists.tokens.size()));
     lists.repetition.push_back(static_cast<float>(params.repetition_penalty));
     lists.frequency.push_back(static_cast<float>(params.frequency_penalty));

@@ -1,7 +1,5 @@
 #include "engine/model/step_buffers.h"
 
-#include <algorithm>
-
 #include "engine/model/kernel_limits.h"
 
 namespace tessera {
@@ -9,7 +7,7 @@ namespace tessera {
 StepBuffers::StepBuffers(Arena& arena, const ModelConfig& config, const StepLimits& limits,
                          int64_t page_size, FusedOperations& operations)
     : inputs(arena, limits, page_size),
-      sampler(arena, limits.max_sequences, std::min(limits.context_size, config.vocab_size)),
+      sampler(arena, limits.max_sequences, limits.max_penalized_tokens),
       activations(arena, config, kernel_limits(limits, config), operations) {}
 
 size_t StepBuffers::size_bytes(const ModelConfig& config, const StepLimits& limits,

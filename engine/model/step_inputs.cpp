@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 #include <vector>
 
 #include "engine/model/packed_upload.h"
@@ -13,27 +14,39 @@ namespace {
 
 // The step as the host builds it, before it is copied to the device.
 struct HostStep {
-  std::vector<int32_t> token_ids;  // those that the host knows
+  std::vector<int32_t> token_ids;  // 0 for those that only the device knows
+  std::vector<int32_t> drawn_ids;  // which of the drawn tokens these are; -1 for the others, but
+                                   // for those behind the last
   std::vector<int32_t> positions, kv_slots;
   std::vector<int32_t> query_starts = {0}, context_lengths, block_tables, sampled_rows;
 
-  bool knows_all_ids() const { return token_ids.size() == positions.size(); }
+  // Whether the ids are the drawn tokens as they lie on the device.
+  bool continues_all_in_order(int64_t num_drawn) const {
+    const auto size = static_cast<int64_t>(drawn_ids.size());
+    if (size != num_drawn || drawn_ids.size() != token_ids.size()) return false;
+    return std::ranges::equal(drawn_ids, std::views::iota(0, static_cast<int32_t>(size)));
+  }
 };
 
-void add_chunk(HostStep& step, const TokenChunk& chunk, int64_t page_size, int64_t max_pages) {
+void add_chunk(HostStep& step, const TokenChunk& chunk, int64_t page_size, int64_t table_pages) {
   for (int64_t position = chunk.begin; position < chunk.end(); ++position) {
-    if (position < static_cast<int64_t>(chunk.tokens.size())) {
-      step.token_ids.push_back(chunk.tokens[static_cast<size_t>(position)]);
-    }
+    const bool is_known = position < static_cast<int64_t>(chunk.tokens.size());
+    step.token_ids.push_back(is_known ? chunk.tokens[static_cast<size_t>(position)] : 0);
     step.positions.push_back(static_cast<int32_t>(position));
     step.kv_slots.push_back(kv_slot(chunk.block_table, position, page_size));
   }
   const auto num_tokens = static_cast<int32_t>(step.positions.size());
+  if (chunk.draw_index) {
+    step.drawn_ids.resize(static_cast<size_t>(num_tokens), -1);
+    step.drawn_ids.back() = static_cast<int32_t>(*chunk.draw_index);
+  }
   step.query_starts.push_back(num_tokens);
   step.context_lengths.push_back(static_cast<int32_t>(chunk.end()));
-  const size_t row_begin = step.block_tables.size();
-  step.block_tables.resize(row_begin + static_cast<size_t>(max_pages));
-  std::ranges::copy(chunk.block_table, step.block_tables.begin() + static_cast<int64_t>(row_begin));
+  const auto table =
+      chunk.block_table.first(std::min(chunk.block_table.size(), static_cast<size_t>(table_pages)));
+  const size_t row_end = step.block_tables.size() + static_cast<size_t>(table_pages);
+  step.block_tables.insert(step.block_tables.end(), table.begin(), table.end());
+  step.block_tables.resize(row_end);
   if (chunk.sampling != nullptr) step.sampled_rows.push_back(num_tokens - 1);
 }
 
@@ -60,23 +73,31 @@ AttentionBatch attention_sizes(std::span<const TokenChunk> step) {
 StepInputs::StepInputs(Arena& arena, const StepLimits& limits, int64_t page_size)
     : page_size_(page_size), max_pages_(ceil_divide(limits.context_size, page_size)) {
   const auto padded = PackedUpload::padded_size;
-  // Ids, positions and slots; lengths and sampled rows; query starts; sampling; block tables.
-  const int64_t size = 3 * padded(limits.max_tokens) + 2 * padded(limits.max_sequences) +
+  // Ids, positions and slots; lengths, sampled rows and drawn ids; query starts; sampling; block
+  // tables.
+  const int64_t size = 3 * padded(limits.max_tokens) + 3 * padded(limits.max_sequences) +
                        padded(limits.max_sequences + 1) + sampling_elements(limits.max_sequences) +
                        padded(checked_multiply(limits.max_sequences, max_pages_, "block tables"));
   buffer_ = arena.take("step inputs", DType::kInt32, {size});
 }
 
 ForwardBatch StepInputs::prepare(std::span<const TokenChunk> step, const Tensor& drawn,
-                                 Device& device) {
-  HostStep host;
-  for (const TokenChunk& chunk : step) add_chunk(host, chunk, page_size_, max_pages_);
+                                 Operations& operations) {
   ForwardBatch batch;
   batch.attention = attention_sizes(step);
+  // As wide as this step needs: of hundreds of sequences, tables of the longest context would be
+  // megabytes.
+  const int64_t table_pages = ceil_divide(batch.attention.max_context_length, page_size_);
+  HostStep host;
+  for (const TokenChunk& chunk : step) add_chunk(host, chunk, page_size_, table_pages);
   PackedUpload inputs(buffer_);
-  batch.token_ids = host.knows_all_ids() ? inputs.add(host.token_ids) : drawn;
-  CHECK(batch.token_ids.dim(0) == static_cast<int64_t>(host.positions.size()), "a step of ",
-        host.positions.size(), " tokens has ", batch.token_ids.dim(0), " ids");
+  Tensor drawn_ids;
+  if (host.continues_all_in_order(drawn.empty() ? 0 : drawn.dim(0))) {
+    batch.token_ids = drawn;
+  } else {
+    batch.token_ids = inputs.add(host.token_ids);
+    drawn_ids = inputs.add(host.drawn_ids);
+  }
   batch.positions = inputs.add(host.positions);
   batch.kv_slots = inputs.add(host.kv_slots);
   batch.attention.query_starts = inputs.add(host.query_starts);
@@ -84,8 +105,11 @@ ForwardBatch StepInputs::prepare(std::span<const TokenChunk> step, const Tensor&
   batch.sampled_rows = inputs.add(host.sampled_rows);
   batch.sampling = add_sampling(step, inputs);
   batch.attention.block_tables =
-      inputs.add(host.block_tables, {batch.attention.num_sequences, max_pages_});
-  inputs.upload(device);
+      inputs.add(host.block_tables, {batch.attention.num_sequences, table_pages});
+  inputs.upload(operations.device());
+  if (!host.drawn_ids.empty() && !drawn_ids.empty()) {
+    operations.take_ids(batch.token_ids.slice(0, drawn_ids.dim(0)), drawn_ids, drawn);
+  }
   return batch;
 }
 

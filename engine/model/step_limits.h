@@ -11,17 +11,34 @@ namespace tessera {
 inline constexpr int64_t kCudaPrefillChunk = 4096;
 inline constexpr int64_t kCpuPrefillChunk = 2048;
 
+// While others wait for their next token a CPU computes fewer tokens of prompts beside it. A GPU is
+// as fast as it need be (8B on an H200: 4,096 tokens take 0.1 s).
+inline constexpr int64_t kCpuPromptTokensBesideDecodes = 256;
+
+// Sequences that run at the same time where the caller leaves it to the device, if memory allows.
+inline constexpr int64_t kCudaMaxSequences = 512;
+inline constexpr int64_t kCpuMaxSequences = 64;
+
+// Of each of many sequences, the tokens that penalties list for which there is always room: four
+// times as many as they look at by default. Who needs more takes turns.
+inline constexpr int64_t kPenalizedTokensOfMany = 256;
+
 struct WantedSizes {
   int64_t context_size = 0;   // tokens of a sequence; 0: as many as the model has and memory allows
-  int64_t max_sequences = 1;  // running at the same time
+  int64_t max_sequences = 1;  // running at the same time; 0: as many as suit the device
   int64_t page_size = 64;     // tokens per KV page
   int64_t prefill_chunk = 0;  // prompt tokens of a step; 0: the device's number above
+  int64_t max_pages = 0;      // KV pages, but enough for one sequence; 0: as memory allows
 };
 
 struct StepLimits {
   int64_t max_tokens = 0;     // query tokens of a step
   int64_t max_sequences = 0;  // sequences of a step, and so running at the same time
   int64_t context_size = 0;   // tokens of a sequence, prompt and answer together
+  // Prompt tokens of a step in which somebody decodes; 0: as many as there is room for.
+  int64_t max_prompt_tokens_beside_decodes = 0;
+  // Tokens that the penalties of a step may list; 0: no limit.
+  int64_t max_penalized_tokens = 0;
 };
 
 }  // namespace tessera

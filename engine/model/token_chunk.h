@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "engine/model/sampling_params.h"
@@ -12,13 +13,14 @@ namespace tessera {
 // Tokens [begin, end()) of a sequence and, if the answer goes on after them, how its next token is
 // drawn. Refers to memory of whoever asks for the step, who keeps it until the step is launched.
 struct TokenChunk {
-  // The sequence's tokens from its first on, as far as the host knows them. The token behind them
-  // may be computed too: it is the one that the step before has drawn for the chunk at the same
-  // place, in a step of nothing but such tokens.
+  // The sequence's tokens from its first on, as far as the host knows them.
   std::span<const TokenId> tokens;
   std::span<const int32_t> block_table;  // the sequence's KV pages, for end() tokens or more
   int64_t begin = 0;                     // position of the first token
   int64_t num_tokens = 0;
+  // Of a chunk of one token that the host does not know: it is the draw_index-th of the tokens that
+  // the step before draws.
+  std::optional<int64_t> draw_index = {};
   const SamplingParams* sampling = nullptr;  // of the token after the chunk; null: none is drawn
   int64_t answer_index = 0;  // of that token in its answer: the draw depends on it and the seed
 

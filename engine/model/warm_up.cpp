@@ -2,6 +2,7 @@
 // matrix library to start: about as long as reading a gigabyte of weights. So a load runs each
 // operation once while the weights are still on their way; what they compute does not matter.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "engine/model/model_runner.h"
@@ -46,6 +47,16 @@ void ModelRunner::warm_up() {
     chunk.sampling = chunk.end() == num_tokens ? &params : nullptr;
     compute({&chunk, 1});
     chunk.begin = chunk.end();
+  }
+  if (limits_.max_sequences > 1) {
+    // Beside a token that the host knows, one that only the device does.
+    TokenChunk known = chunk;
+    known.begin = num_tokens - 2;
+    TokenChunk drawn = chunk;
+    drawn.tokens = std::span(prompt).first(prompt.size() - 1);
+    drawn.begin = num_tokens - 1;
+    drawn.draw_index = 0;
+    compute(std::array{known, drawn});
   }
   backend_->device().synchronize();
 }

@@ -27,6 +27,12 @@ bool Generation::is_cancelled() {
   return is_cancelled_;
 }
 
+void Generation::begin_computing(int64_t num_cached) {
+  if (!result_.tokens.empty()) return;
+  result_.cached_prompt_tokens = num_cached;
+  result_.computed_prompt_tokens = 0;
+}
+
 void Generation::advance(int64_t num_tokens) {
   if (!result_.tokens.empty()) return;
   result_.computed_prompt_tokens += num_tokens;

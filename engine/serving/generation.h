@@ -37,9 +37,12 @@ class Generation {
   // Asks until the answer is yes.
   bool is_cancelled();
 
-  // Records that the sequence's cache was given up before a step began: the whole prompt is to be
-  // computed.
-  void lose_cached_prompt() { result_.cached_prompt_tokens = 0; }
+  // From now on says yes.
+  void cancel() { is_cancelled_ = true; }
+
+  // Records that the sequence is computed from now on, with num_cached of its tokens in the cache:
+  // more than there were, or fewer, or, computed anew after it had to give way, from its start.
+  void begin_computing(int64_t num_cached);
 
   // Records that num_tokens more of the sequence's tokens have been computed, and reports the
   // progress of the prompt.

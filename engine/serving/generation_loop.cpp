@@ -1,34 +1,41 @@
 #include "engine/serving/generation_loop.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/tensor/check.h"
 
 namespace tessera {
 
+// A sequence may be as long as all pages together, so that the oldest can always be computed.
 GenerationLoop::GenerationLoop(StepRunner& runner, PagePool& pool, const Tokenizer& tokenizer,
                                const LoopOptions& options)
     : runner_(runner),
       pool_(pool),
       tokenizer_(tokenizer),
-      end_rule_{.stop_tokens = options.stop_tokens, .context_size = options.limits.context_size},
+      end_rule_{.stop_tokens = options.stop_tokens,
+                .context_size =
+                    std::min(options.limits.context_size, pool.num_pages() * pool.page_size())},
       runs_ahead_(options.runs_ahead),
-      scheduler_(options.limits, pool, [this] { return release_oldest_unused_cache(); }) {}
+      cache_(pool, options.prefix_cache),
+      scheduler_(options.limits, pool, cache_, [this] { return release_oldest_unused_cache(); }) {}
 
 Sequence& GenerationLoop::create_sequence() {
-  return members_.emplace_back(new Member{.sequence = Sequence(pool_), .generation = {}})->sequence;
+  std::unique_ptr<Member> member(new Member{.sequence = Sequence(pool_), .generation = {}});
+  Sequence& sequence = member->sequence;
+  members_.emplace(&sequence, std::move(member));
+  return sequence;
 }
 
 void GenerationLoop::destroy(Sequence& sequence) {
   forget(sequence);
-  std::erase_if(members_, [&](const auto& member) { return &member->sequence == &sequence; });
+  members_.erase(&sequence);
 }
 
 GenerationLoop::Member& GenerationLoop::member_of(const Sequence& sequence) const {
-  const auto found = std::ranges::find_if(
-      members_, [&](const auto& member) { return &member->sequence == &sequence; });
+  const auto found = members_.find(&sequence);
   CHECK(found != members_.end(), "the sequence belongs to another engine");
-  return **found;
+  return *found->second;
 }
 
 const Generation* GenerationLoop::generation(const Sequence& sequence) const {
@@ -43,36 +50,48 @@ bool GenerationLoop::is_generating(const Sequence& sequence) const {
 void GenerationLoop::submit(Sequence& sequence, std::span<const TokenId> prompt,
                             const SamplingParams& params, const GenerationCallbacks& callbacks) {
   Member& member = member_of(sequence);
+  const auto num_tokens = static_cast<int64_t>(prompt.size());
+  CHECK(num_tokens <= end_rule_.context_size, "a prompt of ", counted(num_tokens, "token"),
+        " does not fit the KV cache of ", counted(pool_.num_pages(), "page"), " of ",
+        pool_.page_size());
   sequence.start(prompt);
-  const PromptSize size = {.num_tokens = sequence.num_tokens(),
-                           .num_cached = sequence.num_cached()};
+  const PromptSize size = {.num_tokens = num_tokens, .num_cached = sequence.num_cached()};
   Generation& generation =
       member.generation.emplace(tokenizer_, end_rule_, size, params, callbacks);
-  scheduler_.add({.sequence = &sequence,
-                  .generation = &generation,
-                  .max_length = generation.max_length(),
-                  .has_penalty = has_penalty(params)});
+  Request request = {
+      .sequence = &sequence, .generation = &generation, .max_length = generation.max_length()};
+  if (has_penalty(params)) request.penalty_window = params.penalty_window;
+  scheduler_.add(request);
+}
+
+void GenerationLoop::cancel(const Sequence& sequence) {
+  Member& member = member_of(sequence);
+  if (member.is_generating()) member.generation->cancel();
 }
 
 bool GenerationLoop::step() {
+  bool has_more = false;
   try {
-    return run_step();
+    has_more = run_step();
   } catch (...) {
     abandon_all();
     throw;
   }
+  if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  return has_more;
 }
 
 // Half a step leaves caches of unknown contents: every generation ends, and what comes is computed
 // anew.
 void GenerationLoop::abandon_all() {
   launched_.clear();
-  for (const auto& member : members_) {
-    if (!member->is_generating()) continue;
-    scheduler_.remove(member->sequence);
-    member->generation->abandon();
-    member->sequence.release_cache();
+  thrown_ = nullptr;
+  for (const Request& request : scheduler_.requests()) {
+    scheduler_.remove(*request.sequence);
+    request.generation->abandon();
+    request.sequence->release_cache();
   }
+  cache_.clear();
 }
 
 bool GenerationLoop::run_step() {
@@ -92,7 +111,7 @@ bool GenerationLoop::run_step() {
   }
   if (runs_ahead_) {
     // The device goes on with this one while the host sees to the tokens of the one before.
-    std::vector<ScheduledSequence> next = scheduler_.batch_after(launched_.front().batch);
+    std::vector<ScheduledSequence> next = scheduler_.batch_ahead();
     if (!next.empty()) launch(std::move(next));
   }
   collect(launched_.front());
@@ -102,26 +121,36 @@ bool GenerationLoop::run_step() {
 
 void GenerationLoop::finish_cancelled() {
   std::vector<Request> cancelled;
-  for (const auto& member : members_) {
-    if (member->is_generating() && member->generation->is_cancelled()) {
-      cancelled.push_back({.sequence = &member->sequence, .generation = &*member->generation});
-    }
+  for (const Request& request : scheduler_.requests()) {
+    guard(request, [&] {
+      if (request.generation->is_cancelled()) cancelled.push_back(request);
+    });
   }
-  for (const Request& request : cancelled) finish(request, StopReason::kCancelled);
+  for (const Request& request : cancelled) {
+    guard(request, [&] { finish(request, StopReason::kCancelled); });
+  }
+}
+
+template <typename Action>
+void GenerationLoop::guard(const Request& request, Action action) {
+  try {
+    action();
+  } catch (...) {
+    if (!thrown_) thrown_ = std::current_exception();
+    forget(*request.sequence);
+    request.generation->abandon();
+  }
 }
 
 bool GenerationLoop::release_oldest_unused_cache() {
-  Member* oldest = nullptr;
-  for (const auto& member : members_) {
-    const Sequence& sequence = member->sequence;
-    if (sequence.block_table().empty() || scheduler_.is_running(sequence)) continue;
-    if (oldest == nullptr || sequence.last_used() < oldest->sequence.last_used()) {
-      oldest = member.get();
-    }
+  Sequence* oldest = nullptr;
+  for (const auto& [key, member] : members_) {
+    Sequence& sequence = member->sequence;
+    if (sequence.block_table().empty() || sequence.is_running()) continue;
+    if (oldest == nullptr || sequence.last_used() < oldest->last_used()) oldest = &sequence;
   }
   if (oldest == nullptr) return false;
-  oldest->sequence.release_cache();
-  if (oldest->is_generating()) oldest->generation->lose_cached_prompt();
+  oldest->release_cache();
   return true;
 }
 
@@ -129,10 +158,26 @@ bool GenerationLoop::launch(std::vector<ScheduledSequence> batch) {
   try {
     const LaunchedTokens tokens =
         runner_.launch(chunks_of(batch), [&batch] { return is_cancelled(batch); });
+    scheduler_.launched(batch);
+    count_launched(batch);
     launched_.push_back({std::move(batch), tokens});
     return true;
   } catch (const Stopped&) {
+    scheduler_.given_up();
     return false;
+  }
+}
+
+void GenerationLoop::count_launched(std::span<const ScheduledSequence> batch) {
+  ++counted_.num_steps;
+  for (const ScheduledSequence& scheduled : batch) {
+    Generation& generation = *scheduled.request->generation;
+    const int64_t prompt_tokens = generation.result().prompt_tokens;
+    counted_.prompt_tokens_computed +=
+        std::max<int64_t>(0, std::min(scheduled.end(), prompt_tokens) - scheduled.begin);
+    if (!scheduled.is_first) continue;
+    counted_.prompt_tokens_cached += std::min(scheduled.begin, prompt_tokens);
+    generation.begin_computing(scheduled.begin);
   }
 }
 
@@ -140,9 +185,7 @@ bool GenerationLoop::launch(std::vector<ScheduledSequence> batch) {
 void GenerationLoop::collect(const LaunchedStep& step) {
   const std::vector<std::optional<TokenId>> tokens = runner_.collect(step.tokens);
   for (const ScheduledSequence& scheduled : step.batch) {
-    if (!scheduled.request) continue;
-    scheduled.request->sequence->advance(scheduled.num_tokens);
-    scheduled.request->generation->advance(scheduled.num_tokens);
+    if (scheduled.request) advance(scheduled);
   }
   auto token = tokens.begin();
   for (const ScheduledSequence& scheduled : step.batch) {
@@ -152,29 +195,55 @@ void GenerationLoop::collect(const LaunchedStep& step) {
   }
 }
 
+void GenerationLoop::advance(const ScheduledSequence& scheduled) {
+  const Request request = *scheduled.request;
+  request.sequence->advance(scheduled.end());
+  guard(request, [&] { request.generation->advance(scheduled.num_tokens); });
+}
+
 void GenerationLoop::take_token(const Request& request, std::optional<TokenId> token) {
   Sequence& sequence = *request.sequence;
   if (!token) {
-    finish(request, StopReason::kNonFiniteLogits,
-           concat("non-finite logits at position ", sequence.num_tokens() - 1));
+    cache_.forget(sequence);
+    guard(request, [&] {
+      finish(request, StopReason::kNonFiniteLogits,
+             concat("non-finite logits at position ", sequence.num_tokens() - 1));
+    });
     sequence.release_cache();
     return;
   }
-  if (request.generation->append(*token)) sequence.append(*token);
+  guard(request, [&] {
+    if (!request.generation->append(*token)) return;
+    sequence.append(*token);
+    ++counted_.num_tokens;
+  });
   if (!request.generation->is_finished()) return;
-  sequence.release_unused_pages();
+  cache_.add(sequence, sequence.num_cached());
+  cache_.publish();
   forget(sequence);
 }
 
-void GenerationLoop::forget(const Sequence& sequence) {
+void GenerationLoop::forget(Sequence& sequence) {
   scheduler_.remove(sequence);
   for (LaunchedStep& step : launched_) step.forget(sequence);
+  sequence.drop_launched();
 }
 
 void GenerationLoop::finish(const Request& request, StopReason reason, std::string error) {
   forget(*request.sequence);
   request.generation->finish(reason, std::move(error));
-  request.sequence->release_unused_pages();
+}
+
+ServingStatistics GenerationLoop::statistics() const {
+  ServingStatistics statistics = counted_;
+  statistics.num_running = scheduler_.num_running();
+  statistics.num_waiting = scheduler_.num_waiting();
+  statistics.num_pages = pool_.num_pages();
+  statistics.held_pages = pool_.num_pages() - pool_.num_free_pages();
+  statistics.cached_pages = pool_.num_kept_free_pages();
+  statistics.free_pages = pool_.num_free_pages() - statistics.cached_pages;
+  statistics.num_preemptions = scheduler_.num_preemptions();
+  return statistics;
 }
 
 }  // namespace tessera

@@ -6,16 +6,20 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/model/step_runner.h"
 #include "engine/serving/generation.h"
 #include "engine/serving/launched_step.h"
+#include "engine/serving/prefix_cache.h"
 #include "engine/serving/scheduler.h"
 #include "engine/serving/sequence.h"
+#include "engine/serving/serving_statistics.h"
 
 namespace tessera {
 
@@ -23,6 +27,7 @@ struct LoopOptions {
   StepLimits limits;
   std::vector<TokenId> stop_tokens;  // that end an answer
   bool runs_ahead = false;           // launches a step before the tokens of the last are known
+  bool prefix_cache = false;         // sequences share pages of the same tokens
 };
 
 class GenerationLoop {
@@ -38,17 +43,26 @@ class GenerationLoop {
   void destroy(Sequence& sequence);
 
   // Queues a generation after `prompt`, which fits the context and replaces what the sequence
-  // holds. The sequence is not generating.
+  // holds. The sequence is not generating. Throws Error when all pages together are too few for the
+  // prompt.
   void submit(Sequence& sequence, std::span<const TokenId> prompt, const SamplingParams& params,
               const GenerationCallbacks& callbacks);
 
-  // Computes what is waiting and running by one step. False when nothing is left to do. Throws what
-  // callbacks and the runner throw; every generation is then over, and the caches are given up.
+  // The next step() ends the sequence's generation, if it has one, as is_cancelled would.
+  void cancel(const Sequence& sequence);
+
+  // Computes what is waiting and running by one step. False when nothing is left to do.
+  //
+  // What a callback throws ends its own generation, and is thrown from here once the step is over:
+  // all others go on with the next call. What the runner throws ends every generation, and the
+  // caches are given up.
   bool step();
 
   // The generation that runs on the sequence or ran last; nullptr before the first.
   const Generation* generation(const Sequence& sequence) const;
   bool is_generating(const Sequence& sequence) const;
+
+  ServingStatistics statistics() const;
 
   // Frees the pages of the sequence that has not generated for longest; false when none has any.
   bool release_oldest_unused_cache();
@@ -68,23 +82,31 @@ class GenerationLoop {
   // Gives the step to the device. False when all its sequences were cancelled meanwhile: the step
   // is given up, and as no sequence has advanced, it is as if it had never begun.
   bool launch(std::vector<ScheduledSequence> batch);
+  void count_launched(std::span<const ScheduledSequence> batch);
   // Waits for the step and appends what it drew.
   void collect(const LaunchedStep& step);
+  void advance(const ScheduledSequence& scheduled);
   void take_token(const Request& request, std::optional<TokenId> token);
   void finish(const Request& request, StopReason reason, std::string error = {});
   // No step computes the sequence any more, and nobody takes the token that a launched one draws
   // for it. Its pages may have other owners at once: their steps run after those launched.
-  void forget(const Sequence& sequence);
+  void forget(Sequence& sequence);
+  // Does what calls back for a generation, which ends if that throws.
+  template <typename Action>
+  void guard(const Request& request, Action action);
 
   StepRunner& runner_;
   PagePool& pool_;
   const Tokenizer& tokenizer_;
   EndRule end_rule_;
   bool runs_ahead_;
-  std::vector<std::unique_ptr<Member>> members_;  // in the order of their creation
+  PrefixCache cache_;
+  std::unordered_map<const Sequence*, std::unique_ptr<Member>> members_;
   Scheduler scheduler_;
   // Oldest first: one at most between calls of step(), two while the older is collected.
   std::deque<LaunchedStep> launched_;
+  std::exception_ptr thrown_;  // by a callback, the first of a step
+  ServingStatistics counted_;  // what is counted since the loop began
 };
 
 }  // namespace tessera

@@ -14,6 +14,7 @@ TokenChunk chunk_of(const ScheduledSequence& item) {
           .block_table = sequence.block_table(),
           .begin = item.begin,
           .num_tokens = item.num_tokens,
+          .draw_index = item.draw_index,
           .sampling = item.completes ? &generation.params() : nullptr,
           .answer_index = item.end() - generation.result().prompt_tokens};
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/model/step_runner.h"
-#include "engine/serving/scheduler.h"
+#include "engine/serving/request.h"
 
 namespace tessera {
 

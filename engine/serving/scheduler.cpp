@@ -5,102 +5,188 @@
 namespace tessera {
 namespace {
 
-// The first `num_tokens` of the sequence's uncached tokens.
-ScheduledSequence next_tokens(const Request& request, int64_t num_tokens) {
+// Of all pages, so many stay free when a sequence is admitted beside others: one in a hundred, and
+// one. Otherwise each newcomer's prompt would soon be computed in vain. None where every sequence
+// has room to be as long as it can.
+int64_t spared_pages(const StepLimits& limits, const PagePool& pool) {
+  const int64_t most_tokens = limits.context_size * limits.max_sequences;
+  return most_tokens <= pool.num_pages() * pool.page_size() ? 0 : pool.num_pages() / 100 + 1;
+}
+
+// Counting ends it with the token that it awaits.
+bool is_ending(const Request& request) {
   const Sequence& sequence = *request.sequence;
-  return {.request = request,
-          .begin = sequence.num_cached(),
-          .num_tokens = num_tokens,
-          .completes = num_tokens == sequence.num_uncached()};
+  return sequence.awaits_token() && sequence.num_tokens() + 1 >= request.max_length;
 }
 
-// The token that a step draws, if it is not the last that the sequence may have.
-ScheduledSequence token_after(const ScheduledSequence& scheduled) {
-  return {
-      .request = scheduled.request, .begin = scheduled.end(), .num_tokens = 1, .completes = true};
+bool decodes(const Request& request) { return request.sequence->num_uncomputed() == 1; }
+
+// Tokens that the pages hold.
+int64_t tokens_of(const CachedPrefix& prefix, const PagePool& pool) {
+  return static_cast<int64_t>(prefix.pages.size()) * pool.page_size();
 }
 
-// Whether more than the tokens that the host knows decides what follows the step.
-bool needs_its_token(const ScheduledSequence& scheduled) {
-  const Request& request = *scheduled.request;
-  return request.has_penalty || request.sequence->num_tokens() + 1 >= request.max_length;
+template <typename Requests>
+void insert_by_age(Requests& requests, const Request& request) {
+  requests.insert(std::ranges::upper_bound(requests, request.arrival, {}, &Request::arrival),
+                  request);
 }
 
 }  // namespace
 
-void Scheduler::remove(const Sequence& sequence) {
+Scheduler::Scheduler(const StepLimits& limits, PagePool& pool, PrefixCache& cache,
+                     std::function<bool()> reclaim_pages)
+    : limits_(limits),
+      pool_(pool),
+      cache_(cache),
+      reclaim_pages_(std::move(reclaim_pages)),
+      num_spared_pages_(spared_pages(limits, pool)) {}
+
+void Scheduler::add(Request request) {
+  request.arrival = num_arrivals_++;
+  waiting_.push_back(request);
+}
+
+void Scheduler::remove(Sequence& sequence) {
   const auto is_it = [&](const Request& request) { return request.sequence == &sequence; };
   std::erase_if(waiting_, is_it);
   std::erase_if(running_, is_it);
+  sequence.set_running(false);
 }
 
-bool Scheduler::is_running(const Sequence& sequence) const {
-  return std::ranges::find(running_, &sequence, &Request::sequence) != running_.end();
-}
-
-bool Scheduler::may_admit() const {
-  return !waiting_.empty() && static_cast<int64_t>(running_.size()) < limits_.max_sequences;
+std::vector<Request> Scheduler::requests() const {
+  std::vector<Request> requests = running_;
+  requests.insert(requests.end(), waiting_.begin(), waiting_.end());
+  return requests;
 }
 
 std::vector<ScheduledSequence> Scheduler::next_batch() {
-  while (may_admit()) {
-    running_.push_back(waiting_.front());
-    waiting_.pop_front();
-  }
-
-  std::vector<ScheduledSequence> batch;
-  int64_t budget = limits_.max_tokens;
-  const auto schedule = [&](const Request& request) {
-    const int64_t num_tokens = std::min(request.sequence->num_uncached(), budget);
-    if (num_tokens == 0 || !take_pages(*request.sequence, num_tokens)) return;
-    batch.push_back(next_tokens(request, num_tokens));
-    budget -= num_tokens;
-  };
-  for (const Request& request : running_) {
-    if (request.sequence->num_uncached() == 1) schedule(request);
-  }
-  for (const Request& request : running_) {
-    if (request.sequence->num_uncached() > 1) schedule(request);
-  }
-  // A last chunk of one token is a decode to the kernels, and decodes come first.
-  std::ranges::stable_partition(
-      batch, [](const ScheduledSequence& scheduled) { return scheduled.num_tokens == 1; });
-  return batch;
+  const int64_t preemptions_before = num_preemptions_;
+  StepPlan plan(limits_);
+  schedule_decodes(plan);
+  plan.begin_prompts();
+  schedule_prompts(plan);
+  if (num_preemptions_ == preemptions_before) admit(plan);
+  return plan.take();
 }
 
-bool Scheduler::are_running(std::span<const ScheduledSequence> batch) const {
-  return std::ranges::equal(
-      batch, running_, [](const ScheduledSequence& scheduled, const Request& request) {
-        return scheduled.request && scheduled.request->sequence == request.sequence;
-      });
+std::vector<ScheduledSequence> Scheduler::batch_ahead() {
+  if (!can_run_ahead()) return {};
+  return next_batch();
 }
 
-std::vector<ScheduledSequence> Scheduler::batch_after(std::span<const ScheduledSequence> batch) {
-  if (may_admit() || !are_running(batch)) return {};
+bool Scheduler::can_run_ahead() const {
   int64_t missing_pages = 0;
-  for (const ScheduledSequence& scheduled : batch) {
-    if (!scheduled.completes || needs_its_token(scheduled)) return {};
-    missing_pages +=
-        pool_.pages_missing(scheduled.request->sequence->block_table(), scheduled.end() + 1);
+  for (const Request& request : running_) {
+    const Sequence& sequence = *request.sequence;
+    if (!decodes(request) || is_ending(request)) continue;
+    if (request.penalty_window && sequence.awaits_token()) return false;
+    missing_pages += pool_.pages_missing(sequence.block_table(), sequence.num_launched() + 1);
   }
-  // Caches of others are not given up for tokens that may not come.
-  if (missing_pages > pool_.num_free_pages()) return {};
-  std::vector<ScheduledSequence> next;
-  for (const ScheduledSequence& scheduled : batch) {
-    next.push_back(token_after(scheduled));
-    pool_.grow(scheduled.request->sequence->block_table(), next.back().end());
-  }
-  return next;
+  return missing_pages <= pool_.num_free_pages();
 }
 
-bool Scheduler::take_pages(Sequence& sequence, int64_t num_tokens) {
-  const int64_t context_length = sequence.num_cached() + num_tokens;
-  BlockTable& table = sequence.block_table();
-  while (pool_.pages_missing(table, context_length) > pool_.num_free_pages()) {
+// The oldest first, so that who gives way is younger and not yet in the step.
+void Scheduler::schedule_decodes(StepPlan& plan) {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    const Request request = running_[i];
+    if (!decodes(request) || is_ending(request)) continue;
+    const ScheduledSequence scheduled = plan.next_tokens(request);
+    if (scheduled.num_tokens == 0) continue;
+    while (request.sequence->is_running() && !take_pages(*request.sequence, scheduled.end(), 0)) {
+      preempt_youngest();
+    }
+    if (request.sequence->is_running()) schedule(plan, scheduled);
+  }
+}
+
+// Their pages were taken when they were admitted.
+void Scheduler::schedule_prompts(StepPlan& plan) {
+  for (const Request& request : running_) {
+    if (!decodes(request)) schedule(plan, plan.next_tokens(request));
+  }
+}
+
+void Scheduler::schedule(StepPlan& plan, const ScheduledSequence& scheduled) {
+  if (scheduled.num_tokens == 0) return;
+  Sequence& sequence = *scheduled.request->sequence;
+  plan.add(scheduled);
+  cache_.add(sequence, std::min(scheduled.end(), sequence.num_tokens()));
+}
+
+// Who could share what this step computes for another waits for the next one, and those behind it
+// go first. Who lacks pages is not passed: it would be passed for ever.
+void Scheduler::admit(StepPlan& plan) {
+  int64_t places = limits_.max_sequences - (num_running() - num_ending());
+  size_t next = 0;
+  for (size_t looks = waiting_.size(); looks > 0 && places > 0 && !plan.is_full(); --looks) {
+    const Request request = waiting_[next];
+    const CachedPrefix prefix = cache_.find(request.sequence->tokens());
+    if (prefix.is_coming_on && tokens_of(prefix, pool_) >= request.sequence->num_cached()) {
+      ++next;
+      continue;
+    }
+    if (!begin(request, prefix)) return;
+    schedule(plan, plan.next_tokens(request));
+    waiting_.erase(waiting_.begin() + static_cast<int64_t>(next));
+    insert_by_age(running_, request);
+    --places;
+  }
+}
+
+bool Scheduler::begin(const Request& request, const CachedPrefix& prefix) {
+  Sequence& sequence = *request.sequence;
+  sequence.set_running(true);
+  const int64_t num_spared = running_.empty() ? 0 : num_spared_pages_;
+  if (tokens_of(prefix, pool_) > sequence.num_cached()
+          ? take_pages_behind(sequence, prefix, num_spared)
+          : take_pages(sequence, sequence.num_tokens(), num_spared)) {
+    return true;
+  }
+  sequence.set_running(false);
+  return false;
+}
+
+bool Scheduler::take_pages_behind(Sequence& sequence, const CachedPrefix& prefix,
+                                  int64_t num_spared) {
+  sequence.release_cache();
+  const int64_t num_missing = pool_.pages_missing(prefix.pages, sequence.num_tokens()) + num_spared;
+  const auto is_free = [&](int32_t page) { return pool_.num_holders(page) == 0; };
+  while (num_missing + std::ranges::count_if(prefix.pages, is_free) > pool_.num_free_pages()) {
     if (!reclaim_pages_()) return false;
   }
-  pool_.grow(table, context_length);
+  sequence.adopt(prefix.pages, prefix.names);
+  pool_.grow(sequence.block_table(), sequence.num_tokens());
   return true;
+}
+
+bool Scheduler::take_pages(Sequence& sequence, int64_t num_tokens, int64_t num_spared) {
+  BlockTable& table = sequence.block_table();
+  while (pool_.pages_missing(table, num_tokens) + num_spared > pool_.num_free_pages()) {
+    if (!reclaim_pages_()) return false;
+  }
+  pool_.grow(table, num_tokens);
+  return true;
+}
+
+void Scheduler::preempt_youngest() {
+  const Request request = running_.back();
+  running_.pop_back();
+  request.sequence->set_running(false);
+  request.sequence->release_cache();
+  insert_by_age(waiting_, request);
+  ++num_preemptions_;
+}
+
+int64_t Scheduler::num_ending() const { return std::ranges::count_if(running_, is_ending); }
+
+void Scheduler::launched(std::span<const ScheduledSequence> batch) {
+  int64_t num_draws = 0;
+  for (const ScheduledSequence& scheduled : batch) {
+    scheduled.request->sequence->launch(scheduled.end(), num_draws);
+    if (scheduled.completes) ++num_draws;
+  }
+  cache_.publish();
 }
 
 }  // namespace tessera

@@ -4,73 +4,78 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/model/page_pool.h"
 #include "engine/model/step_limits.h"
-#include "engine/serving/sequence.h"
+#include "engine/serving/prefix_cache.h"
+#include "engine/serving/request.h"
+#include "engine/serving/step_plan.h"
 
 namespace tessera {
 
-class Generation;
-
-// A sequence that is to be answered, and what its steps depend on.
-struct Request {
-  Sequence* sequence = nullptr;
-  Generation* generation = nullptr;  // only handed on: no decision depends on it
-  int64_t max_length = 0;            // tokens of prompt and answer at which counting ends it
-  bool has_penalty = false;          // a draw needs to know all tokens before it
-};
-
-// A sequence and which of its tokens to compute in a step.
-struct ScheduledSequence {
-  std::optional<Request> request;  // nothing once its generation has ended
-  int64_t begin = 0;               // position of the first token
-  int64_t num_tokens = 0;
-  bool completes = false;  // reaches the sequence's last token, so that a new one is drawn
-
-  int64_t end() const { return begin + num_tokens; }
-};
-
 class Scheduler {
  public:
-  // `reclaim_pages` frees pages that no running sequence uses; false when there are none.
-  Scheduler(const StepLimits& limits, PagePool& pool, std::function<bool()> reclaim_pages)
-      : limits_(limits), pool_(pool), reclaim_pages_(std::move(reclaim_pages)) {}
+  // Keeps references. `reclaim_pages` frees pages that no running sequence uses; false when there
+  // are none.
+  Scheduler(const StepLimits& limits, PagePool& pool, PrefixCache& cache,
+            std::function<bool()> reclaim_pages);
 
   // Queues a sequence that has been started.
-  void add(const Request& request) { waiting_.push_back(request); }
+  void add(Request request);
 
   // Forgets a sequence wherever it is; done when it finishes or is destroyed.
-  void remove(const Sequence& sequence);
+  void remove(Sequence& sequence);
 
   bool is_idle() const { return waiting_.empty() && running_.empty(); }
-  bool is_running(const Sequence& sequence) const;
+  int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
+  int64_t num_running() const { return static_cast<int64_t>(running_.size()); }
+  int64_t num_preemptions() const { return num_preemptions_; }
+  // All that run, then all that wait, each oldest first.
+  std::vector<Request> requests() const;
 
-  // The next step: first one token for every sequence that is decoding, then chunks of the prompts
-  // that are not computed yet, oldest first, within the token budget and the free pages. KV pages
-  // for the step are taken. Sequences with one token come first. Empty when idle; when pages are
-  // short, fewer sequences than could run.
+  // The next step, while the tokens of all steps before are known: one token for every sequence
+  // that is decoding, then chunks of the prompts that run, then of those that wait and can be
+  // admitted, each oldest first, within the limits. KV pages for the step are taken. Where they do
+  // not suffice for those that decode, the youngest waits again, computed anew when there are
+  // pages. Sequences with one token come first. Empty when idle.
   std::vector<ScheduledSequence> next_batch();
 
-  // The step after `batch`, the newest, while the tokens that it draws are not known: one more
-  // token of each of its sequences, for which KV pages are taken. Empty where next_batch() has to
-  // decide once they are known: when not exactly the running sequences decode, when one ends by
-  // count or needs its newest token for penalties, or when free pages are short.
-  std::vector<ScheduledSequence> batch_after(std::span<const ScheduledSequence> batch);
+  // The same while the tokens that the newest step draws are not known, with that token of each
+  // sequence that counting does not end there. Empty where next_batch() has to decide once they are
+  // known: when penalties need them, and when free pages are short, as some may not come.
+  std::vector<ScheduledSequence> batch_ahead();
+
+  // The step that was planned last has been launched, or given up.
+  void launched(std::span<const ScheduledSequence> batch);
+  void given_up() { cache_.withdraw(); }
 
  private:
-  bool may_admit() const;
-  bool are_running(std::span<const ScheduledSequence> batch) const;
-  bool take_pages(Sequence& sequence, int64_t num_tokens);
+  bool can_run_ahead() const;
+  void schedule_decodes(StepPlan& plan);
+  void schedule_prompts(StepPlan& plan);
+  void schedule(StepPlan& plan, const ScheduledSequence& scheduled);
+  void admit(StepPlan& plan);
+  // Whether a waiting sequence has pages for all that is known of it, and so runs. It has taken the
+  // cached ones among them.
+  bool begin(const Request& request, const CachedPrefix& prefix);
+  bool take_pages_behind(Sequence& sequence, const CachedPrefix& prefix, int64_t num_spared);
+  // Whether it has pages for num_tokens, and num_spared are still free.
+  bool take_pages(Sequence& sequence, int64_t num_tokens, int64_t num_spared);
+  void preempt_youngest();
+  int64_t num_ending() const;
 
   StepLimits limits_;
   PagePool& pool_;
+  PrefixCache& cache_;
   std::function<bool()> reclaim_pages_;
+  int64_t num_spared_pages_;  // stay free when a sequence is admitted beside others
+  // Both oldest first.
   std::deque<Request> waiting_;
   std::vector<Request> running_;
+  uint64_t num_arrivals_ = 0;
+  int64_t num_preemptions_ = 0;
 };
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/model/page_pool.h"
+#include "engine/serving/page_name.h"
 #include "engine/text/token_id.h"
 
 namespace tessera {
@@ -21,33 +22,62 @@ class Sequence {
   Sequence& operator=(const Sequence&) = delete;
 
   // Makes `prompt`, which is not empty, the sequence's tokens. The cached tokens that it begins
-  // with stay cached, except its last token, whose logits are needed.
+  // with stay cached, except its last token, whose logits are needed, and those in a page that the
+  // prompt would write to while others hold it.
   void start(std::span<const TokenId> prompt);
+
+  // Takes pages that hold the first of its tokens, more than it has in its own, instead of these.
+  void adopt(std::span<const int32_t> pages, std::span<const PageName> names);
 
   void append(TokenId token) { tokens_.push_back(token); }
 
-  // Records that num_tokens more tokens are cached.
-  void advance(int64_t num_tokens);
+  // A step has been launched that computes its tokens up to `end`, and draws one after them as its
+  // `draw_index`-th if it completes them.
+  void launch(int64_t end, int64_t draw_index);
+  // Records that its tokens up to `end` are cached.
+  void advance(int64_t end);
+  // What has been launched and not recorded is dropped, and the pages taken for it are given back.
+  void drop_launched();
 
   const std::vector<TokenId>& tokens() const { return tokens_; }  // prompt and answer
   int64_t num_tokens() const { return static_cast<int64_t>(tokens_.size()); }
-  int64_t num_cached() const { return num_cached_; }  // leading tokens whose KV is in the pages
-  int64_t num_uncached() const { return num_tokens() - num_cached_; }
+  int64_t num_cached() const { return num_cached_; }      // leading tokens whose KV is in the pages
+  int64_t num_launched() const { return num_launched_; }  // these, and those that steps compute
+  // Whether a step that has been launched draws the token after those that are known.
+  bool awaits_token() const { return num_launched_ >= num_tokens(); }
+  // Which of the tokens that the newest step draws that is.
+  int64_t draw_index() const { return draw_index_; }
+  // Tokens that no step computes yet; the one it awaits counts.
+  int64_t num_uncomputed() const { return awaits_token() ? 1 : num_tokens() - num_launched_; }
+
   BlockTable& block_table() { return block_table_; }
   const BlockTable& block_table() const { return block_table_; }
+  // Of its first pages: those that PrefixCache has named.
+  std::vector<PageName>& page_names() { return page_names_; }
   Clock::time_point last_used() const { return last_used_; }
 
-  // Gives back the pages that were taken for tokens that did not come.
-  void release_unused_pages() { pool_.shrink(block_table_, num_cached_); }
+  // Whether steps may be computing it, so that its pages stay, and whether none has been launched
+  // since that began.
+  bool is_running() const { return is_running_; }
+  bool is_fresh() const { return is_fresh_; }
+  void set_running(bool is_running) { is_running_ = is_fresh_ = is_running; }
 
-  // Gives all pages back. The next prompt is computed from its start.
+  // Gives all pages back. What comes next is computed from its start.
   void release_cache();
 
  private:
+  // Holds the pages of num_cached_ tokens, no more.
+  void release_unused_pages();
+
   PagePool& pool_;
   std::vector<TokenId> tokens_;
   int64_t num_cached_ = 0;
+  int64_t num_launched_ = 0;
+  int64_t draw_index_ = 0;
+  bool is_running_ = false;
+  bool is_fresh_ = false;
   BlockTable block_table_;
+  std::vector<PageName> page_names_;
   Clock::time_point last_used_;
 };
 

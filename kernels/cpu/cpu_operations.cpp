@@ -28,6 +28,10 @@ void CpuOperations::embed_impl(const Tensor& out, const WeightMatrix& table,
   tessera::gather_rows(out, table.data, token_ids, multiplier, pool_);
 }
 
+void CpuOperations::take_ids_impl(const Tensor& ids, const Tensor& from, const Tensor& drawn) {
+  tessera::take_ids(ids, from, drawn);
+}
+
 void CpuOperations::rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                                   float epsilon) {
   tessera::rms_norm(out, x, weight, epsilon, pool_);

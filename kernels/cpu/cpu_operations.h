@@ -26,6 +26,7 @@ class CpuOperations final : public Operations {
  private:
   void embed_impl(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
                   float multiplier) override;
+  void take_ids_impl(const Tensor& ids, const Tensor& from, const Tensor& drawn) override;
   void rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,
                      float epsilon) override;
   void layer_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,

@@ -19,4 +19,11 @@ void gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows, flo
   });
 }
 
+void take_ids(const Tensor& ids, const Tensor& from, const Tensor& drawn) {
+  for (int64_t i = 0; i < ids.dim(0); ++i) {
+    const int32_t index = from.as<int32_t>()[i];
+    if (index >= 0) ids.as<int32_t>()[i] = drawn.as<int32_t>()[index];
+  }
+}
+
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Rows picked by index: token embeddings, and the rows whose logits are wanted.
+// Picked by index: token embeddings, the rows whose logits are wanted, and tokens drawn before.
 #pragma once
 
 #include "kernels/cpu/thread_pool.h"
@@ -11,5 +11,9 @@ namespace tessera {
 //   rows int32 [num_rows]
 void gather_rows(const Tensor& out, const Tensor& table, const Tensor& rows, float multiplier,
                  ThreadPool& pool);
+
+// ids[i] = drawn[from[i]] where from[i] >= 0
+//   all int32; ids and from [num_ids]
+void take_ids(const Tensor& ids, const Tensor& from, const Tensor& drawn);
 
 }  // namespace tessera

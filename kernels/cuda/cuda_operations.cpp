@@ -17,6 +17,7 @@
 #include "kernels/cuda/rows/rms_norm.h"
 #include "kernels/cuda/rows/rms_norm_add.h"
 #include "kernels/cuda/rows/rope_store_kv.h"
+#include "kernels/cuda/rows/take_ids.h"
 #include "kernels/cuda/sampling/penalize.h"
 #include "kernels/cuda/sampling/sampling.h"
 
@@ -60,6 +61,10 @@ DecodeAttentionShape CudaOperations::decode_shape(const BackendLimits& limits, i
 void CudaOperations::embed_impl(const Tensor& out, const WeightMatrix& table,
                                 const Tensor& token_ids, float multiplier) {
   launch_gather_rows(out, table.data, token_ids, multiplier, stream());
+}
+
+void CudaOperations::take_ids_impl(const Tensor& ids, const Tensor& from, const Tensor& drawn) {
+  launch_take_ids(ids, from, drawn, stream());
 }
 
 void CudaOperations::rms_norm_impl(const Tensor& out, const Tensor& x, const Tensor& weight,

@@ -54,7 +54,7 @@ TEST_P(EngineGenerate, AnAnswerMayBeEmpty) {
   EXPECT_TRUE(result.tokens.empty());
 }
 
-TEST_P(EngineGenerate, ACallbackThatThrowsEndsEveryAnswerAndNothingElse) {
+TEST_P(EngineGenerate, ACallbackThatThrowsEndsItsOwnAnswerAndNothingElse) {
   EngineOptions two = options();
   two.max_sequences = 2;
   engine_ = Engine::load(two);
@@ -66,9 +66,12 @@ TEST_P(EngineGenerate, ACallbackThatThrowsEndsEveryAnswerAndNothingElse) {
       error_of([&] { engine_->generate(*throwing, byte_tokens("A"), {}, callbacks); }).what(),
       "enough");
   EXPECT_TRUE(engine_->is_finished(*throwing));
-  EXPECT_EQ(engine_->result(*company).stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(engine_->result(*throwing).stop_reason, StopReason::kCancelled);
+  EXPECT_FALSE(engine_->is_finished(*company));
   EXPECT_EQ(engine_->generate(*throwing, byte_tokens("W"), {}).text, "XYZ");
-  EXPECT_EQ(engine_->generate(*company, byte_tokens("W"), {}).text, "XYZ");
+  while (engine_->step()) {
+  }
+  EXPECT_EQ(engine_->result(*company).text, "BCDEFGHIJKLMNOPQRSTUVWXYZ");
 }
 
 TEST_P(EngineGenerate, GoesOnPastTheEndTokenWhenAsked) {
@@ -308,7 +311,7 @@ TEST_P(EngineGenerate, ACacheLostWhileWaitingIsNotCounted) {
   const auto first = engine->create_sequence();
   const auto second = engine->create_sequence();
   engine->generate(*second, prompt, {.max_tokens = 1});
-  engine->submit(*first, prompt, {.max_tokens = 1});
+  engine->submit(*first, byte_tokens(std::string(200, 'B')), {.max_tokens = 1});
   engine->submit(*second, prompt, {.max_tokens = 1});  // waits, and its pages go to the first
   while (engine->step()) {
   }

@@ -24,15 +24,11 @@ TEST(EngineOptions, EveryFieldIsChecked) {
   EXPECT_EQ(problem_of(good), "");
   EXPECT_NE(problem_of(EngineOptions{}), "");
   const std::function<void(EngineOptions&)> changes[] = {
-      [](auto& o) { o.context_size = -1; },
-      [](auto& o) { o.max_sequences = 0; },
-      [](auto& o) { o.page_size = 0; },
-      [](auto& o) { o.page_size = 48; },
-      [](auto& o) { o.page_size = 512; },
-      [](auto& o) { o.prefill_chunk = -1; },
-      [](auto& o) { o.num_threads = -1; },
-      [](auto& o) { o.cuda_index = -1; },
-      [](auto& o) { o.compute_dtype = DType::kFloat32; },
+      [](auto& o) { o.context_size = -1; }, [](auto& o) { o.max_sequences = -1; },
+      [](auto& o) { o.page_size = 0; },     [](auto& o) { o.page_size = 48; },
+      [](auto& o) { o.page_size = 512; },   [](auto& o) { o.prefill_chunk = -1; },
+      [](auto& o) { o.max_pages = -1; },    [](auto& o) { o.num_threads = -1; },
+      [](auto& o) { o.cuda_index = -1; },   [](auto& o) { o.compute_dtype = DType::kFloat32; },
   };
   for (const auto& change : changes) {
     EngineOptions options = good;

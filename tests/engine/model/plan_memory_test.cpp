@@ -22,5 +22,44 @@ TEST(StepLimits, EverySequenceHasATokenAndNoStepMoreThanThereAre) {
   EXPECT_EQ(step_tokens(0, DeviceType::kCuda, 2, 100), 200);
 }
 
+TEST(StepLimits, OnACpuPromptsLeaveRoomForThoseWhoDecode) {
+  EXPECT_EQ(
+      step_limits({.max_sequences = 8}, DeviceType::kCpu, 4096).max_prompt_tokens_beside_decodes,
+      kCpuPromptTokensBesideDecodes);
+  EXPECT_EQ(step_limits({.max_sequences = 8, .prefill_chunk = 512}, DeviceType::kCpu, 4096)
+                .max_prompt_tokens_beside_decodes,
+            0);
+  EXPECT_EQ(
+      step_limits({.max_sequences = 8}, DeviceType::kCuda, 4096).max_prompt_tokens_beside_decodes,
+      0);
+}
+
+TEST(StepLimits, PenaltiesOfOneSequenceListAllItsTokensThoseOfManySomeEach) {
+  EXPECT_EQ(max_penalized_tokens({.max_sequences = 1, .context_size = 100}, 32000), 100);
+  EXPECT_EQ(max_penalized_tokens({.max_sequences = 1, .context_size = 131072}, 32000), 32000);
+  EXPECT_EQ(max_penalized_tokens({.max_sequences = 512, .context_size = 131072}, 32000), 512 * 256);
+  EXPECT_EQ(max_penalized_tokens({.max_sequences = 4, .context_size = 100}, 32000), 400);
+}
+
+// A context of 10 pages, and memory for so many pages beside everything else.
+int64_t num_pages(int64_t max_sequences, size_t pages_of_memory, DeviceType device) {
+  MemoryPlan plan = {.weights_bytes = 5000,
+                     .kv_bytes_per_token = 4,
+                     .activation_bytes = 700,
+                     .limits = {.max_sequences = max_sequences, .context_size = 145},
+                     .page_size = 16};
+  plan.free_bytes = size_t{1} << 40;
+  plan.free_bytes -= plan.unplanned_bytes() - pages_of_memory * 16 * 4;
+  return choose_num_pages(plan, device);
+}
+
+TEST(KvPages, AreAsManyAsSequencesCanNeedAndMemoryHolds) {
+  EXPECT_EQ(num_pages(1, 1000, DeviceType::kCuda), 10);
+  EXPECT_EQ(num_pages(8, 1000, DeviceType::kCuda), 80);
+  EXPECT_EQ(num_pages(512, 1000, DeviceType::kCuda), 1000);
+  EXPECT_EQ(num_pages(512, 1000, DeviceType::kCpu), 500) << "a host has other uses for its memory";
+  EXPECT_EQ(num_pages(512, 3, DeviceType::kCuda), 10) << "which does not fit then";
+}
+
 }  // namespace
 }  // namespace tessera

@@ -30,14 +30,13 @@ class FakeRunner : public StepRunner {
     steps.emplace_back();
     Launched launched;
     std::set<int32_t> slots;
-    for (size_t i = 0; i < step.size(); ++i) {
-      const TokenChunk& chunk = step[i];
+    for (const TokenChunk& chunk : step) {
       check(chunk, slots);
       steps.back() += concat(steps.back().empty() ? "" : " ", chunk.begin, "+", chunk.num_tokens,
                              chunk.sampling != nullptr ? "!" : "");
       if (chunk.sampling != nullptr) {
         answer_indices.push_back(chunk.answer_index);
-        launched.tokens.push_back(draw_after(last_token(chunk, i)));
+        launched.tokens.push_back(draw_after(last_token(chunk)));
       }
     }
     launched.number = ++num_launched_;
@@ -74,14 +73,13 @@ class FakeRunner : public StepRunner {
       const int32_t slot = kv_slot(chunk.block_table, position, page_size_);
       EXPECT_TRUE(slots.insert(slot).second) << "two tokens in slot " << slot;
     }
-    EXPECT_LE(chunk.end(), std::ssize(chunk.tokens) + (chunk.num_tokens == 1 ? 1 : 0));
+    EXPECT_EQ(chunk.draw_index.has_value(), chunk.end() > std::ssize(chunk.tokens));
+    EXPECT_TRUE(!chunk.draw_index || chunk.num_tokens == 1);
   }
 
-  TokenId last_token(const TokenChunk& chunk, size_t index) const {
-    if (chunk.end() <= std::ssize(chunk.tokens)) {
-      return chunk.tokens[static_cast<size_t>(chunk.end() - 1)];
-    }
-    return last_drawn_.at(index).value_or(0);
+  TokenId last_token(const TokenChunk& chunk) const {
+    if (!chunk.draw_index) return chunk.tokens[static_cast<size_t>(chunk.end() - 1)];
+    return last_drawn_.at(static_cast<size_t>(*chunk.draw_index)).value_or(0);
   }
 
   std::optional<TokenId> draw_after(TokenId token) const {

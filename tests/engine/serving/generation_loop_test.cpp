@@ -6,51 +6,13 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "tests/engine/serving/byte_tokenizer.h"
-#include "tests/engine/serving/fake_runner.h"
+#include "tests/engine/serving/generation_loop_fixture.h"
 
 namespace tessera {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr int64_t kPageSize = 16;
-constexpr int64_t kNumPages = 8;
-
-// Letters follow each other until "z", which ends an answer.
-class GenerationLoopTest : public testing::Test {
- protected:
-  void make_loop(bool runs_ahead, const StepLimits& limits = {
-                                      .max_tokens = 64, .max_sequences = 2, .context_size = 100}) {
-    loop_.emplace(
-        runner_, pool_, *tokenizer_,
-        LoopOptions{.limits = limits, .stop_tokens = {token_of('z')}, .runs_ahead = runs_ahead});
-  }
-  Sequence& submit(std::string_view prompt, const SamplingParams& params = {},
-                   const GenerationCallbacks& callbacks = {}) {
-    Sequence& sequence = loop_->create_sequence();
-    loop_->submit(sequence, tokens_of(prompt), params, callbacks);
-    return sequence;
-  }
-  void finish() {
-    for (int i = 0; loop_->step(); ++i) ASSERT_LT(i, 1000) << "it never ends";
-  }
-  const GenerationResult& result(const Sequence& sequence) const {
-    return loop_->generation(sequence)->result();
-  }
-  // All pages are free or in the table of a sequence.
-  void expect_no_page_lost(std::initializer_list<const Sequence*> sequences) {
-    int64_t held = 0;
-    for (const Sequence* sequence : sequences) held += std::ssize(sequence->block_table());
-    EXPECT_EQ(held + pool_.num_free_pages(), kNumPages);
-  }
-
-  std::unique_ptr<Tokenizer> tokenizer_ = load_byte_tokenizer();
-  PagePool pool_{kNumPages, kPageSize};
-  FakeRunner runner_{kPageSize};
-  std::optional<GenerationLoop> loop_;
-};
 
 // With and without running ahead: what a caller sees is the same.
 class EitherLoopTest : public GenerationLoopTest, public testing::WithParamInterface<bool> {
@@ -92,12 +54,45 @@ TEST_P(EitherLoopTest, PromptsAreComputedInPieces) {
   EXPECT_EQ(result(second).text, "wxy");
 }
 
-TEST_P(EitherLoopTest, AThrowingCallbackEndsEveryGeneration) {
-  const Sequence& first = submit("a", {}, {.on_text = [](std::string_view text) {
-                                   if (text == "d") throw std::runtime_error("enough");
-                                 }});
-  Sequence& second = submit("k");
+TEST_P(EitherLoopTest, AThrowingCallbackEndsItsOwnGeneration) {
+  Sequence& first = submit("a", {}, {.on_text = [](std::string_view text) {
+                             if (text == "d") throw std::runtime_error("enough");
+                           }});
+  const Sequence& second = submit("q");
   EXPECT_THROW(finish(), std::runtime_error);
+  EXPECT_FALSE(loop_->is_generating(first));
+  EXPECT_EQ(result(first).stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(result(second).text, "rst") << "which has its token of that step";
+  finish();
+  EXPECT_EQ(result(second).text, "rstuvwxy");
+  loop_->submit(first, tokens_of("av"), {}, {});
+  finish();
+  EXPECT_EQ(result(first).text, "wxy");
+  expect_no_page_lost({&first, &second});
+}
+
+TEST_P(EitherLoopTest, WhatEveryOtherCallbackThrowsEndsItsOwnGenerationToo) {
+  const auto fail = [] { throw std::runtime_error("enough"); };
+  const Sequence& asked = submit("a", {}, {.is_cancelled = [&] {
+                                   fail();
+                                   return false;
+                                 }});
+  EXPECT_THROW(loop_->step(), std::runtime_error);
+  EXPECT_EQ(result(asked).stop_reason, StopReason::kCancelled);
+  const Sequence& told = submit("a", {}, {.on_prefill = [&](int64_t, int64_t) { fail(); }});
+  const Sequence& kept = submit("v");
+  EXPECT_THROW(loop_->step(), std::runtime_error);
+  EXPECT_EQ(result(told).stop_reason, StopReason::kCancelled);
+  finish();
+  EXPECT_EQ(result(kept).text, "wxy");
+}
+
+TEST_P(EitherLoopTest, AFailingStepEndsEveryGeneration) {
+  const Sequence& first = submit("a");
+  Sequence& second = submit("k");
+  loop_->step();
+  runner_.while_computing = [] { throw Error("the device is gone"); };
+  EXPECT_THROW(finish(), Error);
   for (const Sequence* sequence : {&first, const_cast<const Sequence*>(&second)}) {
     EXPECT_FALSE(loop_->is_generating(*sequence));
     EXPECT_EQ(result(*sequence).stop_reason, StopReason::kCancelled);
@@ -105,9 +100,30 @@ TEST_P(EitherLoopTest, AThrowingCallbackEndsEveryGeneration) {
   }
   EXPECT_EQ(pool_.num_free_pages(), kNumPages);
   EXPECT_FALSE(loop_->step());
+  runner_.while_computing = {};
   loop_->submit(second, tokens_of("kv"), {}, {});
   finish();
   EXPECT_EQ(result(second).text, "wxy") << "and the loop goes on";
+}
+
+TEST_P(EitherLoopTest, CancelsBetweenSteps) {
+  const Sequence& running = submit("a");
+  const Sequence& kept = submit("q");
+  const Sequence& waiting = submit("b");
+  loop_->step();
+  loop_->cancel(running);
+  loop_->cancel(waiting);
+  EXPECT_TRUE(loop_->is_generating(running)) << "until the next step";
+  loop_->step();
+  for (const Sequence* sequence : {&running, &waiting}) {
+    EXPECT_FALSE(loop_->is_generating(*sequence));
+    EXPECT_EQ(result(*sequence).stop_reason, StopReason::kCancelled);
+  }
+  loop_->cancel(running);  // which is over already
+  finish();
+  EXPECT_EQ(result(running).text, "b");
+  EXPECT_EQ(result(waiting).text, "");
+  EXPECT_EQ(result(kept).text, "rstuvwxy");
 }
 
 TEST_P(EitherLoopTest, ACancelledSequenceLeavesTheOthers) {
@@ -242,78 +258,65 @@ TEST_P(EitherLoopTest, AWaitingSequenceMayLoseItsCache) {
   EXPECT_EQ(result(waiting).text, "c");
 }
 
-TEST_P(EitherLoopTest, SaysWhenPagesCanNeverSuffice) {
+TEST_P(EitherLoopTest, ARequestThatCanNeverFitFailsAlone) {
   make_loop(GetParam(), {.max_tokens = 1000, .max_sequences = 2, .context_size = 1000});
-  submit(std::string((kNumPages + 1) * kPageSize, 'a'));
+  const Sequence& fitting = submit(std::string(kNumPages * kPageSize - 2, 'a'));
   try {
-    loop_->step();
+    submit(std::string(kNumPages * kPageSize + 1, 'a'));
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("KV cache of 8 pages is too small"));
+    EXPECT_THAT(error.what(), HasSubstr("129 tokens does not fit the KV cache of 8 pages of 16"));
   }
+  finish();
+  EXPECT_EQ(result(fitting).text, "bc") << "all pages are full then";
+  EXPECT_EQ(result(fitting).stop_reason, StopReason::kContextFull);
+}
+
+// Pages run out while both grow. The younger gives way, and says nothing twice.
+TEST_P(EitherLoopTest, TheYoungerGivesWayAndGoesOnLater) {
+  make_loop(GetParam(), {.max_tokens = 1000, .max_sequences = 2, .context_size = 128});
+  std::string shown;
+  const Sequence& older = submit(std::string(3 * kPageSize, 'a'), {.max_tokens = 20});
+  const Sequence& younger = submit(std::string(3 * kPageSize, 'A'), {.max_tokens = 40},
+                                   {.on_text = [&](std::string_view text) { shown += text; }});
+  BlockTable others;
+  pool_.grow(others, kPageSize);
+  finish();
+  EXPECT_EQ(loop_->statistics().num_preemptions, 1);
+  EXPECT_EQ(result(older).text, "bcdefghijklmnopqrstu");
+  EXPECT_EQ(result(younger).text, "BCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghi");
+  EXPECT_EQ(shown, result(younger).text);
+  EXPECT_TRUE(result(younger).is_prompt_computed());
+  for (size_t i = 0; i < runner_.answer_indices.size(); ++i) {
+    EXPECT_LT(runner_.answer_indices[i], 41) << "its draws are numbered as they would be alone";
+  }
+  pool_.shrink(others, 0);
+  expect_no_page_lost({&older, &younger});
+}
+
+TEST_P(EitherLoopTest, CountsWhatItDoes) {
+  const Sequence& first = submit("abcdefv");
+  submit("q");
+  submit("r");
+  loop_->step();
+  const ServingStatistics now = loop_->statistics();
+  EXPECT_EQ(now.num_running, 2);
+  EXPECT_EQ(now.num_waiting, 1);
+  EXPECT_EQ(now.num_pages, kNumPages);
+  EXPECT_EQ(now.held_pages, 2);
+  EXPECT_EQ(now.free_pages, kNumPages - 2);
+  EXPECT_EQ(now.num_tokens, 2);
+  finish();
+  const ServingStatistics then = loop_->statistics();
+  EXPECT_EQ(then.num_running + then.num_waiting, 0);
+  EXPECT_EQ(then.prompt_tokens_computed, 9);
+  EXPECT_EQ(then.num_tokens, std::ssize(result(first).tokens) + 8 + 7);
+  EXPECT_EQ(then.num_steps, std::ssize(runner_.steps));
+  EXPECT_EQ(then.num_preemptions, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(, EitherLoopTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "ahead" : "plain"; });
-
-class RunAheadLoopTest : public GenerationLoopTest {
- protected:
-  void SetUp() override { make_loop(true); }
-};
-
-TEST_F(RunAheadLoopTest, LaunchesAStepBeforeTheTokensOfTheLastAreTaken) {
-  size_t launched_at_first_text = 0;
-  submit("abc", {}, {.on_text = [&](std::string_view) {
-           if (launched_at_first_text == 0) launched_at_first_text = runner_.steps.size();
-         }});
-  loop_->step();
-  EXPECT_EQ(launched_at_first_text, 2u);
-  EXPECT_THAT(runner_.steps, ElementsAre("0+3!", "3+1!"));
-}
-
-TEST_F(RunAheadLoopTest, DropsWhatAStepComputesForASequenceThatHasEnded) {
-  const Sequence& ended = submit("w");
-  const Sequence& other = submit("t");
-  finish();
-  EXPECT_EQ(result(ended).text, "xy");
-  EXPECT_EQ(ended.num_tokens(), 3) << "without the token drawn after the end";
-  EXPECT_EQ(ended.num_cached(), 3) << "nor one that the dropped step computed";
-  EXPECT_EQ(result(other).text, "uvwxy");
-  // The step behind the end had both; then one goes on alone.
-  EXPECT_THAT(runner_.steps, ElementsAre("0+1! 0+1!", "1+1! 1+1!", "2+1! 2+1!", "3+1! 3+1!", "4+1!",
-                                         "5+1!", "6+1!"));
-}
-
-TEST_F(RunAheadLoopTest, AStepThatNobodyWaitsForIsNotCollected) {
-  submit("y");
-  loop_->step();  // draws "z", and the step behind it is on its way
-  EXPECT_EQ(runner_.steps.size(), 2u);
-  const Sequence& late = submit("v");
-  finish();
-  EXPECT_EQ(result(late).text, "wxy");
-  EXPECT_THAT(runner_.collected, testing::Not(testing::Contains(2u)));
-}
-
-TEST_F(RunAheadLoopTest, GivesBackThePageOfATokenThatDoesNotCome) {
-  const std::string prompt(kPageSize - 2, 'a');
-  const Sequence& sequence = submit(prompt + "x");
-  finish();
-  EXPECT_EQ(result(sequence).text, "y");
-  EXPECT_EQ(runner_.steps.back(), "16+1!") << "the token behind the end";
-  EXPECT_EQ(std::ssize(sequence.block_table()), 1);
-  expect_no_page_lost({&sequence});
-}
-
-TEST_F(RunAheadLoopTest, APenaltyOrALimitKeepsItFromRunningAhead) {
-  for (const SamplingParams& params :
-       {SamplingParams{.presence_penalty = 0.5}, SamplingParams{.max_tokens = 1}}) {
-    runner_.steps.clear();
-    Sequence& sequence = submit("abc", params);
-    loop_->step();
-    EXPECT_EQ(runner_.steps.size(), 1u);
-    loop_->destroy(sequence);
-  }
-}
 
 TEST(GenerationLoop, RunsOnePlainStepAtATime) {
   const auto tokenizer = load_byte_tokenizer();

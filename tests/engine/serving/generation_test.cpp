@@ -172,12 +172,26 @@ TEST_F(GenerationTest, CountsThePrompt) {
   EXPECT_TRUE(generation_->result().is_prompt_computed());
 }
 
-TEST_F(GenerationTest, CountsNoCacheThatItLost) {
+TEST_F(GenerationTest, CountsTheCacheThatItBeginsWith) {
   start({}, {.num_tokens = 12, .num_cached = 4});
-  generation_->lose_cached_prompt();
+  generation_->begin_computing(0);
   generation_->advance(12);
   EXPECT_EQ(generation_->result().cached_prompt_tokens, 0);
   EXPECT_TRUE(generation_->result().is_prompt_computed());
+}
+
+TEST_F(GenerationTest, CountsAPromptThatIsComputedAnewOnce) {
+  start({}, {.num_tokens = 12});
+  generation_->begin_computing(0);
+  generation_->advance(7);
+  generation_->begin_computing(4);
+  generation_->advance(8);
+  EXPECT_EQ(generation_->result().cached_prompt_tokens, 4);
+  EXPECT_EQ(generation_->result().computed_prompt_tokens, 8);
+  append("a");
+  generation_->begin_computing(0);
+  generation_->advance(13);
+  EXPECT_TRUE(generation_->result().is_prompt_computed()) << "as it was once";
 }
 
 TEST_F(GenerationTest, ItsClocksDoNotRunBackwards) {

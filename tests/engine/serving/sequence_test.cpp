@@ -13,7 +13,8 @@ class SequenceTest : public testing::Test {
   void hold(const std::vector<TokenId>& tokens) {
     sequence_.start(tokens);
     pool_.grow(sequence_.block_table(), sequence_.num_tokens() - 1);
-    sequence_.advance(sequence_.num_uncached() - 1);
+    sequence_.launch(sequence_.num_tokens() - 1, 0);
+    sequence_.advance(sequence_.num_tokens() - 1);
   }
   int64_t cached_after_start(const std::vector<TokenId>& prompt) {
     hold({1, 2, 3, 4, 5, 6});
@@ -44,12 +45,49 @@ TEST_F(SequenceTest, GivesPagesBack) {
   hold({1, 2, 3, 4, 5, 6});
   pool_.grow(sequence_.block_table(), 3 * kPageSize);
   EXPECT_EQ(pool_.num_free_pages(), 5);
-  sequence_.release_unused_pages();
+  sequence_.drop_launched();
   EXPECT_EQ(pool_.num_free_pages(), 6) << "five tokens are cached";
   sequence_.release_cache();
   EXPECT_EQ(pool_.num_free_pages(), 8);
   EXPECT_EQ(sequence_.num_cached(), 0);
-  EXPECT_EQ(sequence_.num_uncached(), 6);
+  EXPECT_EQ(sequence_.num_uncomputed(), 6);
+}
+
+TEST_F(SequenceTest, AwaitsATokenFromTheLaunchOfItsLastOneOn) {
+  sequence_.start(std::vector<TokenId>{1, 2, 3});
+  EXPECT_FALSE(sequence_.awaits_token());
+  EXPECT_EQ(sequence_.num_uncomputed(), 3);
+  sequence_.launch(2, 0);
+  EXPECT_EQ(sequence_.num_uncomputed(), 1);
+  EXPECT_FALSE(sequence_.awaits_token());
+  sequence_.launch(3, 7);
+  EXPECT_TRUE(sequence_.awaits_token());
+  EXPECT_EQ(sequence_.draw_index(), 7);
+  EXPECT_EQ(sequence_.num_uncomputed(), 1) << "the one to come";
+  sequence_.append(4);
+  EXPECT_FALSE(sequence_.awaits_token());
+  EXPECT_EQ(sequence_.num_uncomputed(), 1);
+}
+
+// Others may hold the pages with which it began. What it would write to is its own, and nobody
+// finds it any more.
+TEST_F(SequenceTest, NeverWritesToAPageThatOthersHold) {
+  hold({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  Sequence other(pool_);
+  for (const int32_t page : sequence_.block_table()) pool_.keep(page);
+  other.start(std::vector<TokenId>{1, 2, 3, 4, 5, 6, 7, 8, 9});
+  other.adopt(sequence_.block_table(), std::vector<PageName>{1, 2});
+  EXPECT_EQ(other.num_cached(), 8);
+  EXPECT_EQ(pool_.num_free_pages(), 6);
+  other.start(std::vector<TokenId>{1, 2, 3, 4, 5, 6, 0});
+  EXPECT_EQ(other.num_cached(), 4) << "the second page is not written to";
+  EXPECT_EQ(std::ssize(other.block_table()), 1);
+  EXPECT_EQ(other.page_names(), std::vector<PageName>{1});
+  std::vector<int32_t> lost;
+  pool_.set_on_lost([&](int32_t page) { lost.push_back(page); });
+  sequence_.start(std::vector<TokenId>{1, 2, 3, 4, 5, 6, 0});
+  EXPECT_EQ(sequence_.num_cached(), 6);
+  EXPECT_EQ(lost, std::vector<int32_t>{sequence_.block_table()[1]});
 }
 
 TEST_F(SequenceTest, GivesAllPagesBackWhenItIsDestroyed) {
@@ -66,6 +104,8 @@ TEST_F(SequenceTest, IsUsedWhenItStartsAndWhenItAdvances) {
   sequence_.start(std::vector<TokenId>{1, 2});
   other.start(std::vector<TokenId>{1, 2});
   EXPECT_GE(other.last_used(), sequence_.last_used());
+  pool_.grow(sequence_.block_table(), 1);
+  sequence_.launch(1, 0);
   sequence_.advance(1);
   EXPECT_GE(sequence_.last_used(), other.last_used());
 }

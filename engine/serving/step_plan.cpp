@@ -1,0 +1,52 @@
+#include "engine/serving/step_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tessera {
+
+int64_t StepPlan::penalized_tokens(const Request& request) const {
+  if (!request.penalty_window) return 0;
+  const int64_t num_tokens = request.sequence->num_tokens();
+  const int64_t window = *request.penalty_window;
+  const int64_t listed = window == 0 ? num_tokens : std::min(window, num_tokens);
+  // Tokens are listed once, and one sequence's always fit.
+  return limits_.max_penalized_tokens == 0 ? 0 : std::min(listed, limits_.max_penalized_tokens);
+}
+
+ScheduledSequence StepPlan::next_tokens(const Request& request) const {
+  const Sequence& sequence = *request.sequence;
+  const int64_t wanted = sequence.num_uncomputed();
+  ScheduledSequence scheduled = {.request = request,
+                                 .begin = sequence.num_launched(),
+                                 .num_tokens = std::min(wanted, tokens_left_),
+                                 .is_first = sequence.is_fresh()};
+  scheduled.completes = scheduled.num_tokens == wanted;
+  if (sequence.awaits_token()) scheduled.draw_index = sequence.draw_index();
+  const bool lists_too_much =
+      penalized_tokens_ + penalized_tokens(request) > limits_.max_penalized_tokens;
+  if (scheduled.completes && lists_too_much) {
+    scheduled.completes = false;
+    --scheduled.num_tokens;
+  }
+  return scheduled;
+}
+
+void StepPlan::add(const ScheduledSequence& scheduled) {
+  tokens_left_ -= scheduled.num_tokens;
+  if (scheduled.completes) penalized_tokens_ += penalized_tokens(*scheduled.request);
+  batch_.push_back(scheduled);
+}
+
+void StepPlan::begin_prompts() {
+  if (batch_.empty() || limits_.max_prompt_tokens_beside_decodes == 0) return;
+  tokens_left_ = std::min(tokens_left_, limits_.max_prompt_tokens_beside_decodes);
+}
+
+std::vector<ScheduledSequence> StepPlan::take() {
+  std::ranges::stable_partition(
+      batch_, [](const ScheduledSequence& scheduled) { return scheduled.num_tokens == 1; });
+  return std::move(batch_);
+}
+
+}  // namespace tessera

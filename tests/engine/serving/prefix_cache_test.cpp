@@ -1,0 +1,141 @@
+#include "engine/serving/prefix_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kPageSize = 4;
+using Tokens = std::vector<TokenId>;
+
+class PrefixCacheTest : public testing::Test {
+ protected:
+  // A sequence that has computed these tokens, and added them.
+  Sequence& computed(const Tokens& tokens) {
+    Sequence& sequence = coming(tokens);
+    cache_.publish();
+    return sequence;
+  }
+  // One whose step is being planned.
+  Sequence& coming(const Tokens& tokens) {
+    Sequence& sequence = sequences_.emplace_back(pool_);
+    sequence.start(tokens);
+    pool_.grow(sequence.block_table(), sequence.num_tokens());
+    cache_.add(sequence, sequence.num_tokens());
+    sequence.launch(sequence.num_tokens(), 0);
+    sequence.advance(sequence.num_tokens());
+    return sequence;
+  }
+  int64_t pages_found(const Tokens& tokens) const { return std::ssize(cache_.find(tokens).pages); }
+
+  PagePool pool_{/*num_pages=*/6, kPageSize};
+  PrefixCache cache_{pool_, true};
+  std::deque<Sequence> sequences_;
+};
+
+TEST_F(PrefixCacheTest, FindsWholePagesButNotTheLastToken) {
+  const Sequence& sequence = computed({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(cache_.find(Tokens{1, 2, 3, 4, 5, 6, 7, 8, 9}).pages,
+            (BlockTable{sequence.block_table()[0], sequence.block_table()[1]}));
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0}), 2);
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8}), 1) << "whose logits are needed";
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 0, 0}), 1);
+  EXPECT_EQ(pages_found({1, 2, 3, 4}), 0);
+  EXPECT_EQ(pages_found({1, 2, 3, 0, 5, 6, 7, 8, 9}), 0);
+  EXPECT_EQ(pages_found({5, 6, 7, 8, 9}), 0) << "the same tokens behind others";
+}
+
+TEST_F(PrefixCacheTest, WhatIsOffFindsNothing) {
+  PagePool pool(6, kPageSize);
+  PrefixCache off(pool, false);
+  Sequence sequence(pool);
+  sequence.start(Tokens{1, 2, 3, 4, 5});
+  pool.grow(sequence.block_table(), 5);
+  off.add(sequence, 5);
+  off.publish();
+  EXPECT_TRUE(off.find(Tokens{1, 2, 3, 4, 5}).pages.empty());
+}
+
+TEST_F(PrefixCacheTest, WhatIsComingIsThereOnceItIsLaunched) {
+  coming({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5}), 0);
+  EXPECT_TRUE(cache_.find(Tokens{1, 2, 3, 4, 5}).is_coming_on);
+  EXPECT_FALSE(cache_.find(Tokens{1, 2, 3, 0, 5}).is_coming_on);
+  cache_.publish();
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5}), 1);
+  EXPECT_FALSE(cache_.find(Tokens{1, 2, 3, 4, 5}).is_coming_on);
+}
+
+TEST_F(PrefixCacheTest, WhatIsGivenUpIsNeverThere) {
+  computed({1, 2, 3, 4, 5});
+  Sequence& sequence = coming({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  cache_.withdraw();
+  cache_.publish();
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 1) << "what was there stays";
+  sequence.release_cache();
+  EXPECT_EQ(pool_.num_kept_free_pages(), 0);
+}
+
+TEST_F(PrefixCacheTest, PagesThatNobodyHoldsStayUntilTheyAreNeeded) {
+  computed({1, 2, 3, 4, 5, 6, 7, 8, 9}).release_cache();
+  EXPECT_EQ(pool_.num_free_pages(), 6);
+  EXPECT_EQ(pool_.num_kept_free_pages(), 2);
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 2);
+  BlockTable others;
+  pool_.grow(others, 4 * kPageSize);
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 2);
+  pool_.grow(others, 5 * kPageSize);
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 1) << "the last page of a prefix goes first";
+  pool_.grow(others, 6 * kPageSize);
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 0);
+  pool_.shrink(others, 0);
+}
+
+TEST_F(PrefixCacheTest, TheLeastRecentlyUsedGoesFirst) {
+  Sequence& first = computed({1, 1, 1, 1, 0});
+  Sequence& second = computed({2, 2, 2, 2, 0});
+  first.release_cache();
+  second.release_cache();
+  const CachedPrefix prefix = cache_.find(Tokens{1, 1, 1, 1, 5});
+  first.adopt(prefix.pages, prefix.names);
+  first.release_cache();
+  BlockTable others;
+  pool_.grow(others, 5 * kPageSize);
+  EXPECT_EQ(pages_found({1, 1, 1, 1, 0}), 1);
+  EXPECT_EQ(pages_found({2, 2, 2, 2, 0}), 0);
+  pool_.shrink(others, 0);
+}
+
+// Both have computed them; one of each is found, and what follows is found by either.
+TEST_F(PrefixCacheTest, TheSamePageMayBeComputedTwice) {
+  const Sequence& first = computed({1, 2, 3, 4, 5});
+  Sequence& second = computed({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(first.block_table()[0], cache_.find(Tokens{1, 2, 3, 4, 5, 6, 7, 8, 9}).pages[0]);
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 2);
+  second.release_cache();
+  EXPECT_EQ(pool_.num_kept_free_pages(), 1);
+}
+
+TEST_F(PrefixCacheTest, ForgetsASequenceOrAll) {
+  const Sequence& broken = computed({1, 2, 3, 4, 5});
+  computed({2, 2, 2, 2, 0});
+  cache_.forget(broken);
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5}), 0);
+  EXPECT_EQ(pages_found({2, 2, 2, 2, 0}), 1);
+  cache_.clear();
+  EXPECT_EQ(pages_found({2, 2, 2, 2, 0}), 0);
+}
+
+// Pages behind one that is gone cannot be reached, also when the same tokens are computed again.
+TEST_F(PrefixCacheTest, NamesAreNeverGivenAgain) {
+  Sequence& sequence = computed({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  pool_.lose(sequence.block_table()[0]);
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 0);
+  computed({1, 2, 3, 4, 0});
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 1);
+}
+
+}  // namespace
+}  // namespace tessera
