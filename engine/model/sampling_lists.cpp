@@ -1,6 +1,7 @@
 #include "engine/model/sampling_lists.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "engine/model/philox.h"
@@ -20,7 +21,36 @@ std::map<TokenId, int32_t> count_recent_tokens(const TokenChunk& chunk) {
 }
 
 bool is_penalized(const TokenChunk& chunk) {
-  return chunk.sampling != nullptr && has_penalty(*chunk.sampling);
+  return chunk.sampling != nullptr && (has_penalty(*chunk.sampling) || !chunk.barred.empty());
+}
+
+// The tokens of one sequence that are penalised, how often each counts, and how much a count takes.
+struct Penalized {
+  std::map<TokenId, int32_t> counts;
+  float frequency = 0.0f;
+};
+
+// Tokens that may not be drawn count so often that their logits fall below all others by far. For
+// that a count must take something; where it would take next to nothing, the others count 0 times.
+void bar(std::span<const TokenId> tokens, Penalized& penalized) {
+  constexpr float kLeastFrequency = 1e-3f;
+  constexpr int32_t kCount = 1 << 30;
+  if (tokens.empty()) return;
+  if (std::abs(penalized.frequency) < kLeastFrequency) {
+    penalized.frequency = 1.0f;
+    for (auto& [token, count] : penalized.counts) count = 0;
+  }
+  for (const TokenId token : tokens.first(std::min(tokens.size(), kMaxBarredTokens))) {
+    penalized.counts[token] = penalized.frequency > 0.0f ? kCount : -kCount;
+  }
+}
+
+Penalized penalized_tokens(const TokenChunk& chunk) {
+  Penalized penalized = {.counts = {},
+                         .frequency = static_cast<float>(chunk.sampling->frequency_penalty)};
+  if (has_penalty(*chunk.sampling)) penalized.counts = count_recent_tokens(chunk);
+  bar(chunk.barred, penalized);
+  return penalized;
 }
 
 }  // namespace
@@ -47,15 +77,14 @@ PenaltyLists list_penalties(std::span<const TokenChunk> step) {
   for (const TokenChunk& chunk : step) {
     if (chunk.sampling == nullptr) continue;
     const SamplingParams& params = *chunk.sampling;
-    if (is_penalized(chunk)) {
-      for (const auto& [token, count] : count_recent_tokens(chunk)) {
-        lists.tokens.push_back(token);
-        lists.counts.push_back(count);
-      }
+    const Penalized penalized = penalized_tokens(chunk);
+    for (const auto& [token, count] : penalized.counts) {
+      lists.tokens.push_back(token);
+      lists.counts.push_back(count);
     }
     lists.offsets.push_back(static_cast<int32_t>(lists.tokens.size()));
     lists.repetition.push_back(static_cast<float>(params.repetition_penalty));
-    lists.frequency.push_back(static_cast<float>(params.frequency_penalty));
+    lists.frequency.push_back(penalized.frequency);
     lists.presence.push_back(static_cast<float>(params.presence_penalty));
   }
   return lists;

@@ -3,13 +3,16 @@
 #include <algorithm>
 
 #include "engine/model/kernel_limits.h"
+#include "engine/model/sampling_lists.h"
 
 namespace tessera {
 
 StepBuffers::StepBuffers(Arena& arena, const ModelConfig& config, const StepLimits& limits,
                          int64_t page_size, FusedOperations& operations)
     : inputs(arena, limits, page_size),
-      sampler(arena, limits.max_sequences, std::min(limits.context_size, config.vocab_size)),
+      sampler(arena, limits.max_sequences,
+              std::min(limits.context_size + static_cast<int64_t>(kMaxBarredTokens),
+                       config.vocab_size)),
       activations(arena, config, kernel_limits(limits, config), operations) {}
 
 size_t StepBuffers::size_bytes(const ModelConfig& config, const StepLimits& limits,

@@ -73,6 +73,39 @@ TEST(PenaltyLists, ListDistinctTokensWithTheirCounts) {
   EXPECT_THAT(lists.presence, ElementsAre(0.0f, 0.0f, 0.0f, -1.0f));
 }
 
+// How far the logit of `token` falls in the only draw of the lists.
+float taken_from(const PenaltyLists& lists, TokenId token) {
+  float taken = 0.0f;
+  for (size_t i = 0; i < lists.tokens.size(); ++i) {
+    if (lists.tokens[i] != token) continue;
+    taken += lists.frequency[0] * static_cast<float>(lists.counts[i]) + lists.presence[0];
+  }
+  return taken;
+}
+
+TEST(PenaltyLists, BarredTokensFallBelowAllOthersAndChangeNothingElse) {
+  constexpr float kFar = 1e5f;
+  const std::vector<TokenId> barred = {2, 5};
+  for (const double frequency : {0.0, 1.5, -0.25}) {
+    const SamplingParams params = {.presence_penalty = 0.5, .frequency_penalty = frequency};
+    const TokenChunk free[] = {chunk_of(kTokens, &params)};
+    TokenChunk step[] = {chunk_of(kTokens, &params)};
+    step[0].barred = barred;
+    const PenaltyLists without = list_penalties(free);
+    const PenaltyLists lists = list_penalties(step);
+    EXPECT_THAT(lists.tokens, ElementsAre(2, 5, 6, 7));
+    for (const TokenId token : barred) EXPECT_GT(taken_from(lists, token), kFar) << frequency;
+    for (const TokenId token : {6, 7, 8}) {
+      EXPECT_EQ(taken_from(lists, token), taken_from(without, token)) << frequency;
+    }
+  }
+  const SamplingParams none;
+  TokenChunk step[] = {chunk_of(kTokens, &none)};
+  step[0].barred = barred;
+  EXPECT_THAT(list_penalties(step).tokens, ElementsAre(2, 5));
+  EXPECT_TRUE(has_penalty(step));
+}
+
 TEST(PenaltyLists, AStepHasAPenaltyWhenADrawOfItHas) {
   const SamplingParams none;
   const SamplingParams penalty = {.presence_penalty = 0.5};
