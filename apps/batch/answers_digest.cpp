@@ -23,6 +23,10 @@ void AnswersDigest::add(const nlohmann::ordered_json& record) {
   }
 }
 
+void AnswersDigest::add(const AnswersDigest& others) {
+  for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += others.sums_[i];
+}
+
 std::string AnswersDigest::text() const {
   std::string text;
   for (const uint64_t sum : sums_) text += hexadecimal(sum);

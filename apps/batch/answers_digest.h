@@ -14,6 +14,8 @@ class AnswersDigest {
  public:
   // A record of the output file, as it is written or as it is read back.
   void add(const nlohmann::ordered_json& record);
+  // Other answers.
+  void add(const AnswersDigest& others);
 
   // 64 hexadecimal digits; zeros when there is no answer.
   std::string text() const;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "apps/answer/answer.h"
+#include "apps/batch/devices/devices.h"
 #include "apps/batch/input.h"
 #include "apps/batch/manifest.h"
 #include "apps/batch/output.h"
@@ -38,20 +39,6 @@ std::string model_name(const std::string& model) {
   return problem ? model : folder.filename().string();
 }
 
-void refuse_problems(BatchInput& input) {
-  for (const BatchItem& item : input.items()) {
-    if (!item.is_problem()) continue;
-    throw Error(concat(input.name(), ':', item.line_number, ": ",
-                       std::get<BatchProblem>(input.read(item)).message, " (", input.num_problems(),
-                       " of ", input.items().size(), " requests are bad)"));
-  }
-}
-
-ExistingOutput existing_output(const BatchOptions& options) {
-  if (options.resume) return ExistingOutput::kResume;
-  return options.overwrite ? ExistingOutput::kOverwrite : ExistingOutput::kRefuse;
-}
-
 // No model is needed when every request has been answered or cannot be.
 bool needs_engine(const BatchInput& input, const BatchOutput& output) {
   return std::ranges::any_of(input.items(), [&](const BatchItem& item) {
@@ -80,7 +67,22 @@ void tell_interrupt(const BatchOptions& options, bool is_file, int64_t num_begun
 
 }  // namespace
 
+void refuse_problems(BatchInput& input) {
+  for (const BatchItem& item : input.items()) {
+    if (!item.is_problem()) continue;
+    throw Error(concat(input.name(), ':', item.line_number, ": ",
+                       std::get<BatchProblem>(input.read(item)).message, " (", input.num_problems(),
+                       " of ", input.items().size(), " requests are bad)"));
+  }
+}
+
+ExistingOutput existing_output(const BatchOptions& options) {
+  if (options.resume) return ExistingOutput::kResume;
+  return options.overwrite ? ExistingOutput::kOverwrite : ExistingOutput::kRefuse;
+}
+
 int run_batch(BatchOptions& options, const Console& console) {
+  if (!options.devices.empty()) return run_on_devices(options, console);
   resolve_sampling(options.sampling, {});
   require_separate_files(options);
   const std::vector<Message> system = system_messages(options.prompt);

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "apps/batch/batch.h"
+#include "apps/batch/devices/devices.h"
 #include "apps/options/commands.h"
 #include "apps/options/template_options.h"
 
@@ -42,6 +43,13 @@ void add_batch(CLI::App& app, Invocation& invocation) {
           "do every N-th request from the I-th on, I from 0: 0/4, 1/4, 2/4 and 3/4 do all")
       ->option_text("I/N")
       ->group(kGroup);
+  command
+      .add_option_function<std::string>(
+          "--devices",
+          [options](const std::string& text) { options->devices = parse_devices(text); },
+          "GPUs of this host that answer together, a process for each: 0,1,2,3")
+      ->option_text("LIST")
+      ->group("Model and device");
   options->engine.max_sequences = kDefaultMaxSequences;
   add_number(command, "--max-sequences", options->engine.max_sequences, kMaxSequencesLimits,
              "answers that are computed at the same time (64)")
