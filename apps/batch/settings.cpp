@@ -16,6 +16,7 @@ Json batch_settings(const BatchOptions& options, const std::vector<Message>& sys
                    {"model_sha256", model_fingerprint(engine)},
                    {"device", on_cpu ? "cpu" : "cuda"},
                    {"dtype", to_string(on_cpu ? DType::kFloat32 : engine.compute_dtype)},
+                   {"batch_invariant", engine.batch_invariant},
                    {"tokenizer", nullptr},
                    {"chat_template", nullptr},
                    {"template_args", nullptr},

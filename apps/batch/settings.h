@@ -9,10 +9,10 @@
 
 namespace tessera {
 
-// One flat object: the shard, version, model (model_fingerprint), device and number format, the
-// tokenizer, the chat template (ChatTemplate::fingerprint), its arguments and the context that were
-// asked for, the system message and all of sampling_json. Throws Error for a folder that is no
-// model.
+// One flat object: version, model (model_fingerprint), device, number format and --batch-invariant,
+// the tokenizer, the chat template (ChatTemplate::fingerprint), its arguments and the context that
+// were asked for, the system message, the shard and all of sampling_json. Throws Error for a folder
+// that is no model.
 nlohmann::json batch_settings(const BatchOptions& options, const std::vector<Message>& system);
 
 }  // namespace tessera
