@@ -12,8 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long requests are prepared between two steps, short beside a step of a large model.
-constexpr auto kPrepareTime = 2ms;
+// How long requests are prepared before the first step, and before each other one at least; half of
+// a step's time where that is longer.
+constexpr auto kFirstPrepareTime = 10ms;
+constexpr auto kLeastPrepareTime = 2ms;
 // Sequences that wait in the engine for one to end, so that its place is taken in the next step.
 constexpr int64_t kQueuedAhead = 32;
 
@@ -35,7 +37,8 @@ BatchRun::BatchRun(Engine* engine, const BatchFiles& files, BatchDefaults defaul
       files_(files),
       defaults_(std::move(defaults)),
       on_interrupt_(std::move(on_interrupt)),
-      progress_(console) {
+      progress_(console),
+      prepare_time_(kFirstPrepareTime) {
   if (engine == nullptr) return;
   in_flight_.emplace(*engine, [this](bool has_begun) { return may_go_on(has_begun); });
 }
@@ -72,7 +75,7 @@ bool BatchRun::has_room() const {
 
 void BatchRun::admit() {
   const std::vector<BatchItem>& items = files_.input.items();
-  const Clock::time_point end = Clock::now() + kPrepareTime;
+  const Clock::time_point end = Clock::now() + prepare_time_;
   while (next_ < items.size() && has_room() && !is_interrupted()) {
     try {
       if (is_to_do(items[next_])) begin(items[next_]);
@@ -120,9 +123,11 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
 }
 
 void BatchRun::step() {
-  if (!first_step_) first_step_ = Clock::now();
   if (is_interrupted()) tell_interrupt();
+  const Clock::time_point begin = Clock::now();
+  first_step_ = first_step_.value_or(begin);
   engine_->step();
+  prepare_time_ = std::max<Clock::duration>((Clock::now() - begin) / 2, kLeastPrepareTime);
   for (const FinishedRequest& finished : in_flight_->take_finished()) append_answer(finished);
   show_progress();
 }

@@ -42,8 +42,8 @@ class BatchRun {
   bool is_to_do(const BatchItem& item) const;
   // Whether another request may be given to the engine.
   bool has_room() const;
-  // Reads, renders and tokenises requests for a while: the device computes meanwhile, but must not
-  // wait for the next step.
+  // Reads, renders and tokenises requests for a part of a step's time: the device computes
+  // meanwhile, but must not wait for the next step.
   void admit();
   void begin(const BatchItem& item);
   void append_error(const BatchItem& item, const BatchProblem& problem);
@@ -63,6 +63,7 @@ class BatchRun {
   size_t next_ = 0;  // of the items, the first that nobody has looked at
   std::optional<InFlight> in_flight_;
   std::optional<Clock::time_point> first_step_;
+  Clock::duration prepare_time_;  // how long requests are prepared before the next step
 };
 
 }  // namespace tessera

@@ -27,9 +27,10 @@ SyncThread::~SyncThread() {
 
 void SyncThread::note_written(uint64_t end_bytes) {
   std::unique_lock lock(mutex_);
+  const bool had_work = has_work();
   written_bytes_ = end_bytes;
   if (!thread_.joinable()) return sync(lock);
-  changed_.notify_all();
+  if (!had_work) changed_.notify_all();
 }
 
 void SyncThread::wait() {

@@ -103,7 +103,7 @@ class Devices(BatchCase):
             fcntl.flock(other, fcntl.LOCK_EX)
             result = self.batch(*DEVICES, "--resume", code=1)
         self.assertIn("error: cpu: out.jsonl.shard-1-of-3: another run is writing", result.err)
-        self.assertIn("the run on cpu failed; what was answered is safe", result.err)
+        self.assertIn("the run on cpu (exit code 1) failed; what was answered is safe", result.err)
         self.assertIn("27 answered before", self.batch(*DEVICES, "--resume").err)
         self.assertEqual(len(self.records()), 40)
 

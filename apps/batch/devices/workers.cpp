@@ -100,7 +100,8 @@ std::vector<std::string> Workers::failed_devices() const {
   for (const Worker& worker : workers_) {
     const int code = worker.process->exit_code().value_or(kExitOk);
     const bool is_fine = code == kExitOk || code == kExitItemErrors;
-    if (!is_fine && code != 128 + SIGINT && code != 128 + SIGTERM) failed.push_back(worker.device);
+    if (is_fine || code == 128 + SIGINT || code == 128 + SIGTERM) continue;
+    failed.push_back(concat(worker.device, " (exit code ", code, ')'));
   }
   return failed;
 }

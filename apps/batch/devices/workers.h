@@ -27,7 +27,8 @@ class Workers {
 
   // Whether every process has done all that it was to do.
   bool are_done() const;
-  // Devices whose process ended otherwise, but for those that a signal has stopped.
+  // Devices whose process ended otherwise, and its exit code, but for those that were interrupted:
+  // "cuda:2 (exit code 1)".
   std::vector<std::string> failed_devices() const;
 
   // The sum of all shards so far. `total` is the number of requests.
