@@ -3,9 +3,11 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "apps/files/line_reader.h"
 #include "engine/engine.h"
+#include "engine/input_files.h"
 
 namespace tessera {
 namespace {
@@ -18,36 +20,46 @@ LineReader reader_of(int descriptor, const std::string& name) {
   return {FileDescriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)), name, kMaxAnswerBytes};
 }
 
-struct Result {
-  std::optional<std::string> answered_id;  // nothing for an error record
-  std::string request_id;
-};
+using OrderedJson = nlohmann::ordered_json;
 
-Result parse_result(const FileLine& line, const std::string& where) {
+const OrderedJson& at(const OrderedJson& object, const char* key, const std::string& where) {
+  CHECK(object.is_object() && object.contains(key), where, ": ", key, " is missing");
+  return object[key];
+}
+
+// Checks what a record of an answer is asked for later.
+void check_answer(const OrderedJson& record, const std::string& where) {
+  CHECK(record["custom_id"].is_string(), where, ": custom_id is not a string");
+  const OrderedJson& response = at(record, "response", where);
+  at(at(response, "body", where), "choices", where);
+}
+
+OrderedJson parse_record(const FileLine& line, const std::string& where) {
   try {
-    const JsonObject record = JsonObject::parse(line.text, where);
-    CHECK(record.contains("custom_id") && record.contains("error"), where,
-          ": custom_id or error is missing");
-    if (!record.is_null("error")) return {};
-    Result result{record.find_string("custom_id"), ""};
-    if (const auto response = record.find_object("response")) {
-      result.request_id = response->find_string("request_id").value_or("");
-    }
-    return result;
+    OrderedJson record = parse_ordered_json(line.text, {.path = where});
+    at(record, "custom_id", where);
+    if (at(record, "error", where).is_null()) check_answer(record, where);
+    return record;
   } catch (const Error& error) {
     throw Error(concat(error.what(), ": not a batch result"),
                 "--resume needs the output of an earlier run");
   }
 }
 
-void add_result(const FileLine& line, const std::string& where, BatchAnswers& answers) {
-  const Result result = parse_result(line, where);
-  if (!result.answered_id) {
+void add_record(const FileLine& line, const std::string& where, BatchAnswers& answers) {
+  const OrderedJson record = parse_record(line, where);
+  if (!record["error"].is_null()) {
     answers.error_offsets.push_back(line.offset_bytes);
     return;
   }
-  const bool is_new = answers.request_ids.emplace(*result.answered_id, result.request_id).second;
-  CHECK(is_new, where, ": answers \"", *result.answered_id, "\", which an earlier line does too");
+  const auto custom_id = record["custom_id"].get<std::string>();
+  const OrderedJson& response = record["response"];
+  const uint64_t request = response.contains("request_id") && response["request_id"].is_string()
+                               ? digest_in_request_id(response["request_id"].get<std::string>())
+                               : 0;
+  const bool is_new = answers.requests.emplace(digest_of_id(custom_id), request).second;
+  CHECK(is_new, where, ": answers \"", custom_id, "\", which an earlier line does too");
+  answers.digest.add(record);
 }
 
 }  // namespace
@@ -58,7 +70,7 @@ BatchAnswers read_answers(int descriptor, const std::string& name) {
   while (const std::optional<FileLine> line = reader.next()) {
     answers.is_torn = !line->is_terminated;
     if (answers.is_torn) break;
-    add_result(*line, concat(name, ':', line->number), answers);
+    add_record(*line, concat(name, ':', line->number), answers);
     answers.end_bytes = reader.offset_bytes();
   }
   return answers;

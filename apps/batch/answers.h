@@ -6,18 +6,21 @@
 #include <unordered_map>
 #include <vector>
 
+#include "apps/batch/answers_digest.h"
+#include "apps/batch/digests.h"
 #include "apps/files/atomic_file.h"
 
 namespace tessera {
 
 struct BatchAnswers {
-  // request_id by custom_id; "" in files that were written before there was one.
-  std::unordered_map<std::string, std::string> request_ids;
+  // digest_of_request() by digest_of_id(); 0 in files that were written before there was one.
+  std::unordered_map<IdDigest, uint64_t> requests;
+  AnswersDigest digest;
   std::vector<uint64_t> error_offsets;  // where error records begin, ascending, in bytes
   uint64_t end_bytes = 0;               // of the last whole line
   bool is_torn = false;                 // something follows it
 
-  bool contains(const std::string& custom_id) const { return request_ids.contains(custom_id); }
+  bool contains(const IdDigest& id) const { return requests.contains(id); }
 };
 
 // Reads the file from its beginning. Throws Error when it cannot be read, a line is not a batch

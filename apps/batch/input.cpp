@@ -1,7 +1,6 @@
 #include "apps/batch/input.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "apps/files/spool.h"
@@ -22,18 +21,22 @@ ParsedLine parse(const FileLine& line) {
                       concat("the line is longer than ", kMaxRequestBytes, " bytes")};
 }
 
-const std::string& custom_id_of(const ParsedLine& parsed) {
-  return std::visit([](const auto& line) -> const std::string& { return line.custom_id; }, parsed);
-}
-
-std::string request_id_of(const ParsedLine& parsed) {
+BatchItem item_of(const FileLine& line, const ParsedLine& parsed) {
   const auto* request = std::get_if<BatchRequest>(&parsed);
-  return request == nullptr ? "" : request_id(*request);
+  return {.line_number = line.number,
+          .offset_bytes = line.offset_bytes,
+          .id = digest_of_id(custom_id_of(parsed)),
+          .request_digest = request == nullptr ? 0 : digest_of_request(*request)};
 }
 
 }  // namespace
 
-BatchInput::BatchInput(const std::string& path)
+const std::string& custom_id_of(const ParsedLine& line) {
+  return std::visit([](const auto& parsed) -> const std::string& { return parsed.custom_id; },
+                    line);
+}
+
+BatchInput::BatchInput(const std::string& path, const Shard& shard)
     : name_(path == "-" ? "standard input" : path),
       reader_(open_seekable(path), name_, kMaxRequestBytes) {
   while (std::optional<FileLine> line = reader_.next()) {
@@ -44,6 +47,7 @@ BatchInput::BatchInput(const std::string& path)
     if (!is_blank(line->text)) add_item(*line);
   }
   require_unique_ids();
+  if (!shard.is_whole()) keep(shard);
 }
 
 int64_t BatchInput::num_problems() const {
@@ -54,26 +58,43 @@ ParsedLine BatchInput::read(const BatchItem& item) {
   reader_.seek(item.offset_bytes, item.line_number);
   if (const std::optional<FileLine> line = reader_.next()) {
     ParsedLine parsed = parse(*line);
-    const bool is_the_same =
-        custom_id_of(parsed) == item.custom_id && request_id_of(parsed) == item.request_id;
-    if (is_the_same) return parsed;
+    const BatchItem now = item_of(*line, parsed);
+    if (now.id == item.id && now.request_digest == item.request_digest) return parsed;
   }
   throw Error(concat(name_, ':', item.line_number, ": changed while the batch was running"));
 }
 
 void BatchInput::add_item(const FileLine& line) {
   const ParsedLine parsed = parse(line);
-  items_.push_back({line.number, line.offset_bytes, custom_id_of(parsed), request_id_of(parsed)});
+  items_.push_back(item_of(line, parsed));
+  const auto* request = std::get_if<BatchRequest>(&parsed);
+  const bool is_chat = request != nullptr && request->endpoint == Endpoint::kChatCompletions;
+  has_chats_ = has_chats_ || is_chat;
 }
 
-void BatchInput::require_unique_ids() const {
-  std::unordered_map<std::string_view, int64_t> line_by_id;
-  for (const BatchItem& item : items_) {
-    if (item.custom_id.empty()) continue;
-    const auto [known, is_new] = line_by_id.emplace(item.custom_id, item.line_number);
-    CHECK(is_new, name_, ':', item.line_number, ": custom_id \"", item.custom_id,
-          "\" was already used on line ", known->second);
+void BatchInput::require_unique_ids() {
+  const IdDigest no_name = digest_of_id("");
+  // Places in items_, those of one name side by side and in the order of the file.
+  std::vector<size_t> order;
+  for (size_t index = 0; index < items_.size(); ++index) {
+    if (items_[index].id != no_name) order.push_back(index);
   }
+  std::ranges::sort(order, {}, [&](size_t index) { return std::pair(items_[index].id, index); });
+  size_t again = 0;  // in `order`, of the first item in the file whose name was used before
+  for (size_t i = 1; i < order.size(); ++i) {
+    const bool is_used = items_[order[i]].id == items_[order[i - 1]].id;
+    if (is_used && (again == 0 || order[i] < order[again])) again = i;
+  }
+  if (again == 0) return;
+  const BatchItem& item = items_[order[again]];
+  throw Error(concat(name_, ':', item.line_number, ": custom_id \"", custom_id_of(read(item)),
+                     "\" was already used on line ", items_[order[again - 1]].line_number));
+}
+
+void BatchInput::keep(const Shard& shard) {
+  int64_t index = 0;
+  std::erase_if(items_, [&](const BatchItem&) { return !shard.contains(index++); });
+  items_.shrink_to_fit();
 }
 
 }  // namespace tessera

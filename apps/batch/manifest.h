@@ -24,6 +24,9 @@ class BatchManifest {
   // Throws UsageError when there is none, or the file is not one.
   void read();
 
+  // What was read.
+  const Json& settings() const { return settings_; }
+
   // The seed of the settings that were read, if they have one.
   std::optional<uint64_t> seed() const;
 

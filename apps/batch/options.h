@@ -4,11 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "apps/batch/shard.h"
 #include "apps/options/common_options.h"
 #include "apps/options/sampling_options.h"
 #include "engine/options.h"
 
 namespace tessera {
+
+// Sequences that run at the same time unless the command line says otherwise.
+inline constexpr int64_t kDefaultMaxSequences = 64;
 
 struct BatchOptions {
   EngineOptions engine;
@@ -16,6 +20,8 @@ struct BatchOptions {
   PromptOptions prompt;
   std::string input_path;   // "-": standard input
   std::string output_path;  // "-": standard output
+  Shard shard;
+  std::vector<std::string> devices;  // a process for each; empty: this one computes
   bool resume = false;
   bool overwrite = false;
   bool force = false;

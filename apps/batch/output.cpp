@@ -41,33 +41,62 @@ void BatchOutput::begin(const Console& console) {
     CHECK(!is_file_ || existing_ == ExistingOutput::kRefuse ||
               ftruncate(descriptor_.value(), static_cast<off_t>(answers_.end_bytes)) == 0,
           name_, ": ", std::strerror(errno));
-    return;
+  } else {
+    console.say(concat("dropped ", counted(num_errors, "error record"), ", to try again"));
+    FileReplacement replacement(path_);
+    copy_answers(descriptor_.value(), name_, answers_, replacement);
+    lock(replacement.descriptor());
+    descriptor_ = replacement.commit();
   }
-  console.say(concat("dropped ", counted(num_errors, "error record"), ", to try again"));
-  FileReplacement replacement(path_);
-  copy_answers(descriptor_.value(), name_, answers_, replacement);
-  lock(replacement.descriptor());
-  descriptor_ = replacement.commit();
+  digest_ = answers_.digest;
+  if (is_file_) sync_.emplace(descriptor_.value(), size_bytes());
 }
 
 void BatchOutput::append(const OrderedJson& record) {
+  check_disk();
   const std::string line =
       record.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   const uint64_t end_bytes = size_bytes();
   try {
     write_all(descriptor_.value(), line, name_);
-    // EINVAL: a pipe or device, which has nothing to make durable.
-    CHECK(fdatasync(descriptor_.value()) == 0 || errno == EINVAL, name_,
-          ": write failed: ", std::strerror(errno));
   } catch (const Error& error) {
-    // A disk that fills up may have taken part of the line. Should this fail too, --resume repairs.
-    [[maybe_unused]] const int ignored =
-        ftruncate(descriptor_.value(), static_cast<off_t>(end_bytes));
-    throw Error(concat(error.what(), "; ", num_written_, " results of this run are safe"),
-                "make room and run the same command with --resume");
+    if (sync_) sync_->wait();
+    give_up(error.what(), end_bytes);  // a disk that fills up may have taken part of the line
   }
   ++num_written_;
+  if (record["error"].is_null()) digest_.add(record);
+  if (sync_) {
+    ends_of_new_lines_.push_back(end_bytes + line.size());
+    sync_->note_written(end_bytes + line.size());
+    forget_durable_lines();
+  }
   require_in_place();
+}
+
+void BatchOutput::finish() {
+  if (sync_) sync_->wait();
+  check_disk();
+}
+
+void BatchOutput::check_disk() {
+  if (!sync_ || sync_->error() == 0) return;
+  give_up(concat(name_, ": write failed: ", std::strerror(sync_->error())), sync_->durable_bytes());
+}
+
+void BatchOutput::give_up(const std::string& problem, uint64_t end_bytes) {
+  if (sync_) forget_durable_lines();
+  const int64_t num_safe = num_written_ - static_cast<int64_t>(ends_of_new_lines_.size());
+  [[maybe_unused]] const int ignored =
+      ftruncate(descriptor_.value(), static_cast<off_t>(end_bytes));
+  throw Error(concat(problem, "; ", num_safe, " results of this run are safe"),
+              "make room and run the same command with --resume");
+}
+
+void BatchOutput::forget_durable_lines() {
+  const uint64_t durable_bytes = sync_->durable_bytes();
+  while (!ends_of_new_lines_.empty() && ends_of_new_lines_.front() <= durable_bytes) {
+    ends_of_new_lines_.pop_front();
+  }
 }
 
 // Write-only, unless there are answers to read: a pipe that this process could read from itself

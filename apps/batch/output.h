@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "apps/batch/answers.h"
+#include "apps/batch/sync_thread.h"
 #include "apps/terminal/console.h"
 #include "engine/input_files.h"
 
@@ -34,16 +37,29 @@ class BatchOutput {
   // console.
   void begin(const Console& console);
 
-  // Adds one line, durable when this returns. Throws OutputClosed when it is a pipe that nobody
-  // reads; Error with what is safe and how to go on, the file then ending after the last whole
-  // line; and Error when the file was deleted, moved or replaced, with where its lines are now.
+  // Adds one line: it outlasts this process at once, and the machine after SyncThread::kMaxDelay
+  // and what the disk takes. Throws OutputClosed when it is a pipe that nobody reads; Error with
+  // what is safe and how to go on, the file then ending after the last line that is safe; and Error
+  // when the file was deleted, moved or replaced, with where its lines are now.
   void append(const OrderedJson& record);
+
+  // Waits until every line is durable. Throws what append() throws.
+  void finish();
+
+  // Of all answers: those that were there and those that were added.
+  const AnswersDigest& digest() const { return digest_; }
 
  private:
   void open();
   void lock(int descriptor) const;
   void require_in_place() const;
   uint64_t size_bytes() const;
+  // Throws the Error of a disk that has refused lines.
+  void check_disk();
+  // Cuts the file after `end_bytes`, behind which nothing is safe. Should that fail too, --resume
+  // repairs it.
+  [[noreturn]] void give_up(const std::string& problem, uint64_t end_bytes);
+  void forget_durable_lines();
 
   std::string path_;
   std::string name_;  // for messages
@@ -51,7 +67,10 @@ class BatchOutput {
   FileDescriptor descriptor_{-1};
   bool is_file_ = false;
   BatchAnswers answers_;
+  AnswersDigest digest_;
   int64_t num_written_ = 0;
+  std::deque<uint64_t> ends_of_new_lines_;  // in bytes; of those not known to be durable
+  std::optional<SyncThread> sync_;          // of a file; after descriptor_, which it uses
 };
 
 }  // namespace tessera

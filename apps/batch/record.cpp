@@ -6,40 +6,67 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 // Made from the line number, so that a resumed batch gives the lines of an uninterrupted one.
-OrderedJson record_head(const BatchItem& item) {
+OrderedJson record_head(const RecordHead& head) {
   OrderedJson record;
-  record["id"] = concat("batch_req_", item.line_number);
-  record["custom_id"] = item.custom_id.empty() ? OrderedJson(nullptr) : OrderedJson(item.custom_id);
+  record["id"] = concat("batch_req_", head.item.line_number);
+  record["custom_id"] = head.custom_id.empty() ? OrderedJson(nullptr) : OrderedJson(head.custom_id);
   return record;
+}
+
+OrderedJson chat_choice(const GenerationResult& result, bool is_thinking) {
+  const ThoughtAndAnswer text = split_thinking(result.text, is_thinking);
+  OrderedJson message = {{"role", "assistant"}, {"content", text.answer}};
+  if (!text.thinking.empty()) message["reasoning_content"] = text.thinking;
+  return {{"message", message}};
+}
+
+OrderedJson choices_json(Endpoint endpoint, std::span<const GenerationResult> results,
+                         bool is_thinking) {
+  OrderedJson choices = OrderedJson::array();
+  for (const GenerationResult& result : results) {
+    OrderedJson choice = {{"index", choices.size()}};
+    choice.update(endpoint == Endpoint::kChatCompletions ? chat_choice(result, is_thinking)
+                                                         : OrderedJson{{"text", result.text}});
+    choice["finish_reason"] = finish_reason(result.stop_reason);
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+// The prompt counts once, however many choices share it, and so does what of it was cached before.
+OrderedJson usage_json(std::span<const GenerationResult> results) {
+  int64_t completion_tokens = 0;
+  for (const GenerationResult& result : results) {
+    completion_tokens += static_cast<int64_t>(result.tokens.size());
+  }
+  const GenerationResult& first = results.front();
+  return {{"prompt_tokens", first.prompt_tokens},
+          {"completion_tokens", completion_tokens},
+          {"total_tokens", first.prompt_tokens + completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", first.cached_prompt_tokens}}}};
 }
 
 }  // namespace
 
-OrderedJson answer_record(const BatchItem& item, const std::string& model,
-                          const GenerationResult& result, const ThoughtAndAnswer& text) {
-  OrderedJson message = {{"role", "assistant"}, {"content", text.answer}};
-  if (!text.thinking.empty()) message["reasoning_content"] = text.thinking;
-  const auto completion_tokens = static_cast<int64_t>(result.tokens.size());
-  const OrderedJson choice = {
-      {"index", 0}, {"message", message}, {"finish_reason", finish_reason(result.stop_reason)}};
-  const OrderedJson usage = {{"prompt_tokens", result.prompt_tokens},
-                             {"completion_tokens", completion_tokens},
-                             {"total_tokens", result.prompt_tokens + completion_tokens}};
-  const OrderedJson body = {{"object", "chat.completion"},
+OrderedJson answer_record(const RecordHead& head, Endpoint endpoint, const std::string& model,
+                          std::span<const GenerationResult> results, bool is_thinking) {
+  const bool is_chat = endpoint == Endpoint::kChatCompletions;
+  const OrderedJson body = {{"object", is_chat ? "chat.completion" : "text_completion"},
                             {"model", model},
-                            {"choices", OrderedJson::array({choice})},
-                            {"usage", usage}};
-  OrderedJson record = record_head(item);
-  record["response"] = {{"status_code", 200}, {"request_id", item.request_id}, {"body", body}};
+                            {"choices", choices_json(endpoint, results, is_thinking)},
+                            {"usage", usage_json(results)}};
+  OrderedJson record = record_head(head);
+  record["response"] = {
+      {"status_code", 200}, {"request_id", request_id(head.item.request_digest)}, {"body", body}};
   record["error"] = nullptr;
   return record;
 }
 
-OrderedJson error_record(const BatchItem& item, const std::string& code,
+OrderedJson error_record(const RecordHead& head, const std::string& code,
                          const std::string& message) {
-  OrderedJson record = record_head(item);
+  OrderedJson record = record_head(head);
   record["response"] = nullptr;
-  record["error"] = {{"code", code}, {"message", message}, {"line", item.line_number}};
+  record["error"] = {{"code", code}, {"message", message}, {"line", head.item.line_number}};
   return record;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "apps/batch/input.h"
@@ -10,12 +11,20 @@
 
 namespace tessera {
 
-// A finished request. `model` is the name to report, `text` that of the result in its parts.
-nlohmann::ordered_json answer_record(const BatchItem& item, const std::string& model,
-                                     const GenerationResult& result, const ThoughtAndAnswer& text);
+// What every answer says of its request.
+struct RecordHead {
+  const BatchItem& item;
+  const std::string& custom_id;  // "" when it has none
+};
+
+// A finished request with one result for each choice. `model` is the name to report; `is_thinking`:
+// the prompt of the chat ends with the mark of thoughts.
+nlohmann::ordered_json answer_record(const RecordHead& head, Endpoint endpoint,
+                                     const std::string& model,
+                                     std::span<const GenerationResult> results, bool is_thinking);
 
 // A request that could not be answered: {"code", "message", "line"} under "error".
-nlohmann::ordered_json error_record(const BatchItem& item, const std::string& code,
+nlohmann::ordered_json error_record(const RecordHead& head, const std::string& code,
                                     const std::string& message);
 
 }  // namespace tessera

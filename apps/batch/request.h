@@ -2,9 +2,11 @@
 //
 //   {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions",
 //    "body": {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 64}}
-//   {"id": "a", "prompt": "Hello", "max_tokens": 64}
+//   {"custom_id": "b", "method": "POST", "url": "/v1/completions", "body": {"prompt": [1, 22, 3]}}
+//   {"id": "c", "prompt": "Hello", "max_tokens": 64}
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -12,13 +14,26 @@
 
 #include "apps/options/sampling_options.h"
 #include "engine/text/message.h"
+#include "engine/text/token_id.h"
 
 namespace tessera {
 
+// What a request asks for, by OpenAI's names.
+enum class Endpoint : uint8_t {
+  kChatCompletions,  // an answer to messages
+  kCompletions,      // what follows a text or its tokens
+};
+
+// Answers that one request may ask for.
+inline constexpr NumberLimits<int64_t> kChoicesLimits = {1, 128};
+
 struct BatchRequest {
   std::string custom_id;
-  std::vector<Message> messages;
-  ChatInputs inputs;
+  Endpoint endpoint = Endpoint::kChatCompletions;
+  std::vector<Message> messages;                           // of a chat
+  ChatInputs inputs;                                       // of a chat
+  std::variant<std::string, std::vector<TokenId>> prompt;  // of a completion: text or its tokens
+  int64_t num_choices = 1;
   SamplingOptions sampling;
 };
 
@@ -33,12 +48,8 @@ struct BatchProblem {
 // understood is a problem, since ignoring it could change what the request means.
 std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view line);
 
-// The request that `json` asks for without a name of its own: the body of a line, or a list that is
+// The chat that `json` asks for without a name of its own: the body of a line, or a list that is
 // its messages alone. Throws Error, which begins with `name`, for what is a problem of a line.
 BatchRequest parse_chat(std::string_view json, const std::string& name);
-
-// "req_" and 16 hexadecimal digits of the SHA-256 of all that the request says about its answer: a
-// request that is edited between two runs has another one.
-std::string request_id(const BatchRequest& request);
 
 }  // namespace tessera

@@ -8,9 +8,9 @@ namespace {
 
 // An answer without a request_id tells nothing.
 bool is_changed(const BatchItem& item, const BatchAnswers& answers) {
-  const auto answer = answers.request_ids.find(item.custom_id);
-  return answer != answers.request_ids.end() && !answer->second.empty() &&
-         answer->second != item.request_id;
+  const auto answer = answers.requests.find(item.id);
+  return answer != answers.requests.end() && answer->second != 0 &&
+         answer->second != item.request_digest;
 }
 
 // Reads it as far as --force needs it to be there.
@@ -24,19 +24,19 @@ void read_manifest(BatchManifest& manifest, bool force) {
 
 }  // namespace
 
-void require_same_requests(const BatchInput& input, const BatchOutput& output,
-                           const Console& console) {
+void require_same_requests(BatchInput& input, const BatchOutput& output, const Console& console) {
   const BatchAnswers& answers = output.answers();
   size_t num_answered = 0;
   for (const BatchItem& item : input.items()) {
     if (is_changed(item, answers)) {
-      throw UsageError(concat(input.name(), ':', item.line_number, ": request \"", item.custom_id,
-                              "\" is not the one that ", output.name(), " answers"),
+      throw UsageError(concat(input.name(), ':', item.line_number, ": request \"",
+                              custom_id_of(input.read(item)), "\" is not the one that ",
+                              output.name(), " answers"),
                        kResumeHint);
     }
-    num_answered += answers.contains(item.custom_id) ? 1 : 0;
+    num_answered += answers.contains(item.id) ? 1 : 0;
   }
-  const size_t num_others = answers.request_ids.size() - num_answered;
+  const size_t num_others = answers.requests.size() - num_answered;
   if (num_others == 0) return;
   console.say(concat(output.name(), " also holds ", counted(num_others, "answer"),
                      " to requests that are not in ", input.name()));
@@ -44,10 +44,10 @@ void require_same_requests(const BatchInput& input, const BatchOutput& output,
 
 nlohmann::json settle_settings(BatchOptions& options, const std::vector<Message>& system,
                                const BatchOutput& output, BatchManifest& manifest) {
-  const bool is_begun = !output.answers().request_ids.empty();
+  const bool is_begun = !output.answers().requests.empty();
   if (is_begun) read_manifest(manifest, options.force);
   if (!options.sampling.seed) options.sampling.seed = manifest.seed().value_or(random_seed());
-  nlohmann::json settings = batch_settings(options.engine, system, options.sampling);
+  nlohmann::json settings = batch_settings(options, system);
   if (is_begun && !options.force) manifest.require_same(settings);
   return settings;
 }

@@ -15,8 +15,7 @@ namespace tessera {
 
 // Throws UsageError when a request that was answered is not the one that the input holds now, and
 // says on the console how many answers belong to none.
-void require_same_requests(const BatchInput& input, const BatchOutput& output,
-                           const Console& console);
+void require_same_requests(BatchInput& input, const BatchOutput& output, const Console& console);
 
 // The settings of this run's answers. Without --seed they get the seed of the run that is resumed,
 // or a random one, which `options` then holds. Throws UsageError when answers are there that were

@@ -1,104 +1,158 @@
 #include "apps/batch/run.h"
 
 #include <algorithm>
+#include <csignal>
+#include <utility>
 
-#include "apps/answer/answer.h"
 #include "apps/batch/record.h"
 #include "apps/process/signals.h"
-#include "apps/terminal/human_units.h"
 
 namespace tessera {
+namespace {
 
-BatchCounts BatchRun::run(Engine* engine, BatchInput& input, BatchOutput& output) {
-  const auto is_answered = [&output](const BatchItem& item) {
-    return output.answers().contains(item.custom_id);
-  };
-  const std::vector<BatchItem>& items = input.items();
-  start_ = Clock::now();
+using namespace std::chrono_literals;
+
+// How long requests are prepared before the first step, and before each other one at least; half of
+// a step's time where that is longer.
+constexpr auto kFirstPrepareTime = 10ms;
+constexpr auto kLeastPrepareTime = 2ms;
+// Sequences that wait in the engine for one to end, so that its place is taken in the next step.
+constexpr int64_t kQueuedAhead = 32;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+bool has_reason(const FinishedRequest& finished, StopReason reason) {
+  return std::ranges::any_of(finished.results, [&](const GenerationResult& result) {
+    return result.stop_reason == reason;
+  });
+}
+
+}  // namespace
+
+BatchRun::BatchRun(Engine* engine, const BatchFiles& files, BatchDefaults defaults,
+                   std::function<void(int64_t num_begun)> on_interrupt, const Console& console)
+    : engine_(engine),
+      files_(files),
+      defaults_(std::move(defaults)),
+      on_interrupt_(std::move(on_interrupt)),
+      progress_(console),
+      prepare_time_(kFirstPrepareTime) {
+  if (engine == nullptr) return;
+  in_flight_.emplace(*engine, [this](bool has_begun) { return may_go_on(has_begun); });
+}
+
+BatchCounts BatchRun::run() {
+  const Clock::time_point start = Clock::now();
+  const std::vector<BatchItem>& items = files_.input.items();
   counts_.total = static_cast<int64_t>(items.size());
-  counts_.skipped = std::count_if(items.begin(), items.end(), is_answered);
-  for (const BatchItem& item : items) {
-    if (is_answered(item)) continue;
-    auto line = input.read(item);
-    if (const auto* problem = std::get_if<BatchProblem>(&line)) {
-      output.append(failed(item, problem->code, problem->message));
-    } else if (const auto record = answer(*engine, item, std::get<BatchRequest>(std::move(line)))) {
-      output.append(*record);
+  counts_.skipped =
+      std::ranges::count_if(items, [this](const BatchItem& item) { return !is_to_do(item); });
+  for (;;) {
+    admit();
+    if (in_flight_ && !in_flight_->is_empty()) {
+      step();
+    } else if (next_ == items.size() || is_interrupted()) {
+      break;
     }
-    if (pending_signal() != 0) break;
   }
-  bar_.clear();
-  counts_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  if (is_interrupted()) tell_interrupt();
+  files_.output.finish();
+  progress_.clear();
+  counts_.seconds = seconds_since(start);
   return counts_;
 }
 
-nlohmann::ordered_json BatchRun::failed(const BatchItem& item, const std::string& code,
-                                        const std::string& message) {
+bool BatchRun::is_to_do(const BatchItem& item) const {
+  return !files_.output.answers().contains(item.id);
+}
+
+bool BatchRun::has_room() const {
+  const int64_t wanted = engine_ == nullptr ? 1 : engine_->memory_plan().limits.max_sequences;
+  return !in_flight_ || in_flight_->num_sequences() < wanted + kQueuedAhead;
+}
+
+void BatchRun::admit() {
+  const std::vector<BatchItem>& items = files_.input.items();
+  const Clock::time_point end = Clock::now() + prepare_time_;
+  while (next_ < items.size() && has_room() && !is_interrupted()) {
+    try {
+      if (is_to_do(items[next_])) begin(items[next_]);
+      ++next_;
+    } catch (const Interrupted&) {  // the request has not begun
+    }
+    show_progress();
+    if (Clock::now() >= end) return;
+  }
+}
+
+void BatchRun::begin(const BatchItem& item) {
+  auto line = files_.input.read(item);
+  if (const auto* problem = std::get_if<BatchProblem>(&line)) return append_error(item, *problem);
+  auto prepared = prepare(*engine_, item, std::get<BatchRequest>(std::move(line)), defaults_,
+                          [this](uint64_t, uint64_t) {
+                            throw_if_interrupted();
+                            show_progress();
+                          });
+  if (const auto* problem = std::get_if<BatchProblem>(&prepared)) {
+    return append_error(item, *problem);
+  }
+  in_flight_->submit(std::get<PreparedRequest>(std::move(prepared)));
+}
+
+void BatchRun::append_error(const BatchItem& item, const BatchProblem& problem) {
+  files_.output.append(error_record({item, problem.custom_id}, problem.code, problem.message));
   ++counts_.errors;
-  return error_record(item, code, message);
 }
 
-std::optional<nlohmann::ordered_json> BatchRun::answer(Engine& engine, const BatchItem& item,
-                                                       BatchRequest request) {
-  if (!defaults_.system.empty() && request.messages.front().role != Role::kSystem) {
-    request.messages.insert(request.messages.begin(), defaults_.system.front());
+void BatchRun::append_answer(const FinishedRequest& finished) {
+  const PreparedRequest& request = finished.request;
+  if (has_reason(finished, StopReason::kCancelled)) return;
+  counts_.prompt_tokens += finished.results.front().prompt_tokens;
+  counts_.cached_prompt_tokens += finished.results.front().cached_prompt_tokens;
+  for (const GenerationResult& result : finished.results) {
+    counts_.generated_tokens += static_cast<int64_t>(result.tokens.size());
+    if (result.stop_reason != StopReason::kNonFiniteLogits) continue;
+    return append_error(request.item, {request.custom_id, "non_finite_logits", result.error});
   }
-  std::vector<TokenId> prompt;
-  try {
-    prompt = engine.encode_chat(request.messages, request.inputs, [this](uint64_t, uint64_t) {
-      throw_if_interrupted();
-      show_progress();
-    });
-  } catch (const Interrupted&) {
-    return std::nullopt;
-  } catch (const PromptTooLong& error) {
-    return failed(item, "context_length_exceeded", error.what());
-  } catch (const Error& error) {
-    return failed(item, "invalid_prompt", error.what());
-  }
-  const SamplingParams params =
-      resolve_sampling(merged(defaults_.sampling, request.sampling), engine.default_sampling());
-  const ContextDemand demand = engine.context_demand(prompt, params);
-  if (!demand.fits()) {
-    return failed(item, "context_length_exceeded", demand.problem());
-  }
-  return generate(engine, item, prompt, params);
-}
-
-std::optional<nlohmann::ordered_json> BatchRun::generate(Engine& engine, const BatchItem& item,
-                                                         std::span<const TokenId> prompt,
-                                                         const SamplingParams& params) {
-  GenerationCallbacks callbacks;
-  callbacks.on_prefill = [this](int64_t, int64_t) { show_progress(); };
-  callbacks.on_text = [this](std::string_view) { show_progress(); };
-  callbacks.is_cancelled = is_interrupted;
-  // A fresh sequence each: what a request is answered must not depend on the one before it.
-  const SequencePtr sequence = engine.create_sequence();
-  const GenerationResult result = engine.generate(*sequence, prompt, params, callbacks);
-  if (result.stop_reason == StopReason::kCancelled) return std::nullopt;
-  counts_.prompt_tokens += result.prompt_tokens;
-  counts_.generated_tokens += static_cast<int64_t>(result.tokens.size());
-  if (result.stop_reason == StopReason::kNonFiniteLogits) {
-    return failed(item, "non_finite_logits", result.error);
-  }
+  files_.output.append(answer_record({request.item, request.custom_id}, request.endpoint,
+                                     defaults_.model_name, finished.results, request.is_thinking));
   ++counts_.answered;
-  const bool is_thinking = ends_in_thinking(engine.tokenizer(), prompt);
-  return answer_record(item, defaults_.model_name, result,
-                       split_thinking(result.text, is_thinking));
+  counts_.generation_seconds = seconds_since(*first_step_);
+}
+
+void BatchRun::step() {
+  if (is_interrupted()) tell_interrupt();
+  const Clock::time_point begin = Clock::now();
+  first_step_ = first_step_.value_or(begin);
+  engine_->step();
+  prepare_time_ = std::max<Clock::duration>((Clock::now() - begin) / 2, kLeastPrepareTime);
+  for (const FinishedRequest& finished : in_flight_->take_finished()) append_answer(finished);
+  show_progress();
+}
+
+bool BatchRun::may_go_on(bool has_begun) {
+  if (!is_interrupted()) return true;
+  if (pending_signal() != SIGINT) return false;
+  tell_interrupt();
+  return has_begun;
+}
+
+void BatchRun::tell_interrupt() {
+  if (std::exchange(has_told_interrupt_, true)) return;
+  progress_.clear();
+  on_interrupt_(in_flight_ ? in_flight_->num_begun() : 0);
 }
 
 void BatchRun::show_progress() {
-  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  const int64_t done_now = counts_.answered + counts_.errors;
-  const auto done = static_cast<double>(counts_.done());
-  const auto total = static_cast<double>(counts_.total);
-  const std::string eta =
-      done_now == 0 ? "?"
-                    : human_duration(seconds / static_cast<double>(done_now) * (total - done));
-  const double speed = static_cast<double>(counts_.generated_tokens) / seconds;
-  bar_.update(done / total,
-              concat(counts_.done(), '/', counted(counts_.total, "request"), ", ",
-                     counted(counts_.errors, "error"), ", ", fixed(speed, 1), " tok/s, ETA ", eta));
+  if (!progress_.is_due()) return;
+  if (!in_flight_) {
+    return progress_.show(counts_, counts_.prompt_tokens, counts_.generated_tokens, {});
+  }
+  const InFlight::Tokens tokens = in_flight_->tokens();
+  progress_.show(counts_, counts_.prompt_tokens + tokens.prompt,
+                 counts_.generated_tokens + tokens.generated, in_flight_->state());
 }
 
 }  // namespace tessera

@@ -1,68 +1,69 @@
-// Answering the requests of a batch, one after another.
+// Answering the requests of a batch, as many at a time as the engine takes.
 #pragma once
 
 #include <chrono>
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <functional>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
+#include "apps/batch/counts.h"
+#include "apps/batch/in_flight.h"
 #include "apps/batch/input.h"
 #include "apps/batch/output.h"
+#include "apps/batch/prepare.h"
+#include "apps/batch/progress.h"
 #include "apps/terminal/console.h"
-#include "apps/terminal/progress_bar.h"
 #include "engine/engine.h"
 
 namespace tessera {
 
-// How many requests ended how, in this run.
-struct BatchCounts {
-  int64_t total = 0;    // in the input
-  int64_t skipped = 0;  // answered by an earlier run
-  int64_t answered = 0;
-  int64_t errors = 0;
-  int64_t prompt_tokens = 0;
-  int64_t generated_tokens = 0;
-  double seconds = 0.0;
-
-  int64_t done() const { return skipped + answered + errors; }
-};
-
-// What holds for every request.
-struct BatchDefaults {
-  std::string model_name;       // to report
-  std::vector<Message> system;  // for requests without a system message; none or one
-  SamplingOptions sampling;     // for what a request does not set
+// A batch as a run finds it.
+struct BatchFiles {
+  BatchInput& input;
+  BatchOutput& output;
 };
 
 class BatchRun {
  public:
-  // `console` must outlive the run.
-  BatchRun(BatchDefaults defaults, const Console& console)
-      : defaults_(std::move(defaults)), bar_(console, "batch") {}
+  // `engine` may be null when no item that is to do is a request. At the first Ctrl-C,
+  // `on_interrupt` is told how many requests have begun. All must outlive the run.
+  BatchRun(Engine* engine, const BatchFiles& files, BatchDefaults defaults,
+           std::function<void(int64_t num_begun)> on_interrupt, const Console& console);
 
-  // Appends a record for every item that `output` has no answer for. `engine` may be null when none
-  // of them is a request. Returns early at a signal, which stays pending; what was being answered
-  // is then not recorded. Throws Error when the engine or the output fails.
-  BatchCounts run(Engine* engine, BatchInput& input, BatchOutput& output);
+  // Appends a record for every item that the output has no answer for, as each is finished. After
+  // Ctrl-C no request begins, and those that have begun are finished; after SIGTERM none is. The
+  // signal stays pending. Throws Error when the engine or the output fails.
+  BatchCounts run();
 
  private:
   using Clock = std::chrono::steady_clock;
-  using OrderedJson = nlohmann::ordered_json;
 
-  OrderedJson failed(const BatchItem& item, const std::string& code, const std::string& message);
-  // The record of an answer or an error; nothing when a signal cut the answer short.
-  std::optional<OrderedJson> answer(Engine& engine, const BatchItem& item, BatchRequest request);
-  std::optional<OrderedJson> generate(Engine& engine, const BatchItem& item,
-                                      std::span<const TokenId> prompt,
-                                      const SamplingParams& params);
+  bool is_to_do(const BatchItem& item) const;
+  // Whether another request may be given to the engine.
+  bool has_room() const;
+  // Reads, renders and tokenises requests for a part of a step's time: the device computes
+  // meanwhile, but must not wait for the next step.
+  void admit();
+  void begin(const BatchItem& item);
+  void append_error(const BatchItem& item, const BatchProblem& problem);
+  void append_answer(const FinishedRequest& finished);
+  void step();
+  bool may_go_on(bool has_begun);
+  void tell_interrupt();
   void show_progress();
 
+  Engine* engine_;
+  BatchFiles files_;
   BatchDefaults defaults_;
-  ProgressBar bar_;
+  std::function<void(int64_t)> on_interrupt_;
+  bool has_told_interrupt_ = false;
+  BatchProgress progress_;
   BatchCounts counts_;
-  Clock::time_point start_;
+  size_t next_ = 0;  // of the items, the first that nobody has looked at
+  std::optional<InFlight> in_flight_;
+  std::optional<Clock::time_point> first_step_;
+  Clock::duration prepare_time_;  // how long requests are prepared before the next step
 };
 
 }  // namespace tessera

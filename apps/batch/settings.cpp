@@ -9,18 +9,21 @@ namespace tessera {
 
 using Json = nlohmann::json;
 
-Json batch_settings(const EngineOptions& engine, const std::vector<Message>& system,
-                    const SamplingOptions& sampling) {
+Json batch_settings(const BatchOptions& options, const std::vector<Message>& system) {
+  const EngineOptions& engine = options.engine;
   const bool on_cpu = chosen_device(engine) == DeviceType::kCpu;
   Json settings = {{"version", TESSERA_VERSION},
                    {"model_sha256", model_fingerprint(engine)},
                    {"device", on_cpu ? "cpu" : "cuda"},
                    {"dtype", to_string(on_cpu ? DType::kFloat32 : engine.compute_dtype)},
+                   {"batch_invariant", engine.batch_invariant},
                    {"tokenizer", nullptr},
                    {"chat_template", nullptr},
                    {"template_args", nullptr},
                    {"context_size", nullptr},
-                   {"system", nullptr}};
+                   {"system", nullptr},
+                   {"shard", nullptr}};
+  if (!options.shard.is_whole()) settings["shard"] = options.shard.text();
   if (!engine.tokenizer.empty()) settings["tokenizer"] = engine.tokenizer;
   if (!engine.chat_template.empty()) {
     settings["chat_template"] =
@@ -31,7 +34,7 @@ Json batch_settings(const EngineOptions& engine, const std::vector<Message>& sys
   }
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (!system.empty()) settings["system"] = system.front().content;
-  settings.update(sampling_json(sampling));
+  settings.update(sampling_json(options.sampling));
   return settings;
 }
 

@@ -38,10 +38,15 @@ std::optional<FileLine> LineReader::next() {
 }
 
 void LineReader::seek(uint64_t offset_bytes, int64_t number) {
+  next_number_ = number;
+  const uint64_t block_begin = block_end_ - block_.size();
+  if (offset_bytes >= block_begin && offset_bytes < block_end_) {
+    position_ = static_cast<size_t>(offset_bytes - block_begin);
+    return;
+  }
   block_.clear();
   position_ = 0;
   block_end_ = offset_bytes;
-  next_number_ = number;
 }
 
 bool LineReader::fill() {

@@ -142,8 +142,9 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
       ->expected(1)
       ->take_all()
       ->group(kGroup);
-  app.add_flag("--ignore-eos", options.ignore_eos,
-               "go on where the model would end its answer, to measure")
+  app.add_flag_callback(
+         "--ignore-eos", [&options] { options.ignore_eos = true; },
+         "go on where the model would end its answer, to measure")
       ->group(kGroup);
 }
 

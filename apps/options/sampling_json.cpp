@@ -15,7 +15,7 @@ Json sampling_json(const SamplingOptions& options) {
         field.member);
   }
   object["stop"] = options.stop.empty() ? Json(nullptr) : Json(options.stop);
-  object["ignore_eos"] = options.ignore_eos;
+  object["ignore_eos"] = options.ignore_eos.value_or(false);
   return object;
 }
 
@@ -29,6 +29,7 @@ nlohmann::ordered_json sampling_json(const SamplingParams& params) {
           {"frequency_penalty", params.frequency_penalty},
           {"repeat_last_n", params.penalty_window},
           {"max_tokens", params.max_tokens},
+          {"min_tokens", params.min_tokens},
           {"stop", params.stop}};
 }
 

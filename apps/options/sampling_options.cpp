@@ -39,6 +39,9 @@ constexpr std::array kFields = {
     SamplingField{"max_tokens", "max_completion_tokens", "-n,--max-tokens,--n-predict",
                   "longest answer in tokens; 0: until it ends or the context is full",
                   &SamplingOptions::max_tokens, kMaxTokensLimits},
+    SamplingField{"min_tokens", "", "--min-tokens",
+                  "tokens before which the answer does not end by itself (0)",
+                  &SamplingOptions::min_tokens, kMaxTokensLimits},
 };
 
 bool same_name(std::string_view left, std::string_view right) {
@@ -86,8 +89,9 @@ SamplingParams resolve_sampling(const SamplingOptions& options, const SamplingPa
   override_with(params.frequency_penalty, options.frequency_penalty);
   override_with(params.penalty_window, options.penalty_window);
   override_with(params.max_tokens, options.max_tokens);
+  override_with(params.min_tokens, options.min_tokens);
   if (!options.stop.empty()) params.stop = options.stop;
-  params.ignore_eos = options.ignore_eos;
+  override_with(params.ignore_eos, options.ignore_eos);
   if (options.seed) {
     params.seed = *options.seed;
   } else if (params.temperature != 0.0) {
@@ -107,7 +111,7 @@ SamplingOptions merged(const SamplingOptions& base, const SamplingOptions& over)
         field.member);
   }
   if (!over.stop.empty()) result.stop = over.stop;
-  result.ignore_eos = base.ignore_eos || over.ignore_eos;
+  if (over.ignore_eos) result.ignore_eos = over.ignore_eos;
   return result;
 }
 

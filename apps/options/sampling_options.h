@@ -25,8 +25,9 @@ struct SamplingOptions {
   std::optional<int64_t> penalty_window;
   std::optional<uint64_t> seed;
   std::optional<int64_t> max_tokens;
+  std::optional<int64_t> min_tokens;
   std::vector<std::string> stop;
-  bool ignore_eos = false;
+  std::optional<bool> ignore_eos;
 };
 
 struct SamplingField {

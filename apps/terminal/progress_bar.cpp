@@ -32,10 +32,9 @@ ProgressBar::ProgressBar(const Console& console, std::string label)
 }
 
 void ProgressBar::update(double fraction, const std::string& detail) {
-  if (!console_.shows_progress()) return;
-  const Clock::time_point now = Clock::now();
   const bool is_over = fraction >= 1.0 && !is_drawn_;
-  if (now < next_draw_ || is_over) return;
+  if (!is_due() || is_over) return;
+  const Clock::time_point now = Clock::now();
   if (console_.is_terminal()) {
     console_.write("\r" + line(fraction, detail) + "\x1b[K");
     is_drawn_ = true;

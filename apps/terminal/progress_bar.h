@@ -18,6 +18,9 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
+  // Whether update() would show anything now: what is costly to say can wait until then.
+  bool is_due() const { return console_.shows_progress() && Clock::now() >= next_draw_; }
+
   // fraction in [0, 1], or NaN where nobody knows it; `detail` stands behind the bar, e.g.
   // "512/2048 tokens".
   void update(double fraction, const std::string& detail);

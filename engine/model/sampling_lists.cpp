@@ -7,6 +7,15 @@
 namespace tessera {
 namespace {
 
+// The tokens that the draw may not give, as far as they are listed.
+std::span<const TokenId> barred_tokens(const TokenChunk& chunk) {
+  return chunk.barred.first(std::min(chunk.barred.size(), kMaxBarredTokens));
+}
+
+bool is_barred(const TokenChunk& chunk, TokenId token) {
+  return std::ranges::find(barred_tokens(chunk), token) != barred_tokens(chunk).end();
+}
+
 // Appends each token among the last ones that the penalties look at, and how often it occurs.
 void list_recent_tokens(const TokenChunk& chunk, PenaltyLists& lists) {
   const auto window = static_cast<size_t>(chunk.sampling->penalty_window);
@@ -16,14 +25,16 @@ void list_recent_tokens(const TokenChunk& chunk, PenaltyLists& lists) {
   std::ranges::sort(sorted);
   for (size_t begin = 0; begin < sorted.size();) {
     const auto end = std::ranges::upper_bound(sorted, sorted[begin]) - sorted.begin();
-    lists.tokens.push_back(sorted[begin]);
-    lists.counts.push_back(static_cast<int32_t>(end - static_cast<int64_t>(begin)));
+    if (!is_barred(chunk, sorted[begin])) {
+      lists.tokens.push_back(sorted[begin]);
+      lists.counts.push_back(static_cast<int32_t>(end - static_cast<int64_t>(begin)));
+    }
     begin = static_cast<size_t>(end);
   }
 }
 
 bool is_penalized(const TokenChunk& chunk) {
-  return chunk.sampling != nullptr && has_penalty(*chunk.sampling);
+  return chunk.sampling != nullptr && (has_penalty(*chunk.sampling) || !chunk.barred.empty());
 }
 
 }  // namespace
@@ -50,7 +61,11 @@ PenaltyLists list_penalties(std::span<const TokenChunk> step) {
   for (const TokenChunk& chunk : step) {
     if (chunk.sampling == nullptr) continue;
     const SamplingParams& params = *chunk.sampling;
-    if (is_penalized(chunk)) list_recent_tokens(chunk, lists);
+    if (has_penalty(params)) list_recent_tokens(chunk, lists);
+    for (const TokenId token : barred_tokens(chunk)) {
+      lists.tokens.push_back(token);
+      lists.counts.push_back(kBarredCount);
+    }
     lists.offsets.push_back(static_cast<int32_t>(lists.tokens.size()));
     lists.repetition.push_back(static_cast<float>(params.repetition_penalty));
     lists.frequency.push_back(static_cast<float>(params.frequency_penalty));

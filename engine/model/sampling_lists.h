@@ -22,7 +22,11 @@ struct SamplingLists {
 };
 SamplingLists list_sampling(std::span<const TokenChunk> step);
 
-// See PenaltyBatch, whose tensors are these. Sequences without a penalty list no tokens.
+// Of a chunk's barred tokens, this many are: models have a handful.
+inline constexpr size_t kMaxBarredTokens = 64;
+
+// See PenaltyBatch, whose tensors are these. Sequences without a penalty and barred tokens list no
+// tokens.
 struct PenaltyLists {
   std::vector<int32_t> offsets;
   std::vector<int32_t> tokens;
@@ -33,7 +37,7 @@ struct PenaltyLists {
 };
 PenaltyLists list_penalties(std::span<const TokenChunk> step);
 
-// Whether the draw of any token has a penalty.
+// Whether the draw of any token has a penalty or a barred token.
 bool has_penalty(std::span<const TokenChunk> step);
 
 }  // namespace tessera

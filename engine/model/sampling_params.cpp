@@ -14,6 +14,7 @@ void validate(const SamplingParams& params) {
   check_limits("frequency_penalty", params.frequency_penalty, kOccurrencePenaltyLimits);
   check_limits("repeat_last_n", params.penalty_window, kPenaltyWindowLimits);
   check_limits("max_tokens", params.max_tokens, kMaxTokensLimits);
+  check_limits("min_tokens", params.min_tokens, kMaxTokensLimits);
   for (const std::string& stop : params.stop) CHECK(!stop.empty(), "a stop string is empty");
 }
 

@@ -27,6 +27,7 @@ struct SamplingParams {
   int64_t penalty_window = 64;      // last tokens the penalties look at; 0: all
   uint64_t seed = 0;                // same seed, same tokens
   int64_t max_tokens = 0;           // 0: until the context is full
+  int64_t min_tokens = 0;           // before which neither the model nor `stop` ends the answer
   std::vector<std::string> stop;    // the text ends before the first of these
   bool ignore_eos = false;          // for benchmarks
 };

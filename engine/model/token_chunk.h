@@ -23,6 +23,7 @@ struct TokenChunk {
   std::optional<int64_t> draw_index = {};
   const SamplingParams* sampling = nullptr;  // of the token after the chunk; null: none is drawn
   int64_t answer_index = 0;  // of that token in its answer: the draw depends on it and the seed
+  std::span<const TokenId> barred = {};  // what that token may not be
 
   int64_t end() const { return begin + num_tokens; }
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct EndRule {
 
   // Whether the token ends an answer, of which it is then no part.
   bool is_end(TokenId token, const SamplingParams& params) const;
+
+  // The end tokens where the answer's token number `index`, from 0, comes before its min_tokens:
+  // they are not drawn then.
+  std::span<const TokenId> barred_tokens(int64_t index, const SamplingParams& params) const;
 
   LengthLimit length_limit(int64_t prompt_tokens, const SamplingParams& params) const;
 };

@@ -50,13 +50,18 @@ bool Generation::append(TokenId token) {
     return false;
   }
   result_.tokens.push_back(token);
-  emit(stop_matcher_.append(text_stream_.append(token)));
+  emit(shown(text_stream_.append(token)));
   if (stop_matcher_.has_matched()) {
     finish(StopReason::kStopString);
   } else if (length() >= length_limit_.num_tokens) {
     finish(length_limit_.reason);
   }
   return true;
+}
+
+std::string Generation::shown(const std::string& text) {
+  const bool may_end = static_cast<int64_t>(result_.tokens.size()) > params_.min_tokens;
+  return may_end ? stop_matcher_.append(text) : text;
 }
 
 void Generation::take_time() {

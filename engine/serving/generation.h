@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "engine/model/sampling_params.h"
@@ -34,6 +35,10 @@ class Generation {
   // Tokens of prompt and answer at which counting ends it.
   int64_t max_length() const { return length_limit_.num_tokens; }
   bool is_finished() const { return is_finished_; }
+  // What the answer's token number `index`, from 0, may not be.
+  std::span<const TokenId> barred_tokens(int64_t index) const {
+    return end_rule_.barred_tokens(index, params_);
+  }
   // Asks until the answer is yes.
   bool is_cancelled();
 
@@ -64,6 +69,8 @@ class Generation {
   }
   void take_time();
   void emit(const std::string& text);
+  // Of the text so far, what may be shown: stop strings count behind min_tokens.
+  std::string shown(const std::string& text);
 
   const EndRule& end_rule_;
   SamplingParams params_;

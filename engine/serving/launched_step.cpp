@@ -10,13 +10,15 @@ namespace {
 TokenChunk chunk_of(const ScheduledSequence& item) {
   const Sequence& sequence = *item.request->sequence;
   const Generation& generation = *item.request->generation;
+  const int64_t answer_index = item.end() - generation.result().prompt_tokens;
   return {.tokens = sequence.tokens(),
           .block_table = sequence.block_table(),
           .begin = item.begin,
           .num_tokens = item.num_tokens,
           .draw_index = item.draw_index,
           .sampling = item.completes ? &generation.params() : nullptr,
-          .answer_index = item.end() - generation.result().prompt_tokens};
+          .answer_index = answer_index,
+          .barred = generation.barred_tokens(answer_index)};
 }
 
 }  // namespace

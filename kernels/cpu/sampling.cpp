@@ -160,8 +160,13 @@ void penalize(const Tensor& logits, const PenaltyBatch& penalties, ThreadPool& p
     const float presence = penalties.presence.as<float>()[sequence];
     for (int32_t i = offsets[sequence]; i < offsets[sequence + 1]; ++i) {
       float& logit = row[penalties.tokens.as<int32_t>()[i]];
+      const int32_t count = penalties.counts.as<int32_t>()[i];
+      if (count == kBarredCount) {
+        logit = std::numeric_limits<float>::lowest();
+        continue;
+      }
       logit = logit > 0.0f ? logit / repetition : logit * repetition;
-      logit -= frequency * static_cast<float>(penalties.counts.as<int32_t>()[i]);
+      logit -= frequency * static_cast<float>(count);
       logit -= presence;
     }
   });

@@ -94,7 +94,9 @@ class Case(unittest.TestCase):
 
     def long_model(self, **config):
         """Flags for the tiny model with a context so long that an answer takes seconds."""
-        folder = self.copy_model("long")
+        folder = self.folder / "long"
+        if not folder.exists():
+            self.copy_model("long")
         edit_json(folder / "config.json", max_position_embeddings=LONG_CONTEXT, **config)
         return ["-m", str(folder), "--chat-template", "llama2", "--device", "cpu"]
 
@@ -237,3 +239,9 @@ def edit_json(path, **changes):
 
 def read_json_lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def read_records(path):
+    """The records of a batch in the order of their requests; the file has them as they ended."""
+    records = read_json_lines(path)
+    return sorted(records, key=lambda record: int(record["id"].removeprefix("batch_req_")))

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from support import TIMEOUT_SECONDS, Case, read_json_lines
+from support import TIMEOUT_SECONDS, Case, read_json_lines, read_records
 
 
 def openai_line(custom_id, content, **body):
@@ -36,7 +36,12 @@ class BatchCase(Case):
             time.sleep(0.001)
 
     def records(self, name="out.jsonl"):
-        return {r["custom_id"]: r for r in read_json_lines(self.folder / name)}
+        return {r["custom_id"]: r for r in read_records(self.folder / name)}
+
+    def answers(self, name="out.jsonl"):
+        """The choices by custom_id: what may not depend on how a run went."""
+        return {custom_id: record["response"]["body"]["choices"]
+                for custom_id, record in self.records(name).items()}  # fmt: skip
 
 
 class Answers(BatchCase):
@@ -82,6 +87,8 @@ class Answers(BatchCase):
         self.batch("--stats-json", "stats.json")
         stats = json.loads((self.folder / "stats.json").read_text())
         self.assertEqual((stats["requests"], stats["answered"], stats["errors"]), (2, 2, 0))
+        self.assertGreater(stats["completion_tokens_per_second"], 0)
+        self.assertLessEqual(stats["generation_seconds"], stats["seconds"])
 
 
 class Errors(BatchCase):
@@ -109,7 +116,7 @@ class Errors(BatchCase):
             (short_line("z5", "a", top_p=3), "top_p"),
             (short_line("z6", "a", frobnicate=1), "frobnicate is not supported"),
             (short_line("z7", "a", stop=[1]), "stop[0]"),
-            (openai_line("z8", "a", n=2), "body.n is not supported"),
+            (openai_line("z8", "a", n=0), "body.n must be an integer in 1..128"),
             (openai_line("z9", "a", tools="x"), "body.tools"),
             ({**openai_line("z10", "a"), "url": "/v1/embeddings"}, "url"),
             (short_line("z11", "word " * 400), "> limit"),
@@ -137,7 +144,7 @@ class Errors(BatchCase):
         self.write_input(short_line("first", "x"), *[line for line, _ in bad],
                          short_line("last", "x"))  # fmt: skip
         self.batch(code=3)
-        records = read_json_lines(self.folder / "out.jsonl")
+        records = read_records(self.folder / "out.jsonl")
         self.assertEqual(len(records), len(bad) + 2)
         self.assertIsNone(records[0]["error"])
         self.assertIsNone(records[-1]["error"])
@@ -160,7 +167,7 @@ class Errors(BatchCase):
             file.seek(line_bytes, os.SEEK_END)  # leaves a hole, which reads as zeros
             file.write(b"\n" + json.dumps(short_line("last", "x")).encode())
         self.batch("--stats-json", "stats", code=3)
-        errors = [record["error"] for record in read_json_lines(self.folder / "out.jsonl")]
+        errors = [record["error"] for record in read_records(self.folder / "out.jsonl")]
         self.assertEqual([errors[0], errors[1]["code"], errors[2]], [None, "line_too_long", None])
         stats = json.loads((self.folder / "stats").read_text())
         self.assertLess(stats["peak_resident_bytes"], line_bytes)

@@ -85,18 +85,45 @@ class Resume(ResumeCase):
         result = self.check("batch", *self.model, "-i", "/proc/self/mem", "-o", "out", code=1)
         self.assert_one_error(result, "/proc/self/mem: read failed at byte 0")
 
-    def test_interrupt_says_how_to_go_on(self):
-        flags = self.long_model()
-        endless = [short_line(f"{i}", "x", max_tokens=3000) for i in range(50)]
-        self.write_input(short_line("quick", "x", max_tokens=1), *endless)
-        process = self.start("batch", *flags, "-i", "in.jsonl", "-o", "out.jsonl", "--temp", "1")
+    def interrupt(self, max_tokens):
+        """Begins 50 requests, 4 at a time, and interrupts them once one was answered. Returns the
+        process and what it says at once."""
+        lines = [short_line(f"{i}", "x", max_tokens=max_tokens) for i in range(50)]
+        self.write_input(short_line("quick", "x", max_tokens=1), *lines)
+        process = self.start("batch", *self.long_model(), "-i", "in.jsonl", "-o", "out.jsonl",
+                             "--max-sequences", "4", "--ignore-eos", "--temp", "0")  # fmt: skip
+        self.addCleanup(lambda: process.poll() is None and process.kill())
         self.wait_for_answer()
         process.send_signal(signal.SIGINT)
+        line = process.stderr.readline().decode()
+        self.assertRegex(line, r"interrupted: \d requests? in flight will be finished, Ctrl-C again "
+                               r"stops now; the rest with: .* --temp 0 --resume\n")  # fmt: skip
+        return process, line
+
+    def test_second_interrupt_stops_now(self):
+        process, _ = self.interrupt(max_tokens=60_000)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(len(self.records()), 1)
+
+    def test_first_interrupt_lets_answers_be_finished(self):
+        process, line = self.interrupt(max_tokens=500)
+        num_begun = int(line.split()[1])
         _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)
-        self.assertIn(b"--temp 1 --resume", err)
-        for record in read_json_lines(self.folder / "out.jsonl"):
+        self.assertIn(b" to do | ", err)
+        answered = self.records()
+        self.assertIn(len(answered) - num_begun, range(1, 5))
+        for record in answered.values():
             self.assertIsNone(record["error"])
+            self.assertIn(record["response"]["body"]["usage"]["completion_tokens"], (1, 500))
+
+        command = ["batch", *self.long_model(), "-i", "in.jsonl", "--ignore-eos", "--temp", "0"]
+        resumed = self.check(*command, "-o", "out.jsonl", "--resume").err
+        whole = self.check(*command, "-o", "whole.jsonl").err
+        self.assertEqual(self.answers(), self.answers("whole.jsonl"))
+        self.assertEqual(resumed.split("digest ")[1], whole.split("digest ")[1])
 
 
 class Manifest(ResumeCase):

@@ -30,6 +30,7 @@ SAMPLING = {
     "--max-tokens": ("an integer in 0..1073741824", ["-1", "1073741825"]),
     "-n": ("an integer in 0..1073741824", ["-1"]),
     "--n-predict": ("an integer in 0..1073741824", ["-1"]),
+    "--min-tokens": ("an integer in 0..1073741824", ["-1"]),
 }
 THREADS = {"--threads": ("an integer in 0..1024", ["-3", "1025"])}
 ENGINE = {
@@ -40,6 +41,7 @@ ENGINE = {
     "--page-size": ("16, 32, 64, 128 or 256", ["-16", "0", "8", "63", "512"]),
     "--prefill-chunk": ("an integer in 0..65536", ["-1", "65537"]),
 }
+BATCH = {"--max-sequences": ("an integer in 1..4096", ["-1", "0", "4097"])}
 BENCH = {
     "--prompt-lengths": ("an integer in 1..1073741824", ["-1", "0", "512,0", "1,,2", ","]),
     "--context": ("an integer in 1..1073741824", ["0"]),
@@ -97,7 +99,7 @@ class Numbers(Case):
         for command, tables, arguments in [
             ("chat", SAMPLING | ENGINE, ["-m", "absent"]),
             ("summarize", SAMPLING | ENGINE, ["-m", "absent", "file"]),
-            ("batch", SAMPLING | ENGINE, ["-m", "absent", "-i", "in", "-o", "out"]),
+            ("batch", SAMPLING | ENGINE | BATCH, ["-m", "absent", "-i", "in", "-o", "out"]),
             ("inspect", ENGINE, ["-m", "absent"]),
             ("bench", ENGINE, ["-m", "absent"]),
         ]:

@@ -3,7 +3,7 @@
 import json
 
 from chat_terminal import ChatCase
-from support import read_json_lines
+from support import read_records
 from thinking_model import OPEN_TEMPLATE, TEMPLATE, make_thinking
 
 DIM, PLAIN = "\x1b[2m", "\x1b[0m"
@@ -63,7 +63,7 @@ class Batch(ThinkingCase):
                  {"id": "d", "prompt": "x", "chat_template_kwargs": {"enable_thonking": True}}]  # fmt: skip
         self.write("in.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
         self.check("batch", *self.thinking_model(), "-i", "in.jsonl", "-o", "out.jsonl", code=3)
-        records = read_json_lines(self.folder / "out.jsonl")
+        records = read_records(self.folder / "out.jsonl")
         messages = [record["response"]["body"]["choices"][0]["message"] for record in records[:3]]
         thoughtful = {"role": "assistant", "content": "yes", "reasoning_content": "h m"}
         self.assertEqual(messages[0], thoughtful)

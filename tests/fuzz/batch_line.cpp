@@ -34,16 +34,8 @@ Json json_of(const Message& message) {
   return json;
 }
 
-// In the short form, which nests less deeply, whatever form it was read in.
-std::string json_of(const BatchRequest& request) {
-  Json body = {{"custom_id", request.custom_id}, {"messages", Json::array()}};
-  for (const Message& message : request.messages) {
-    body["messages"].push_back(json_of(message));
-  }
-  if (!request.inputs.tools.empty()) body["tools"] = parse_ordered_json(request.inputs.tools, {});
-  for (const TemplateArgument& argument : request.inputs.arguments) {
-    body["chat_template_kwargs"][argument.name] = parse_ordered_json(argument.json, {});
-  }
+// Without what belongs to messages or a prompt.
+void add_shared_fields(const BatchRequest& request, Json& body) {
   for (const SamplingField& field : sampling_fields()) {
     std::visit(
         [&](auto member) {
@@ -52,6 +44,31 @@ std::string json_of(const BatchRequest& request) {
         field.member);
   }
   if (!request.sampling.stop.empty()) body["stop"] = request.sampling.stop;
+  if (request.sampling.ignore_eos) body["ignore_eos"] = *request.sampling.ignore_eos;
+  body["n"] = request.num_choices;
+}
+
+std::string completion_json_of(const BatchRequest& request) {
+  Json body;
+  std::visit([&](const auto& prompt) { body["prompt"] = prompt; }, request.prompt);
+  add_shared_fields(request, body);
+  const Json line = {
+      {"custom_id", request.custom_id}, {"url", "/v1/completions"}, {"body", std::move(body)}};
+  return line.dump();
+}
+
+// A chat in the short form, which nests less deeply, whatever form it was read in.
+std::string json_of(const BatchRequest& request) {
+  if (request.endpoint == Endpoint::kCompletions) return completion_json_of(request);
+  Json body = {{"custom_id", request.custom_id}, {"messages", Json::array()}};
+  for (const Message& message : request.messages) {
+    body["messages"].push_back(json_of(message));
+  }
+  if (!request.inputs.tools.empty()) body["tools"] = parse_ordered_json(request.inputs.tools, {});
+  for (const TemplateArgument& argument : request.inputs.arguments) {
+    body["chat_template_kwargs"][argument.name] = parse_ordered_json(argument.json, {});
+  }
+  add_shared_fields(request, body);
   return body.dump();
 }
 
@@ -65,7 +82,13 @@ std::string json_of(const BatchRequest& request) {
 }
 
 void check_request(const BatchRequest& request) {
-  require(!request.custom_id.empty() && !request.messages.empty(), "a request is complete");
+  const bool is_chat = request.endpoint == Endpoint::kChatCompletions;
+  const bool has_prompt =
+      std::visit([](const auto& prompt) { return !prompt.empty(); }, request.prompt);
+  require(
+      !request.custom_id.empty() && is_chat == !request.messages.empty() && is_chat != has_prompt,
+      "a request is complete");
+  require(kChoicesLimits.allow(request.num_choices), "a request asks for some answers");
   require_utf8(request.custom_id, "custom_id");
   for (const Message& message : request.messages) {
     for (const std::string* const text : {&message.content, &message.reasoning, &message.tool_calls,
@@ -113,6 +136,9 @@ std::vector<std::string> seeds() {
       R"( "function": {"name": "f", "arguments": "{\"b\": 1, \"a\": 2}"}}]},)"
       R"( {"role": "tool", "tool_call_id": "c", "name": "f", "content": "4"}]})",
       R"({"id": "n", "prompt": "x", "tools": [1], "tool_choice": "auto"})",
+      R"({"custom_id": "o", "url": "/v1/completions", "body": {"prompt": [1, 22, 333], "n": 2,)"
+      R"( "min_tokens": 3, "ignore_eos": true, "response_format": {"type": "text"}}})",
+      R"({"custom_id": "p", "url": "/v1/completions", "body": {"prompt": "x", "echo": false}})",
       R"([[[[]]]])",
       "{\"id\": \"\xff\"}",
   };
@@ -128,6 +154,7 @@ std::vector<std::string> dictionary() {
                                 "POST",
                                 "url",
                                 "/v1/chat/completions",
+                                "/v1/completions",
                                 "body",
                                 "messages",
                                 "role",
@@ -145,6 +172,8 @@ std::vector<std::string> dictionary() {
                                 "stream",
                                 "stream_options",
                                 "logprobs",
+                                "ignore_eos",
+                                "response_format",
                                 "tools",
                                 "tool_calls",
                                 "function",

@@ -1,3 +1,5 @@
+#include <cfloat>
+
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/sampling/penalize.h"
 
@@ -27,8 +29,13 @@ __global__ void __launch_bounds__(kThreads)
   const int end = arguments.offsets[sequence + 1];
   for (int i = arguments.offsets[sequence] + threadIdx.x; i < end; i += kThreads) {
     float& logit = logits[arguments.tokens[i]];
+    const int count = arguments.counts[i];
+    if (count == kBarredCount) {
+      logit = -FLT_MAX;
+      continue;
+    }
     const float repeated = logit > 0.0f ? logit / repetition : logit * repetition;
-    logit = repeated - frequency * static_cast<float>(arguments.counts[i]) - presence;
+    logit = repeated - frequency * static_cast<float>(count) - presence;
   }
 }
 

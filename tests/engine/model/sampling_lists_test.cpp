@@ -73,6 +73,20 @@ TEST(PenaltyLists, ListDistinctTokensWithTheirCounts) {
   EXPECT_THAT(lists.presence, ElementsAre(0.0f, 0.0f, 0.0f, -1.0f));
 }
 
+TEST(PenaltyLists, BarredTokensAreListedOnceAndAsSuch) {
+  const std::vector<TokenId> barred = {2, 5};
+  const SamplingParams params = {.presence_penalty = 0.5, .penalty_window = 0};
+  const SamplingParams none;
+  TokenChunk step[] = {chunk_of(kTokens, &params), chunk_of(kTokens, &none)};
+  for (TokenChunk& chunk : step) chunk.barred = barred;
+  const PenaltyLists lists = list_penalties(step);
+  EXPECT_THAT(lists.offsets, ElementsAre(0, 4, 6));
+  EXPECT_THAT(lists.tokens, ElementsAre(6, 7, 2, 5, 2, 5));
+  EXPECT_THAT(lists.counts,
+              ElementsAre(1, 1, kBarredCount, kBarredCount, kBarredCount, kBarredCount));
+  EXPECT_TRUE(has_penalty(step));
+}
+
 TEST(PenaltyLists, AStepHasAPenaltyWhenADrawOfItHas) {
   const SamplingParams none;
   const SamplingParams penalty = {.presence_penalty = 0.5};

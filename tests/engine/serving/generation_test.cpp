@@ -53,6 +53,22 @@ TEST_F(GenerationTest, GoesOnPastStopTokensWhenToldTo) {
   EXPECT_EQ(text(), "$");
 }
 
+TEST_F(GenerationTest, BarsEndTokensBeforeMinTokens) {
+  start({.min_tokens = 2});
+  EXPECT_EQ(generation_->barred_tokens(0).size(), 2u);
+  EXPECT_EQ(generation_->barred_tokens(1).size(), 2u);
+  EXPECT_TRUE(generation_->barred_tokens(2).empty());
+  start({.min_tokens = 2, .ignore_eos = true});
+  EXPECT_TRUE(generation_->barred_tokens(0).empty()) << "they end nothing";
+}
+
+TEST_F(GenerationTest, StopStringsCountBehindMinTokens) {
+  start({.min_tokens = 4, .stop = {"ab"}});
+  EXPECT_EQ(append("abababab"), 6);
+  EXPECT_EQ(reason(), StopReason::kStopString);
+  EXPECT_EQ(text(), "abab");
+}
+
 TEST_F(GenerationTest, EndsAfterMaxTokens) {
   start({.max_tokens = 3});
   EXPECT_EQ(generation_->max_length(), 8);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
@@ -80,6 +82,18 @@ TEST_P(PenalizeTest, EachPenaltyAlone) {
          {tokens, counts, 1.0, 0.25, 0.0},
          {tokens, counts, 1.0, 0.0, 0.75}},
         7);
+}
+
+TEST_P(PenalizeTest, BarredTokensFallBelowAllOthers) {
+  const DeviceTensor logits = floats({5.0, -1e30, 7.0, 2.0}, {1, 4});
+  operations().penalize(logits, {.offsets = integers({0, 3}, {2}),
+                                 .tokens = integers({2, 1, 3}, {3}),
+                                 .counts = integers({kBarredCount, kBarredCount, 2}, {3}),
+                                 .repetition = floats({2.0}, {1}),
+                                 .frequency = floats({0.25}, {1}),
+                                 .presence = floats({0.0}, {1})});
+  constexpr double kLowest = std::numeric_limits<float>::lowest();
+  EXPECT_EQ(host(logits), (std::vector<double>{5.0, kLowest, kLowest, 0.5}));
 }
 
 TEST_P(PenalizeTest, NothingListedChangesNothing) { check({{}, {}}, 131); }

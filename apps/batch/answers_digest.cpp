@@ -1,0 +1,36 @@
+#include "apps/batch/answers_digest.h"
+
+#include "apps/batch/digests.h"
+#include "engine/text/sha256.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kDigits = 16;  // of 64 bits
+
+// Bytes that are not UTF-8 as the output file has them.
+std::string written(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void AnswersDigest::add(const nlohmann::ordered_json& record) {
+  const std::string digits =
+      sha256(written(record["custom_id"]) + written(record["response"]["body"]["choices"]));
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i] += hexadecimal_number(std::string_view(digits).substr(i * kDigits, kDigits));
+  }
+}
+
+void AnswersDigest::add(const AnswersDigest& others) {
+  for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += others.sums_[i];
+}
+
+std::string AnswersDigest::text() const {
+  std::string text;
+  for (const uint64_t sum : sums_) text += hexadecimal(sum);
+  return text;
+}
+
+}  // namespace tessera

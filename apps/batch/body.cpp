@@ -1,0 +1,188 @@
+#include "apps/batch/body.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "apps/batch/messages.h"
+#include "apps/files/text_input.h"
+#include "engine/engine.h"
+#include "engine/input_files.h"
+
+namespace tessera {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::vector<std::string> parse_stop(const OrderedJson& value, const std::string& path) {
+  if (value.is_string()) return {value.get<std::string>()};
+  CHECK(value.is_array(), path, " must be a string or an array of strings");
+  std::vector<std::string> stops;
+  for (size_t index = 0; index < value.size(); ++index) {
+    stops.push_back(string_at(value[index], concat(path, '[', index, ']')));
+  }
+  return stops;
+}
+
+void read_value(const OrderedJson& value, const std::string& path, std::optional<double>& out) {
+  CHECK(value.is_number(), path, " must be a number, got ", shown(value));
+  out = value.get<double>();
+}
+
+// `Integer` is int64_t or uint64_t.
+template <typename Integer>
+void read_value(const OrderedJson& value, const std::string& path, std::optional<Integer>& out) {
+  CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= uint64_t{INT64_MAX}, path,
+        " must be a whole number of 0 or more, got ", shown(value));
+  out = value.get<Integer>();
+}
+
+void read_value(const OrderedJson& value, const std::string& path, std::optional<bool>& out) {
+  CHECK(value.is_boolean(), path, " must be true or false, got ", shown(value));
+  out = value.get<bool>();
+}
+
+// Fields of OpenAI's API that change nothing here, or nothing with the given value.
+bool is_harmless(std::string_view key, const OrderedJson& value) {
+  constexpr std::array<std::string_view, 5> kIgnored = {"model", "user", "metadata", "store",
+                                                        "stream_options"};
+  if (std::find(kIgnored.begin(), kIgnored.end(), key) != kIgnored.end()) return true;
+  if (value.is_null()) return true;
+  return (key == "stream" && value == false) || (key == "echo" && value == false) ||
+         (key == "logprobs" && value == false) || (key == "top_logprobs" && value == 0) ||
+         (key == "logit_bias" && value.is_object() && value.empty()) ||
+         (key == "tool_choice" && value == "auto") ||
+         (key == "parallel_tool_calls" && value == true);
+}
+
+// What others compute and this program does not yet: the request is one, only too early.
+void refuse_what_is_missing(std::string_view key, const OrderedJson& value,
+                            const std::string& path) {
+  if (key == "logprobs" || key == "top_logprobs") {
+    throw Error(path + ": log-probabilities are not supported yet");
+  }
+  if (key != "response_format") return;
+  CHECK(value.is_object() && value.contains("type"), path, " must be an object with a type, got ",
+        shown(value));
+  throw Error(concat(path, ": only {\"type\": \"text\"} is supported yet, got the type ",
+                     shown(value["type"])));
+}
+
+bool is_plain_text_format(std::string_view key, const OrderedJson& value) {
+  return key == "response_format" && value.is_object() && value.contains("type") &&
+         value["type"] == "text";
+}
+
+// What vLLM calls variables of the template that a request sets.
+std::vector<TemplateArgument> parse_template_arguments(const OrderedJson& value,
+                                                       const std::string& path) {
+  CHECK(value.is_object(), path, " must be an object, got ", value.type_name());
+  std::vector<TemplateArgument> arguments;
+  for (const auto& [name, argument] : value.items()) arguments.push_back({name, argument.dump()});
+  return arguments;
+}
+
+int64_t parse_num_choices(const OrderedJson& value, const std::string& path) {
+  CHECK(value.is_number_integer() && kChoicesLimits.allow(value.get<int64_t>()), path, " must be ",
+        kChoicesLimits.text(), ", got ", shown(value));
+  return value.get<int64_t>();
+}
+
+// Whether the vocabulary has them is known when the model is.
+std::vector<TokenId> parse_tokens(const OrderedJson& value, const std::string& path) {
+  CHECK(!value.empty(), path, " is empty");
+  std::vector<TokenId> tokens;
+  tokens.reserve(value.size());
+  for (const OrderedJson& token : value) {
+    CHECK(token.is_number_unsigned() &&
+              token.get<uint64_t>() <= uint64_t{std::numeric_limits<TokenId>::max()},
+          path, " must be a text or a list of token ids; [", tokens.size(), "] is ", shown(token));
+    tokens.push_back(token.get<TokenId>());
+  }
+  return tokens;
+}
+
+// Of a chat, the one message.
+void parse_chat_prompt(const OrderedJson& value, const std::string& path, BatchRequest& request) {
+  CHECK(request.messages.empty(), path, ": give either messages or prompt, not both");
+  request.messages = {{Role::kUser, string_at(value, path)}};
+  CHECK(!is_blank(request.messages[0].content), path, " is empty");
+}
+
+// The fields that only a chat has. False for others.
+bool parse_chat_field(const std::string& key, const OrderedJson& value, const std::string& path,
+                      BatchRequest& request) {
+  if (key == "messages") {
+    CHECK(request.messages.empty(), path, ": give either messages or prompt, not both");
+    request.messages = parse_messages(value, path);
+  } else if (key == "prompt" && !value.is_null()) {
+    parse_chat_prompt(value, path, request);
+  } else if (key == "tools") {
+    request.inputs.tools = parse_tools(value, path);
+  } else if (key == "chat_template_kwargs" && !value.is_null()) {
+    request.inputs.arguments = parse_template_arguments(value, path);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool parse_completion_field(const std::string& key, const OrderedJson& value,
+                            const std::string& path, BatchRequest& request) {
+  CHECK(key != "messages", path, " belongs to /v1/chat/completions");
+  if (key != "prompt") return false;
+  if (value.is_array()) {
+    request.prompt = parse_tokens(value, path);
+  } else {
+    request.prompt = string_at(value, path);
+    CHECK(!std::get<std::string>(request.prompt).empty(), path, " is empty");
+  }
+  return true;
+}
+
+bool parse_own_field(const std::string& key, const OrderedJson& value, const std::string& path,
+                     BatchRequest& request) {
+  const bool is_chat = request.endpoint == Endpoint::kChatCompletions;
+  return is_chat ? parse_chat_field(key, value, path, request)
+                 : parse_completion_field(key, value, path, request);
+}
+
+void parse_field(const std::string& key, const OrderedJson& value, const std::string& path,
+                 BatchRequest& request) {
+  if (parse_own_field(key, value, path, request)) return;
+  if (is_harmless(key, value) || is_plain_text_format(key, value)) return;
+  if (key == "n") {
+    request.num_choices = parse_num_choices(value, path);
+  } else if (key == "stop") {
+    request.sampling.stop = parse_stop(value, path);
+  } else if (key == "ignore_eos") {
+    read_value(value, path, request.sampling.ignore_eos);
+  } else if (const SamplingField* field = find_sampling_field(key); field != nullptr) {
+    std::visit([&](auto member) { read_value(value, path, request.sampling.*member); },
+               field->member);
+  } else {
+    refuse_what_is_missing(key, value, path);
+    throw Error(path + " is not supported");
+  }
+}
+
+bool has_prompt(const BatchRequest& request) {
+  if (request.endpoint == Endpoint::kChatCompletions) return !request.messages.empty();
+  return std::visit([](const auto& prompt) { return !prompt.empty(); }, request.prompt);
+}
+
+}  // namespace
+
+void parse_body(const OrderedJson& body, const std::string& prefix, BatchRequest& request) {
+  for (const auto& [key, value] : body.items()) {
+    const bool belongs_to_line = prefix.empty() && (key == "custom_id" || key == "id");
+    if (!belongs_to_line) parse_field(key, value, prefix + printable(key), request);
+  }
+  CHECK(has_prompt(request), prefix,
+        request.endpoint == Endpoint::kChatCompletions ? "messages" : "prompt", " is missing");
+  resolve_sampling(request.sampling, {});  // throws when a value is out of its range
+}
+
+}  // namespace tessera

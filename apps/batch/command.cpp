@@ -1,0 +1,93 @@
+// The flags of tessera batch.
+#include <memory>
+
+#include "apps/batch/batch.h"
+#include "apps/batch/devices/devices.h"
+#include "apps/options/commands.h"
+#include "apps/options/template_options.h"
+
+namespace tessera {
+
+void add_batch(CLI::App& app, Invocation& invocation) {
+  constexpr const char* kGroup = "Files";
+  auto options = std::make_shared<BatchOptions>();
+  CLI::App& command = *app.add_subcommand("batch", "answer a file of requests");
+  command
+      .add_option("-i,--input-file,--input", options->input_path,
+                  "requests, one JSON a line; - for stdin")
+      ->option_text("FILE")
+      ->required()
+      ->group(kGroup);
+  command
+      .add_option("-o,--output-file,--output", options->output_path,
+                  "answers, one JSON a line; - for stdout")
+      ->option_text("FILE")
+      ->required()
+      ->group(kGroup);
+  CLI::Option* resume = command.add_flag("--resume", options->resume,
+                                         "keep the answers that are there and do the rest");
+  resume->group(kGroup);
+  command.add_flag("--overwrite", options->overwrite, "replace the answers that are there")
+      ->excludes(resume)
+      ->group(kGroup);
+  command
+      .add_flag("--force", options->force,
+                "resume although the model, a setting or a request has changed")
+      ->needs(resume)
+      ->group(kGroup);
+  command.add_flag("--strict", options->strict, "do nothing when any request is bad")
+      ->group(kGroup);
+  command
+      .add_option_function<std::string>(
+          "--shard", [options](const std::string& text) { options->shard = parse_shard(text); },
+          "do every N-th request from the I-th on, I from 0: 0/4, 1/4, 2/4 and 3/4 do all")
+      ->option_text("I/N")
+      ->group(kGroup);
+  command
+      .add_option_function<std::string>(
+          "--devices",
+          [options](const std::string& text) { options->devices = parse_devices(text); },
+          "GPUs of this host that answer together, a process for each: 0,1,2,3")
+      ->option_text("LIST")
+      ->group("Model and device");
+  options->engine.max_sequences = kDefaultMaxSequences;
+  add_number(command, "--max-sequences", options->engine.max_sequences, kMaxSequencesLimits,
+             "answers that are computed at the same time (64)")
+      ->group("Model and device");
+  add_system_options(command, options->prompt);
+  add_sampling_options(command, options->sampling);
+  add_model_options(command, options->engine);
+  add_template_option(command, options->engine);
+  add_console_options(command, invocation.console);
+  add_stats_option(command, options->stats_path);
+  command.footer(
+      "A request is a line of OpenAI's batch form or of a short one:\n"
+      "  {\"custom_id\": \"a\", \"method\": \"POST\", \"url\": \"/v1/chat/completions\",\n"
+      "   \"body\": {\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}}\n"
+      "  {\"id\": \"a\", \"prompt\": \"Hi\", \"max_tokens\": 64}\n"
+      "The url /v1/completions continues a prompt, a text or a list of token ids, instead of a\n"
+      "chat. Values of a request win over the flags; --system is for chats without a system\n"
+      "message. A body may have n, stop, seed, max_tokens, min_tokens and ignore_eos, tools, and\n"
+      "variables of the chat template in chat_template_kwargs. What a model thinks before it\n"
+      "answers comes as reasoning_content beside content.\n"
+      "\n"
+      "Answers come in the order in which they are finished. Each is written at once: it outlasts\n"
+      "a crash of the program, and one of the machine some 50 ms later. A run that was stopped\n"
+      "goes on with --resume; it must share the model, the seed, the shard and the other "
+      "settings,\n"
+      "which are kept in OUTPUT.manifest.json. Ctrl-C lets the answers that have begun be\n"
+      "finished, a second one stops at once. The digest at the end is the same whenever all\n"
+      "answers are, in whatever order. Exit\n"
+      "code 3 says that some requests have an error instead of an answer.\n"
+      "\n"
+      "Examples:\n"
+      "  tessera batch -m weights/demo -i requests.jsonl -o answers.jsonl\n"
+      "  tessera batch -m weights/demo -i requests.jsonl -o answers.jsonl --resume");
+  command.callback([options, &invocation] {
+    require_model(options->engine);
+    options->arguments = invocation.arguments;
+    invocation.run = [options](const Console& console) { return run_batch(*options, console); };
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,30 @@
+// What a run of a batch came to.
+#pragma once
+
+#include <cstdint>
+
+namespace tessera {
+
+struct BatchCounts {
+  int64_t total = 0;    // requests in the input, or in this shard of it
+  int64_t skipped = 0;  // answered by an earlier run
+  int64_t answered = 0;
+  int64_t errors = 0;
+  // Of this run's answers, all choices of each.
+  int64_t prompt_tokens = 0;
+  int64_t cached_prompt_tokens = 0;  // of these, found in the KV cache
+  int64_t generated_tokens = 0;
+  double seconds = 0.0;             // with the model loaded, to the last line
+  double generation_seconds = 0.0;  // from the first step to the last answer
+
+  int64_t done() const { return skipped + answered + errors; }
+  double prompt_tokens_per_second() const { return per_second(prompt_tokens); }
+  double generated_tokens_per_second() const { return per_second(generated_tokens); }
+
+ private:
+  double per_second(int64_t tokens) const {
+    return generation_seconds > 0.0 ? static_cast<double>(tokens) / generation_seconds : 0.0;
+  }
+};
+
+}  // namespace tessera

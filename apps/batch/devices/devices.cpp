@@ -1,0 +1,159 @@
+#include "apps/batch/devices/devices.h"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include "apps/answer/stats.h"
+#include "apps/batch/batch.h"
+#include "apps/batch/devices/merge.h"
+#include "apps/batch/devices/workers.h"
+#include "apps/batch/input.h"
+#include "apps/batch/manifest.h"
+#include "apps/batch/output.h"
+#include "apps/batch/progress.h"
+#include "apps/batch/summary.h"
+#include "apps/process/exit_codes.h"
+#include "apps/process/forced_exit.h"
+#include "apps/process/signals.h"
+
+namespace tessera {
+namespace {
+
+std::string device_of(const std::string& name) {
+  const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number) return "cuda:" + name;
+  if (name == "cpu" || name.starts_with("cuda:")) return name;
+  throw UsageError(concat("--devices must be numbers of GPUs with commas between them, e.g. 0,1, ",
+                          "or cpu; got '", name, "'"));
+}
+
+// The processes read and write files of their own accord: pipes they could not share.
+void require_files(const BatchOptions& options) {
+  if (options.input_path == "-") throw UsageError("--devices needs an input that is a file");
+  if (options.output_path == "-") throw UsageError("--devices needs an output that is a file");
+  if (!options.shard.is_whole()) throw UsageError("--devices and --shard exclude each other");
+}
+
+// Checks all that can be wrong for every device alike. The number of requests.
+int64_t check_requests(const BatchOptions& options) {
+  BatchInput input(options.input_path, {});
+  if (options.strict) refuse_problems(input);
+  read_model_folder(options.engine);  // throws once, here, rather than in every process
+  return static_cast<int64_t>(input.items().size());
+}
+
+void require_fresh_or_own_shards(const BatchOptions& options, const BatchOutput& output,
+                                 const std::vector<std::string>& own) {
+  if (options.overwrite) return;
+  if (!output.answers().requests.empty()) {
+    throw UsageError(output.name() + " holds answers already: --devices cannot go on with them",
+                     "leave --devices out to do the rest, or start anew with --overwrite");
+  }
+  for (const std::string& path : find_shard_outputs(options.output_path)) {
+    if (!options.resume) {
+      throw UsageError(path + " exists", "--resume keeps its answers, --overwrite starts anew");
+    }
+    if (std::ranges::find(own, path) != own.end()) continue;
+    throw UsageError(concat(path, " is of a run on another number of devices than ", own.size()),
+                     "name as many as then, or start anew with --overwrite");
+  }
+}
+
+// All processes draw with one seed: that of the run that is resumed, where there is one.
+uint64_t find_seed(const std::vector<std::string>& shard_paths) {
+  for (const std::string& path : shard_paths) {
+    BatchManifest manifest(path);
+    if (!std::filesystem::exists(manifest.path())) continue;
+    manifest.read();
+    if (const std::optional<uint64_t> seed = manifest.seed()) return *seed;
+  }
+  return random_seed();
+}
+
+void watch(Workers& workers, int64_t num_requests, const BatchOptions& options,
+           const Console& console) {
+  BatchProgress progress(console);
+  bool has_forwarded = false;
+  before_forced_exit(kill_children);
+  while (workers.watch()) {
+    if (is_interrupted() && !has_forwarded) {
+      has_forwarded = true;
+      workers.forward(pending_signal());
+      progress.clear();
+      const bool drains = pending_signal() == SIGINT;
+      console.say(concat("interrupted",
+                         drains ? ": requests in flight will be finished, Ctrl-C "
+                                  "again stops now"
+                                : "",
+                         "; the rest with: ", resume_command(options)));
+    }
+    if (!progress.is_due()) continue;
+    const BatchCounts counts = workers.counts(num_requests);
+    progress.show(counts, counts.prompt_tokens, counts.generated_tokens, {});
+  }
+  before_forced_exit(nullptr);
+}
+
+// The processes know what is not in their outputs: what was cached, and when they began to compute.
+void add_measurements(const nlohmann::ordered_json& statistics, BatchCounts& counts) {
+  for (const nlohmann::ordered_json& own : statistics) {
+    counts.cached_prompt_tokens += own.value("cached_prompt_tokens", int64_t{0});
+    counts.seconds = std::max(counts.seconds, own.value("seconds", 0.0));
+    counts.generation_seconds =
+        std::max(counts.generation_seconds, own.value("generation_seconds", 0.0));
+  }
+}
+
+void require_no_failures(const std::vector<std::string>& failed, const BatchOptions& options) {
+  if (failed.empty()) return;
+  std::string names;
+  for (const std::string& name : failed) names += (names.empty() ? "" : ", ") + name;
+  throw Error(concat("the run on ", names, " failed; what was answered is safe"),
+              "the rest with: " + resume_command(options));
+}
+
+}  // namespace
+
+std::vector<std::string> parse_devices(const std::string& text) {
+  std::vector<std::string> devices;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    devices.push_back(device_of(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return devices;
+}
+
+int run_on_devices(BatchOptions& options, const Console& console) {
+  resolve_sampling(options.sampling, {});
+  require_files(options);
+  require_separate_files(options);
+  const StatsFile stats(options.stats_path);
+  const int64_t num_requests = check_requests(options);
+  const BatchOutput output(options.output_path, existing_output(options));
+  Workers workers(options, console);
+  const std::vector<std::string> shard_paths = workers.output_paths();
+  require_fresh_or_own_shards(options, output, shard_paths);
+  if (options.overwrite) remove_shards(find_shard_outputs(options.output_path));
+  if (!options.sampling.seed) options.sampling.seed = find_seed(shard_paths);
+
+  workers.start();
+  watch(workers, num_requests, options, console);
+  const nlohmann::ordered_json statistics = workers.statistics();
+  BatchCounts counts = workers.counts(num_requests);
+  add_measurements(statistics, counts);
+  const AnswersDigest digest = workers.totals().digest;
+  if (workers.are_done()) merge_shards(shard_paths, options.output_path);
+  console.say(summary_line(counts, digest));
+  nlohmann::ordered_json object;
+  add_counts(counts, digest, object);
+  object["seed"] = *options.sampling.seed;
+  object["devices"] = statistics;
+  stats.write(object);
+  require_no_failures(workers.failed_devices(), options);
+  if (!workers.are_done()) throw_if_interrupted();
+  return counts.errors > 0 ? kExitItemErrors : kExitOk;
+}
+
+}  // namespace tessera

@@ -1,0 +1,84 @@
+#include "apps/batch/devices/merge.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "apps/batch/manifest.h"
+#include "apps/files/atomic_file.h"
+#include "engine/engine.h"
+
+namespace tessera {
+namespace {
+
+namespace filesystem = std::filesystem;
+
+void copy_file(const std::string& path, FileReplacement& copy) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 1 << 16> block;
+  for (;;) {
+    const ssize_t count = read(file.value(), block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    CHECK(count >= 0, path, ": read failed: ", std::strerror(errno));
+    if (count == 0) return;
+    copy.write({block.data(), static_cast<size_t>(count)});
+  }
+}
+
+// A shard of which no line was a request has none.
+void write_manifest(const std::vector<std::string>& shard_paths, const std::string& output_path) {
+  for (const std::string& path : shard_paths) {
+    BatchManifest manifest(path);
+    if (!filesystem::exists(manifest.path())) continue;
+    manifest.read();
+    nlohmann::json settings = manifest.settings();
+    settings["shard"] = nullptr;
+    return BatchManifest(output_path).write(settings);
+  }
+}
+
+}  // namespace
+
+std::string shard_output_path(const std::string& output_path, const Shard& shard) {
+  return concat(output_path, ".shard-", shard.index, "-of-", shard.count);
+}
+
+std::vector<std::string> find_shard_outputs(const std::string& output_path) {
+  const std::string prefix = filesystem::path(output_path).filename().string() + ".shard-";
+  filesystem::path folder = filesystem::path(output_path).parent_path();
+  if (folder.empty()) folder = ".";
+  std::vector<std::string> found;
+  std::error_code problem;
+  for (const auto& entry : filesystem::directory_iterator(folder, problem)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_output = name.starts_with(prefix) && name.find('.', prefix.size()) == name.npos;
+    if (is_output) found.push_back((filesystem::path(output_path).parent_path() / name).string());
+  }
+  CHECK(!problem, folder.string(), ": ", problem.message());
+  std::ranges::sort(found);
+  return found;
+}
+
+void merge_shards(const std::vector<std::string>& shard_paths, const std::string& output_path) {
+  FileReplacement merged(output_path);
+  for (const std::string& path : shard_paths) copy_file(path, merged);
+  merged.commit();
+  write_manifest(shard_paths, output_path);
+  remove_shards(shard_paths);
+}
+
+void remove_shards(const std::vector<std::string>& shard_paths) {
+  for (const std::string& path : shard_paths) {
+    std::error_code ignored;  // what stays is told of when the output is begun anew
+    filesystem::remove(BatchManifest(path).path(), ignored);
+    filesystem::remove(path, ignored);
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,89 @@
+#include "apps/batch/digests.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "apps/options/sampling_json.h"
+#include "engine/text/sha256.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::string_view kRequestPrefix = "req_";
+constexpr size_t kDigits = 16;  // of 64 bits
+
+// With what a message has: JSON in it as text.
+nlohmann::json message_json(const Message& message) {
+  nlohmann::json object = {{"role", to_string(message.role)}, {"content", nullptr}};
+  if (message.has_content) object["content"] = message.content;
+  const std::pair<const char*, const std::string*> texts[] = {
+      {"reasoning_content", &message.reasoning},
+      {"tool_calls", &message.tool_calls},
+      {"tool_call_id", &message.tool_call_id},
+      {"name", &message.name}};
+  for (const auto& [key, text] : texts) {
+    if (!text->empty()) object[key] = *text;
+  }
+  return object;
+}
+
+void add_chat(const BatchRequest& request, nlohmann::json& content) {
+  content["messages"] = nlohmann::json::array();
+  for (const Message& message : request.messages) {
+    content["messages"].push_back(message_json(message));
+  }
+  if (!request.inputs.tools.empty()) content["tools"] = request.inputs.tools;
+  for (const auto& [name, json] : request.inputs.arguments) {
+    content["chat_template_kwargs"][name] = json;
+  }
+}
+
+}  // namespace
+
+std::string hexadecimal(uint64_t number) {
+  std::array<char, kDigits + 1> digits;
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(number));
+  return digits.data();
+}
+
+uint64_t hexadecimal_number(std::string_view digits) {
+  uint64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, problem] = std::from_chars(digits.data(), end, number, 16);
+  const bool is_number = digits.size() == kDigits && stop == end && problem == std::errc();
+  return is_number ? number : 0;
+}
+
+IdDigest digest_of_id(const std::string& custom_id) {
+  const std::string digits = sha256(custom_id);
+  return {.high = hexadecimal_number(std::string_view(digits).substr(0, kDigits)),
+          .low = hexadecimal_number(std::string_view(digits).substr(kDigits, kDigits))};
+}
+
+uint64_t digest_of_request(const BatchRequest& request) {
+  nlohmann::json content = {{"custom_id", request.custom_id},
+                            {"sampling", sampling_json(request.sampling)}};
+  if (request.endpoint == Endpoint::kChatCompletions) {
+    add_chat(request, content);
+  } else {
+    std::visit([&](const auto& prompt) { content["prompt"] = prompt; }, request.prompt);
+  }
+  if (request.num_choices != 1) content["n"] = request.num_choices;
+  const std::string digits = sha256(content.dump());
+  return std::max<uint64_t>(hexadecimal_number(std::string_view(digits).substr(0, kDigits)), 1);
+}
+
+std::string request_id(uint64_t digest) {
+  return std::string(kRequestPrefix) + hexadecimal(digest);
+}
+
+uint64_t digest_in_request_id(const std::string& request_id) {
+  if (!request_id.starts_with(kRequestPrefix)) return 0;
+  return hexadecimal_number(std::string_view(request_id).substr(kRequestPrefix.size()));
+}
+
+}  // namespace tessera

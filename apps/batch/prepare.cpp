@@ -1,0 +1,78 @@
+#include "apps/batch/prepare.h"
+
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): near seeds become unlike ones.
+uint64_t mixed(uint64_t value) {
+  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+  return value ^ value >> 31;
+}
+
+std::vector<TokenId> encode_chat(const Engine& engine, BatchRequest& request,
+                                 const BatchDefaults& defaults, const EncodeProgress& progress) {
+  if (!defaults.system.empty() && request.messages.front().role != Role::kSystem) {
+    request.messages.insert(request.messages.begin(), defaults.system.front());
+  }
+  return engine.encode_chat(request.messages, request.inputs, progress);
+}
+
+std::vector<TokenId> encode(const Engine& engine, BatchRequest& request,
+                            const BatchDefaults& defaults, const EncodeProgress& progress) {
+  if (request.endpoint == Endpoint::kChatCompletions) {
+    return encode_chat(engine, request, defaults, progress);
+  }
+  if (auto* tokens = std::get_if<std::vector<TokenId>>(&request.prompt)) return std::move(*tokens);
+  return engine.encode_text(std::get<std::string>(request.prompt), progress);
+}
+
+// Throws Error for a prompt that generate() would refuse.
+void check_prompt(const Engine& engine, const PreparedRequest& request) {
+  const int64_t vocab_size = engine.folder().config.vocab_size;
+  for (const TokenId token : request.prompt) {
+    CHECK(token < vocab_size, "token id ", token, " is outside the vocabulary of ", vocab_size);
+  }
+  const ContextDemand demand = engine.context_demand(request.prompt, request.params);
+  if (!demand.fits()) throw PromptTooLong(demand.problem(), "");
+}
+
+}  // namespace
+
+SamplingParams PreparedRequest::params_of(int64_t choice) const {
+  SamplingParams own = params;
+  if (choice > 0) own.seed = mixed(params.seed + static_cast<uint64_t>(choice));
+  return own;
+}
+
+std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const BatchItem& item,
+                                                    BatchRequest request,
+                                                    const BatchDefaults& defaults,
+                                                    const EncodeProgress& progress) {
+  const bool is_chat = request.endpoint == Endpoint::kChatCompletions;
+  PreparedRequest prepared = {
+      .item = item,
+      .custom_id = std::move(request.custom_id),
+      .endpoint = request.endpoint,
+      .prompt = {},
+      .num_choices = request.num_choices,
+      .params =
+          resolve_sampling(merged(defaults.sampling, request.sampling), engine.default_sampling())};
+  const auto problem = [&](const char* code, const Error& error) {
+    return BatchProblem{std::move(prepared.custom_id), code, error.what()};
+  };
+  try {
+    prepared.prompt = encode(engine, request, defaults, progress);
+    prepared.is_thinking = is_chat && ends_in_thinking(engine.tokenizer(), prepared.prompt);
+    check_prompt(engine, prepared);
+    return prepared;
+  } catch (const PromptTooLong& error) {
+    return problem("context_length_exceeded", error);
+  } catch (const Error& error) {
+    return problem("invalid_prompt", error);
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,43 @@
+// From a request to what the engine is given.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "apps/batch/input.h"
+#include "apps/batch/request.h"
+#include "apps/options/sampling_options.h"
+#include "engine/engine.h"
+
+namespace tessera {
+
+// What holds for every request.
+struct BatchDefaults {
+  std::string model_name;       // to report
+  std::vector<Message> system;  // for chats without a system message; none or one
+  SamplingOptions sampling;     // for what a request does not set
+};
+
+struct PreparedRequest {
+  BatchItem item;
+  std::string custom_id;
+  Endpoint endpoint = Endpoint::kChatCompletions;
+  std::vector<TokenId> prompt;
+  bool is_thinking = false;  // the prompt of a chat ends with the mark of thoughts
+  int64_t num_choices = 1;
+  SamplingParams params;
+
+  // Those of one choice: each has a seed of its own, the first the request's.
+  SamplingParams params_of(int64_t choice) const;
+};
+
+// Renders and tokenises. A prompt that the engine cannot answer is a problem. Throws what
+// `progress` throws.
+std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const BatchItem& item,
+                                                    BatchRequest request,
+                                                    const BatchDefaults& defaults,
+                                                    const EncodeProgress& progress);
+
+}  // namespace tessera

@@ -1,0 +1,62 @@
+#include "apps/batch/progress.h"
+
+#include <algorithm>
+
+#include "apps/terminal/human_units.h"
+
+namespace tessera {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kWindow = 10s;
+
+std::string percent(double part) { return fixed(100.0 * part, 0) + " %"; }
+
+std::string rate(int64_t tokens, double seconds) {
+  if (seconds <= 0.0) return "?";
+  return human_count(static_cast<int64_t>(static_cast<double>(tokens) / seconds));
+}
+
+std::string text_of(const ServingState& state) {
+  std::string text = concat(", ", state.running, " running, ", state.waiting, " waiting");
+  if (state.kv_use) text += ", KV " + percent(*state.kv_use);
+  if (state.prefix_hits) text += ", prefix hits " + percent(*state.prefix_hits);
+  return text;
+}
+
+}  // namespace
+
+BatchProgress::BatchProgress(const Console& console) : bar_(console, "batch") {
+  samples_.push_back({.time = start_});
+}
+
+void BatchProgress::show(const BatchCounts& counts, int64_t prompt_tokens, int64_t generated_tokens,
+                         const std::optional<ServingState>& state) {
+  const Sample now = {Clock::now(), prompt_tokens, generated_tokens};
+  add(now);
+  const Sample& before = samples_.front();
+  const double seconds = std::chrono::duration<double>(now.time - before.time).count();
+  const double fraction =
+      static_cast<double>(counts.done()) / static_cast<double>(std::max<int64_t>(counts.total, 1));
+  bar_.update(fraction, concat(counts.done(), '/', counted(counts.total, "request"), ", ",
+                               counted(counts.errors, "error"), ", in ",
+                               rate(now.prompt_tokens - before.prompt_tokens, seconds), ", out ",
+                               rate(now.generated_tokens - before.generated_tokens, seconds),
+                               " tok/s, ETA ", eta(counts), state ? text_of(*state) : ""));
+}
+
+void BatchProgress::add(const Sample& now) {
+  samples_.push_back(now);
+  while (samples_.size() > 2 && now.time - samples_[1].time > kWindow) samples_.pop_front();
+}
+
+std::string BatchProgress::eta(const BatchCounts& counts) const {
+  const int64_t done_now = counts.answered + counts.errors;
+  if (done_now == 0) return "?";
+  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  return human_duration(seconds / static_cast<double>(done_now) *
+                        static_cast<double>(counts.total - counts.done()));
+}
+
+}  // namespace tessera

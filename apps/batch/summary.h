@@ -1,0 +1,20 @@
+// What a batch came to, in a line for people and as JSON for programs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/batch/answers_digest.h"
+#include "apps/batch/counts.h"
+
+namespace tessera {
+
+// "1000 requests: 998 answered, 2 errors | prompt 349298 tok | gen 215731 tok, 11804.2 tok/s | 19.0
+// s | digest 0123456789abcdef", the first digits of the digest of all answers.
+std::string summary_line(const BatchCounts& counts, const AnswersDigest& digest);
+
+// Rates are those from the first step to the last answer, in tokens per second.
+void add_counts(const BatchCounts& counts, const AnswersDigest& digest,
+                nlohmann::ordered_json& stats);
+
+}  // namespace tessera

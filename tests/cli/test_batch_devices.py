@@ -1,0 +1,119 @@
+"""tessera batch --devices: a process for each device of this host, one output."""
+
+import fcntl
+import json
+import pathlib
+import signal
+import time
+
+from support import TIMEOUT_SECONDS
+from test_batch import BatchCase, short_line
+
+DEVICES = ["--devices", "cpu,cpu,cpu", "--threads", "1"]
+
+
+class Devices(BatchCase):
+    def setUp(self):
+        super().setUp()
+        self.lines = [short_line(f"item {i}", f"question {i}", max_tokens=20, ignore_eos=True)
+                      for i in range(40)]  # fmt: skip
+        self.write_input(*self.lines)
+
+    def shards(self):
+        return sorted(path.name for path in self.folder.glob("out.jsonl.shard-*"))
+
+    def digest(self, result):
+        return result.err.split("digest ")[1].split()[0]
+
+    def test_give_the_answers_of_one_process(self):
+        self.lines[7] = "{"
+        self.write_input(*self.lines)
+        one = self.batch("--temp", "0", output="one.jsonl", code=3)
+        several = self.batch(*DEVICES, "--temp", "0", "--stats-json", "stats", code=3)
+        self.assertEqual(self.records(), self.records("one.jsonl"))
+        self.assertEqual(self.digest(several), self.digest(one))
+        self.assertEqual(self.shards(), [])
+        stats = json.loads((self.folder / "stats").read_text())
+        self.assertEqual((stats["requests"], stats["answered"], stats["errors"]), (40, 39, 1))
+        self.assertEqual([own["shard"] for own in stats["devices"]], ["0/3", "1/3", "2/3"])
+        # What they leave can be gone on with by one process.
+        result = self.batch("--temp", "0", "--resume", code=3)
+        self.assertIn("39 answered before", result.err)
+
+    def begin(self):
+        """Starts a run, interrupts it twice in the middle of its answers, and leaves its shards."""
+        lines = [short_line(f"item {i}", "x", max_tokens=2000, ignore_eos=True) for i in range(60)]
+        self.write_input(*lines)
+        process = self.start("batch", *self.long_model(), *DEVICES, "-i", "in.jsonl", "-o",
+                             "out.jsonl", "--max-sequences", "2", "--temp", "1")  # fmt: skip
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        for index in range(3):
+            self.wait_for_answer(f"out.jsonl.shard-{index}-of-3")
+        process.send_signal(signal.SIGINT)
+        line = process.stderr.readline().decode()
+        self.assertIn("interrupted: requests in flight will be finished, Ctrl-C again stops", line)
+        self.assertIn("--temp 1 --resume", line)
+        return process
+
+    def test_interrupts_reach_every_process(self):
+        process = self.begin()
+        process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual((self.folder / "out.jsonl").read_text(), "")
+        self.assertEqual(len(self.shards()), 6)
+        command = ["batch", *self.long_model(), "-i", "in.jsonl", "-o", "out.jsonl", "--temp", "1"]
+        self.check(*command, *DEVICES, code=2)
+        result = self.check(*command, "--devices", "cpu,cpu", "--resume", code=2)
+        self.assert_one_error(result, "is of a run on another number of devices than 2")
+        result = self.check(*command, *DEVICES, "--resume")
+        self.assertRegex(result.err, r"60 requests: \d+ answered, 0 errors, \d+ answered before")
+        self.assertEqual(len(self.records()), 60)
+        self.assertEqual(self.shards(), [])
+        again = self.check(*command, *DEVICES, "--resume", code=2)
+        self.assert_one_error(again, "holds answers already")
+
+    def test_second_interrupt_leaves_no_process(self):
+        process = self.begin()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 130)
+        self.assert_no_process_is_left()
+
+    def test_processes_end_with_the_one_that_started_them(self):
+        process = self.begin()
+        process.kill()
+        process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assert_no_process_is_left()
+
+    def assert_no_process_is_left(self):
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while any(str(self.folder) in line for line in self.command_lines()):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def command_lines(self):
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                yield path.read_text(errors="replace")
+            except OSError:  # it has ended
+                pass
+
+    def test_one_that_fails_is_told_of_and_loses_nothing(self):
+        with open(self.folder / "out.jsonl.shard-1-of-3", "w") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            result = self.batch(*DEVICES, "--resume", code=1)
+        self.assertIn("error: cpu: out.jsonl.shard-1-of-3: another run is writing", result.err)
+        self.assertIn("the run on cpu (exit code 1) failed; what was answered is safe", result.err)
+        self.assertIn("27 answered before", self.batch(*DEVICES, "--resume").err)
+        self.assertEqual(len(self.records()), 40)
+
+    def test_mistakes_are_told_once(self):
+        self.assert_one_error(self.batch(*DEVICES, flags=["-m", "missing"], code=1), "missing")
+        self.assert_one_error(self.batch(*DEVICES, "--shard", "0/2", code=2), "exclude each other")
+        self.assert_one_error(self.batch(*DEVICES, output="-", code=2), "output that is a file")
+        for text in ("", "0,", "x", "cpu;cpu", "-1"):
+            result = self.batch("--devices", text, code=2)
+            self.assert_one_error(result, "--devices must be numbers of GPUs")
+        self.write_input(short_line("a", "x"), short_line("a", "x"))
+        self.assert_one_error(self.batch(*DEVICES, code=1), "was already used on line 1")
+        self.assertEqual(self.shards(), [])

@@ -1,0 +1,124 @@
+"""tessera batch: what a request may ask for, and the form in which it is answered."""
+
+from support import read_records
+from test_batch import BatchCase, openai_line, short_line
+
+
+def completion_line(custom_id, prompt, **body):
+    return {"custom_id": custom_id, "method": "POST", "url": "/v1/completions",
+            "body": {"prompt": prompt, **body}}  # fmt: skip
+
+
+class Completions(BatchCase):
+    def test_text_and_token_ids(self):
+        text = "one two three"
+        ids = self.check("tokenize", *self.model[:2], "-p", text).out.split()
+        self.write_input(
+            completion_line("text", text, max_tokens=5, ignore_eos=True),
+            completion_line("ids", [int(token) for token in ids], max_tokens=5, ignore_eos=True),
+            completion_line("more", [1, *map(int, ids)], max_tokens=5, ignore_eos=True),
+        )
+        self.batch("--system", "Only chats have this.")
+        answers = self.answers()
+        self.assertEqual(answers["text"], answers["ids"])
+        self.assertEqual(set(answers["text"][0]), {"index", "text", "finish_reason"})
+        for record, num_more in zip(self.records().values(), (0, 0, 1)):
+            body = record["response"]["body"]
+            self.assertEqual(body["object"], "text_completion")
+            self.assertEqual(body["usage"]["prompt_tokens"], len(ids) + num_more)
+            self.assertEqual(body["usage"]["completion_tokens"], 5)
+            self.assertEqual(body["usage"]["prompt_tokens_details"], {"cached_tokens": 0})
+
+    def test_need_no_chat_template(self):
+        self.write_input(completion_line("a", [5, 6]))
+        self.batch(flags=[*self.model[:2], "--device", "cpu"])
+        self.write_input(completion_line("a", [5, 6]), short_line("b", "x"))
+        self.batch("--overwrite", flags=[*self.model[:2], "--device", "cpu"], code=1)
+
+    def test_bad_prompts(self):
+        bad = [
+            (completion_line("a", [1, 1_000_000]), "token id 1000000 is outside the vocabulary"),
+            (completion_line("b", [1, -2]), "body.prompt must be a text or a list of token ids"),
+            (completion_line("c", [1, 2.5]), "[1] is 2.5"),
+            (completion_line("d", ["x", "y"]), "[0] is"),
+            (completion_line("e", [[1]]), "[0] is an array"),
+            (completion_line("f", []), "body.prompt is empty"),
+            (completion_line("g", ""), "body.prompt is empty"),
+            (completion_line("h", None), "body.prompt must be a string"),
+            (completion_line("i", [5] * 400), "> limit"),
+            (completion_line("j", "x", messages=[]), "belongs to /v1/chat/completions"),
+            (completion_line("k", "x", tools=[]), "body.tools is not supported"),
+            ({**completion_line("l", "x"), "body": {}}, "body.prompt is missing"),
+        ]
+        self.write_input(*[line for line, _ in bad])
+        self.batch(code=3)
+        for (_, text), record in zip(bad, read_records(self.folder / "out.jsonl"), strict=True):
+            self.assertIn(text, record["error"]["message"])
+
+
+class Fields(BatchCase):
+    def texts(self, custom_id):
+        return [choice["message"]["content"] for choice in self.answers()[custom_id]]
+
+    def test_choices(self):
+        self.write_input(openai_line("three", "x", n=3, temperature=100, ignore_eos=True),
+                         openai_line("one", "x", temperature=100, ignore_eos=True),
+                         openai_line("greedy", "x", n=2, temperature=0, ignore_eos=True))
+        self.batch("--seed", "7")
+        first = self.answers()
+        self.assertEqual([choice["index"] for choice in first["three"]], [0, 1, 2])
+        self.assertEqual(len(set(self.texts("three"))), 3, "each has a seed of its own")
+        self.assertEqual(self.texts("one"), self.texts("three")[:1])
+        self.assertEqual(len(set(self.texts("greedy"))), 1)
+        usage = self.records()["three"]["response"]["body"]["usage"]
+        self.assertEqual(usage["completion_tokens"], 24)
+        self.batch("--seed", "7", "--max-sequences", "1", output="again.jsonl")
+        self.assertEqual(self.answers("again.jsonl"), first)
+
+    def test_fields_win_over_flags(self):
+        self.write_input(short_line("a", "x", ignore_eos=True, stop=[]),
+                         short_line("b", "x", ignore_eos=False, max_tokens=1))
+        self.batch()
+        usage = {name: record["response"]["body"]["usage"]["completion_tokens"]
+                 for name, record in self.records().items()}  # fmt: skip
+        self.assertEqual(usage["a"], 8)
+        self.assertLessEqual(usage["b"], 1)
+
+    def test_min_tokens(self):
+        """Answers that ended by themselves are longer: their end tokens are not drawn."""
+        prompts = [f"question {i}" for i in range(40)]
+        self.write_input(*[short_line(f"{i}", prompt, temperature=100, seed=i)
+                           for i, prompt in enumerate(prompts)])  # fmt: skip
+        self.batch("-n", "60")
+        lengths = {name: record["response"]["body"]["usage"]["completion_tokens"]
+                   for name, record in self.records().items()}  # fmt: skip
+        short = [int(name) for name, length in lengths.items() if length < 40]
+        if not short:
+            self.skipTest("the model ended no answer")
+        self.write_input(*[short_line(f"{i}", prompts[i], temperature=100, seed=i, min_tokens=40)
+                           for i in short])  # fmt: skip
+        self.batch("-n", "60", output="longer.jsonl")
+        for record in self.records("longer.jsonl").values():
+            usage = record["response"]["body"]["usage"]
+            self.assertGreaterEqual(usage["completion_tokens"], 40)
+
+    def test_what_is_left_for_later(self):
+        later = [
+            (short_line("a", "x", logprobs=True), "log-probabilities are not supported yet"),
+            (openai_line("b", "x", top_logprobs=5), "body.top_logprobs"),
+            (openai_line("c", "x", response_format={"type": "json_object"}),
+             'only {"type": "text"} is supported yet, got the type "json_object"'),
+            (openai_line("d", "x", response_format="text"), "must be an object with a type"),
+            (openai_line("e", "x", stream=True), "body.stream is not supported"),
+            (openai_line("f", "x", n=1.5), "body.n must be an integer in 1..128"),
+            (openai_line("g", "x", min_tokens=-1), "body.min_tokens must be a whole number"),
+            (openai_line("h", "x", ignore_eos=1), "body.ignore_eos must be true or false"),
+        ]
+        fine = openai_line("z", "x", response_format={"type": "text"}, logprobs=False, n=None,
+                           logit_bias={}, stream=False)  # fmt: skip
+        self.write_input(*[line for line, _ in later], fine)
+        self.batch(code=3)
+        records = read_records(self.folder / "out.jsonl")
+        for (_, text), record in zip(later, records):
+            self.assertIn(text, record["error"]["message"])
+        self.assertIsNone(records[-1]["error"])
