@@ -50,9 +50,9 @@ void add_batch(CLI::App& app, Invocation& invocation) {
           "GPUs of this host that answer together, a process for each: 0,1,2,3")
       ->option_text("LIST")
       ->group("Model and device");
-  options->engine.max_sequences = kDefaultMaxSequences;
+  options->engine.max_sequences = 0;
   add_number(command, "--max-sequences", options->engine.max_sequences, kMaxSequencesLimits,
-             "answers that are computed at the same time (64)")
+             "answers that are computed at the same time; 0: as many as suit the device (0)")
       ->group("Model and device");
   add_system_options(command, options->prompt);
   add_sampling_options(command, options->sampling);

@@ -47,12 +47,15 @@ InFlight::Tokens InFlight::tokens() const {
 }
 
 ServingState InFlight::state() const {
-  ServingState state;
-  for (const std::unique_ptr<Member>& member : requests_) {
-    (member->has_begun ? state.running : state.waiting) +=
-        static_cast<int64_t>(member->choices.size());
-  }
-  return state;
+  const ServingStatistics statistics = engine_.statistics();
+  const auto part = [](int64_t some, int64_t all) {
+    return static_cast<double>(some) / static_cast<double>(std::max<int64_t>(all, 1));
+  };
+  return {.running = statistics.num_running,
+          .waiting = statistics.num_waiting,
+          .kv_use = part(statistics.held_pages, statistics.num_pages),
+          .prefix_hits = part(statistics.prompt_tokens_cached,
+                              statistics.prompt_tokens_cached + statistics.prompt_tokens_computed)};
 }
 
 bool InFlight::is_finished(const Member& member) const {

@@ -11,9 +11,6 @@
 
 namespace tessera {
 
-// Sequences that run at the same time unless the command line says otherwise.
-inline constexpr int64_t kDefaultMaxSequences = 64;
-
 struct BatchOptions {
   EngineOptions engine;
   SamplingOptions sampling;

@@ -21,6 +21,7 @@ Json batch_settings(const BatchOptions& options, const std::vector<Message>& sys
                    {"chat_template", nullptr},
                    {"template_args", nullptr},
                    {"context_size", nullptr},
+                   {"batch_invariant", nullptr},
                    {"system", nullptr},
                    {"shard", nullptr}};
   if (!options.shard.is_whole()) settings["shard"] = options.shard.text();
@@ -32,6 +33,7 @@ Json batch_settings(const BatchOptions& options, const std::vector<Message>& sys
   for (const TemplateArgument& argument : engine.template_arguments) {
     settings["template_args"][argument.name] = parse_strict_json(argument.json, {});
   }
+  if (engine.batch_invariant) settings["batch_invariant"] = true;
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (!system.empty()) settings["system"] = system.front().content;
   settings.update(sampling_json(options.sampling));

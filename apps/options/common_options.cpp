@@ -110,6 +110,14 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
   add_number(app, "--page-size", options.page_size, kPageSizeLimits,
              "tokens in a page of the KV cache (64)")
       ->group(kModelGroup);
+  add_number(
+      app, "--kv-pages", options.max_pages, kMaxPagesLimits,
+      "pages of the KV cache at most, but enough for one sequence; 0: what memory allows (0)")
+      ->group(kModelGroup);
+  app.add_flag_callback(
+         "--no-prefix-cache", [&options] { options.prefix_cache = false; },
+         "compute every prompt anew, also what begins like another")
+      ->group(kModelGroup);
   add_number(app, "--prefill-chunk", options.prefill_chunk, kPrefillChunkLimits,
              "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)")
       ->group(kModelGroup);

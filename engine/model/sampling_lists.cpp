@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/model/philox.h"
+#include "kernels/sampling_params.h"
 
 namespace tessera {
 namespace {

@@ -16,7 +16,7 @@ inline constexpr int64_t kCpuPrefillChunk = 2048;
 inline constexpr int64_t kCpuPromptTokensBesideDecodes = 256;
 
 // Sequences that run at the same time where the caller leaves it to the device, if memory allows.
-inline constexpr int64_t kCudaMaxSequences = 512;
+inline constexpr int64_t kCudaMaxSequences = 1024;
 inline constexpr int64_t kCpuMaxSequences = 64;
 
 // Of each of many sequences, the tokens that penalties list for which there is always room: four

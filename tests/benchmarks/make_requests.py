@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a batch file of requests with random token ids as prompts, to measure `tessera batch`.
 
-    make_requests.py [--vocab 128256] [--count 1000] [--shared 0] [--long 0] [--seeded] > requests.jsonl
+    make_requests.py [--vocab 128256] [--count 1000] [--shared 0] [--long 0] [--most 1024] [--seeded] > requests.jsonl
 
 Lengths are log-normal, as those of people's requests are: prompts of median 220 tokens (16 to
 2,048), answers of median 180 (8 to 1,024); 1,000 of them have 349,298 prompt and 215,731 answer
@@ -10,6 +10,7 @@ computes the same amount.
 
     --shared N   every prompt begins with the same N tokens, as behind one instruction
     --long N     every 50th prompt has N tokens instead of its own number
+    --most N     answers have at most N tokens
     --seeded     every second request draws its tokens at temperature 0.8 with a seed of its own
 """
 
@@ -29,6 +30,7 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--shared", type=int, default=0)
     parser.add_argument("--long", type=int, default=0)
+    parser.add_argument("--most", type=int, default=1024)
     parser.add_argument("--seeded", action="store_true")
     arguments = parser.parse_args()
 
@@ -43,7 +45,7 @@ def main():
         answer = clipped_log_normal(lengths, 180, 0.7, 8, 1024)
         if arguments.long and i % 50 == 25:
             prompt = arguments.long
-        body = {"prompt": instruction + ids(7000 + i, prompt), "max_tokens": answer, "ignore_eos": True,
+        body = {"prompt": instruction + ids(7000 + i, prompt), "max_tokens": min(answer, arguments.most), "ignore_eos": True,
                 "temperature": 0}
         if arguments.seeded and i % 2:
             body.update(temperature=0.8, seed=i)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/model/philox.h"
+#include "kernels/sampling_params.h"
 
 namespace tessera {
 namespace {
