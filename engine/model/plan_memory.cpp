@@ -10,8 +10,12 @@
 namespace tessera {
 namespace {
 
-// A host has other uses for its memory: sequences beyond the first take at most this part of it.
+// A host has other uses for its memory: the KV pages of several sequences take at most this part of
+// what is free.
 constexpr size_t kHostPart = 2;
+// And where it is left to the device how many run at a time, there are pages for one sequence as
+// long as it can be, and for so many tokens of each other.
+constexpr int64_t kCpuTokensOfOthers = 2048;
 
 // Where it is left to the device how many sequences run at a time, what a step needs for them is at
 // most this part of the memory beside the weights: the rest is for their keys and values.
@@ -54,6 +58,55 @@ int64_t largest_context(int64_t limit, int64_t page_size, Predicate fits_at) {
   return low * page_size;
 }
 
+// The plan for wanted.max_sequences with the longest context that fits.
+MemoryPlan plan_for_wanted(const ModelConfig& config, const WantedSizes& wanted,
+                           FusedOperations& operations, size_t weights_bytes) {
+  const int64_t limit = config.max_position_embeddings;
+  const auto plan_at = [&](int64_t context_size) {
+    return plan_for(config, wanted, operations, weights_bytes, context_size);
+  };
+  const int64_t largest = largest_context(limit, wanted.page_size,
+                                          [&](int64_t context) { return plan_at(context).fits(); });
+  // When nothing fits, the table of one page shows why.
+  const int64_t automatic = largest > 0 ? largest : std::min(limit, wanted.page_size);
+  const MemoryPlan plan = plan_at(wanted.context_size > 0 ? wanted.context_size : automatic);
+  if (!plan.fits()) {
+    throw Error(concat("the model does not fit in memory\n", plan.table()),
+                largest > 0 ? concat("--ctx-size ", largest, " fits")
+                            : "even the shortest context does not fit; a smaller model would");
+  }
+  return plan;
+}
+
+// KV pages of so many sequences on a host, which has other uses for its memory: one as long as it
+// can be, the others not too long.
+int64_t host_pages(const WantedSizes& wanted, int64_t context_size) {
+  const int64_t longest = ceil_divide(context_size, wanted.page_size);
+  const int64_t others = std::min(longest, ceil_divide(kCpuTokensOfOthers, wanted.page_size));
+  return longest + (wanted.max_sequences - 1) * others;
+}
+
+// As many sequences as suit the device. A context as long as a single one could have is not given
+// up for company.
+MemoryPlan plan_for_many(const ModelConfig& config, WantedSizes wanted, FusedOperations& operations,
+                         size_t weights_bytes) {
+  const DeviceType device = operations.operations().device().type();
+  const int64_t max_pages = wanted.max_pages;
+  wanted.max_sequences = 1;
+  const MemoryPlan alone = plan_for_wanted(config, wanted, operations, weights_bytes);
+  const int64_t context_size = alone.limits.context_size;
+  wanted.max_sequences = device == DeviceType::kCuda ? kCudaMaxSequences : kCpuMaxSequences;
+  for (; wanted.max_sequences > 1; wanted.max_sequences /= 2) {
+    if (max_pages == 0 && device == DeviceType::kCpu) {
+      wanted.max_pages = host_pages(wanted, context_size);
+    }
+    const MemoryPlan plan = plan_for(config, wanted, operations, weights_bytes, context_size);
+    const size_t beside_weights = plan.free_bytes - std::min(plan.free_bytes, weights_bytes);
+    if (plan.fits() && plan.activation_bytes <= beside_weights / kActivationsPart) return plan;
+  }
+  return alone;
+}
+
 }  // namespace
 
 StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t context_size) {
@@ -86,47 +139,10 @@ int64_t max_penalized_tokens(const StepLimits& limits, int64_t vocab_size) {
                   limits.max_sequences * std::min(one_sequence, kPenalizedTokensOfMany));
 }
 
-namespace {
-
-MemoryPlan plan_for_so_many(const ModelConfig& config, const WantedSizes& wanted,
-                            FusedOperations& operations, size_t weights_bytes) {
-  const int64_t limit = config.max_position_embeddings;
-  const auto plan_at = [&](int64_t context_size) {
-    return plan_for(config, wanted, operations, weights_bytes, context_size);
-  };
-  const int64_t largest = largest_context(limit, wanted.page_size,
-                                          [&](int64_t context) { return plan_at(context).fits(); });
-  // When nothing fits, the table of one page shows why.
-  const int64_t automatic = largest > 0 ? largest : std::min(limit, wanted.page_size);
-  const MemoryPlan plan = plan_at(wanted.context_size > 0 ? wanted.context_size : automatic);
-  if (!plan.fits()) {
-    throw Error(concat("the model does not fit in memory\n", plan.table()),
-                largest > 0 ? concat("--ctx-size ", largest, " fits")
-                            : "even the shortest context does not fit; a smaller model would");
-  }
-  return plan;
-}
-
-}  // namespace
-
-// A context as long as a single sequence could have is not given up for company.
 MemoryPlan plan_memory(const ModelConfig& config, const WantedSizes& wanted,
                        FusedOperations& operations, size_t weights_bytes) {
-  if (wanted.max_sequences > 0) {
-    return plan_for_so_many(config, wanted, operations, weights_bytes);
-  }
-  WantedSizes chosen = wanted;
-  chosen.max_sequences = 1;
-  const MemoryPlan alone = plan_for_so_many(config, chosen, operations, weights_bytes);
-  const DeviceType device = operations.operations().device().type();
-  chosen.max_sequences = device == DeviceType::kCuda ? kCudaMaxSequences : kCpuMaxSequences;
-  for (; chosen.max_sequences > 1; chosen.max_sequences /= 2) {
-    const MemoryPlan plan =
-        plan_for(config, chosen, operations, weights_bytes, alone.limits.context_size);
-    const size_t beside_weights = plan.free_bytes - std::min(plan.free_bytes, weights_bytes);
-    if (plan.fits() && plan.activation_bytes <= beside_weights / kActivationsPart) return plan;
-  }
-  return alone;
+  if (wanted.max_sequences == 0) return plan_for_many(config, wanted, operations, weights_bytes);
+  return plan_for_wanted(config, wanted, operations, weights_bytes);
 }
 
 }  // namespace tessera

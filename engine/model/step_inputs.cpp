@@ -15,13 +15,13 @@ namespace {
 // The step as the host builds it, before it is copied to the device.
 struct HostStep {
   std::vector<int32_t> token_ids;  // 0 for those that only the device knows
-  std::vector<int32_t> drawn_ids;  // which of the drawn tokens these are; -1 for the others, but
-                                   // for those behind the last
+  // Which of the drawn tokens each of these is, as far as to the last of them; -1 for the others.
+  std::vector<int32_t> drawn_ids;
   std::vector<int32_t> positions, kv_slots;
   std::vector<int32_t> query_starts = {0}, context_lengths, block_tables, sampled_rows;
 
-  // Whether the ids are the drawn tokens as they lie on the device.
-  bool continues_all_in_order(int64_t num_drawn) const {
+  // Whether the ids are all that were drawn, as they lie on the device.
+  bool takes_all_in_order(int64_t num_drawn) const {
     const auto size = static_cast<int64_t>(drawn_ids.size());
     if (size != num_drawn || drawn_ids.size() != token_ids.size()) return false;
     return std::ranges::equal(drawn_ids, std::views::iota(0, static_cast<int32_t>(size)));
@@ -90,14 +90,11 @@ ForwardBatch StepInputs::prepare(std::span<const TokenChunk> step, const Tensor&
   const int64_t table_pages = ceil_divide(batch.attention.max_context_length, page_size_);
   HostStep host;
   for (const TokenChunk& chunk : step) add_chunk(host, chunk, page_size_, table_pages);
+  const bool takes_all = host.takes_all_in_order(drawn.empty() ? 0 : drawn.dim(0));
+  if (takes_all) host.drawn_ids.clear();
   PackedUpload inputs(buffer_);
-  Tensor drawn_ids;
-  if (host.continues_all_in_order(drawn.empty() ? 0 : drawn.dim(0))) {
-    batch.token_ids = drawn;
-  } else {
-    batch.token_ids = inputs.add(host.token_ids);
-    drawn_ids = inputs.add(host.drawn_ids);
-  }
+  batch.token_ids = takes_all ? drawn : inputs.add(host.token_ids);
+  const Tensor drawn_ids = inputs.add(host.drawn_ids);
   batch.positions = inputs.add(host.positions);
   batch.kv_slots = inputs.add(host.kv_slots);
   batch.attention.query_starts = inputs.add(host.query_starts);
@@ -107,7 +104,7 @@ ForwardBatch StepInputs::prepare(std::span<const TokenChunk> step, const Tensor&
   batch.attention.block_tables =
       inputs.add(host.block_tables, {batch.attention.num_sequences, table_pages});
   inputs.upload(operations.device());
-  if (!host.drawn_ids.empty() && !drawn_ids.empty()) {
+  if (!host.drawn_ids.empty()) {
     operations.take_ids(batch.token_ids.slice(0, drawn_ids.dim(0)), drawn_ids, drawn);
   }
   return batch;

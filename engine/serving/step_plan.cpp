@@ -1,7 +1,7 @@
 #include "engine/serving/step_plan.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace tessera {
 
