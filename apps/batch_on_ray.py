@@ -47,7 +47,7 @@ def parse_arguments():
     parser.add_argument("--retries", type=int, default=3, help="of each shard (3)")
     parser.add_argument("--address", help="of the cluster (where RAY_ADDRESS says, or this host)")
     parser.add_argument("--tessera", default="tessera", help="the command, as every node finds it")
-    parser.add_argument("--resume", action="store_true", help="go on with the shards that are there")
+    parser.add_argument("--resume", action="store_true", help="go on with what is there")
     parser.add_argument("batch", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.batch = [word for word in arguments.batch if word != "--"]

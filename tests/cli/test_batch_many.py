@@ -1,15 +1,17 @@
-"""tessera batch: many requests at once, in parts, and a number that tells whether all is the same."""
+"""tessera batch: many requests at once, in parts, and a number that tells whether all is well."""
 
 import json
 
+import support
+from support import read_json_lines
 from test_batch import BatchCase, short_line
 
 
 class Many(BatchCase):
     def setUp(self):
         super().setUp()
-        self.lines = [short_line(f"item {i}", f"question {i}", max_tokens=1 + i % 13, ignore_eos=True)
-                      for i in range(90)]  # fmt: skip
+        self.lines = [short_line(f"item {i}", f"question {i}", max_tokens=1 + i % 13,
+                                 ignore_eos=True) for i in range(90)]  # fmt: skip
         self.write_input(*self.lines)
 
     def stats(self, *arguments, output="out.jsonl", **options):
@@ -21,7 +23,7 @@ class Company(Many):
     def test_greedy_answers_do_not_depend_on_it(self):
         alone = self.stats("--temp", "0", "--max-sequences", "1")
         for count in (2, 7, 64, 300):
-            stats = self.stats("--temp", "0", "--max-sequences", str(count), output=f"{count}.jsonl")
+            stats = self.stats("--temp", "0", "--max-sequences", count, output=f"{count}.jsonl")
             self.assertEqual(stats["max_sequences"], count)
             self.assertEqual(self.answers(f"{count}.jsonl"), self.answers())
             self.assertEqual(stats["digest"], alone["digest"])
@@ -31,6 +33,27 @@ class Company(Many):
         self.batch("--max-sequences", "4")
         last = (self.folder / "out.jsonl").read_text().splitlines()[-30:]
         self.assertIn("long", [json.loads(line)["custom_id"] for line in last])
+
+
+class Memory(BatchCase):
+    def peak_bytes(self, count):
+        """Of a run of `count` requests, every second one bad, whose names are long."""
+        lines = []
+        for number in range(count):
+            body = {"prompt": [5, 6, 7], "max_tokens": -1 if number % 2 else 1}
+            lines.append({"custom_id": f"{number} " + "x" * 1000, "url": "/v1/completions",
+                          "body": body})  # fmt: skip
+        self.write_input(*lines)
+        self.batch("--overwrite", "--stats-json", "stats", code=3)
+        errors = [record["error"] for record in read_json_lines(self.folder / "out.jsonl")]
+        bad_lines = sorted(error["line"] for error in errors if error)
+        self.assertEqual(bad_lines, list(range(2, count + 1, 2)))
+        return json.loads((self.folder / "stats").read_text())["peak_resident_bytes"]
+
+    def test_does_not_grow_with_the_file(self):
+        if support.is_sanitized():
+            self.skipTest("sanitizers keep what was freed")
+        self.assertLess(self.peak_bytes(20_000) - self.peak_bytes(200), 10 << 20)
 
 
 class Digest(Many):

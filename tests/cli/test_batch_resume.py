@@ -96,8 +96,8 @@ class Resume(ResumeCase):
         self.wait_for_answer()
         process.send_signal(signal.SIGINT)
         line = process.stderr.readline().decode()
-        self.assertRegex(line, r"interrupted: \d requests? in flight will be finished, Ctrl-C again "
-                               r"stops now; the rest with: .* --temp 0 --resume\n")  # fmt: skip
+        said = r"interrupted: \d requests? in flight will be finished, Ctrl-C again stops now; "
+        self.assertRegex(line, said + r"the rest with: .* --temp 0 --resume\n")
         return process, line
 
     def test_second_interrupt_stops_now(self):
