@@ -23,10 +23,14 @@ ParsedLine parse(const FileLine& line) {
 
 BatchItem item_of(const FileLine& line, const ParsedLine& parsed) {
   const auto* request = std::get_if<BatchRequest>(&parsed);
-  return {.line_number = line.number,
-          .offset_bytes = line.offset_bytes,
-          .id = digest_of_id(custom_id_of(parsed)),
-          .request_digest = request == nullptr ? 0 : digest_of_request(*request)};
+  BatchItem item = {.line_number = line.number,
+                    .offset_bytes = line.offset_bytes,
+                    .id = digest_of_id(custom_id_of(parsed))};
+  if (request != nullptr) {
+    item.request_digest = digest_of_request(*request);
+    item.max_tokens = request->sampling.max_tokens.value_or(0);
+  }
+  return item;
 }
 
 }  // namespace

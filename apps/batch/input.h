@@ -13,13 +13,14 @@
 
 namespace tessera {
 
-// One request that the file holds, in 40 bytes: the requests themselves, and what is wrong with
+// One request that the file holds, in 48 bytes: the requests themselves, and what is wrong with
 // them, stay in the file, which may be large.
 struct BatchItem {
   int64_t line_number = 0;      // from 1
   uint64_t offset_bytes = 0;    // where its line begins
   IdDigest id;                  // of its custom_id; of "" when the line has none
   uint64_t request_digest = 0;  // 0 when it cannot be answered
+  int64_t max_tokens = 0;       // of its answer; 0 when it does not say
 
   bool is_problem() const { return request_digest == 0; }
 };

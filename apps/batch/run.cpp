@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include "apps/batch/order.h"
 #include "apps/batch/record.h"
 #include "apps/process/signals.h"
 
@@ -46,6 +47,7 @@ BatchRun::BatchRun(Engine* engine, const BatchFiles& files, BatchDefaults defaul
 BatchCounts BatchRun::run() {
   const Clock::time_point start = Clock::now();
   const std::vector<BatchItem>& items = files_.input.items();
+  order_ = longest_first(items, defaults_.sampling.max_tokens.value_or(0));
   counts_.total = static_cast<int64_t>(items.size());
   counts_.skipped =
       std::ranges::count_if(items, [this](const BatchItem& item) { return !is_to_do(item); });
@@ -53,7 +55,7 @@ BatchCounts BatchRun::run() {
     admit();
     if (in_flight_ && !in_flight_->is_empty()) {
       step();
-    } else if (next_ == items.size() || is_interrupted()) {
+    } else if (next_ == order_.size() || is_interrupted()) {
       break;
     }
   }
@@ -74,11 +76,11 @@ bool BatchRun::has_room() const {
 }
 
 void BatchRun::admit() {
-  const std::vector<BatchItem>& items = files_.input.items();
   const Clock::time_point end = Clock::now() + prepare_time_;
-  while (next_ < items.size() && has_room() && !is_interrupted()) {
+  while (next_ < order_.size() && has_room() && !is_interrupted()) {
+    const BatchItem& item = files_.input.items()[order_[next_]];
     try {
-      if (is_to_do(items[next_])) begin(items[next_]);
+      if (is_to_do(item)) begin(item);
       ++next_;
     } catch (const Interrupted&) {  // the request has not begun
     }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/batch/counts.h"
 #include "apps/batch/in_flight.h"
@@ -60,7 +61,8 @@ class BatchRun {
   bool has_told_interrupt_ = false;
   BatchProgress progress_;
   BatchCounts counts_;
-  size_t next_ = 0;  // of the items, the first that nobody has looked at
+  std::vector<uint32_t> order_;  // places of the items, as they are begun
+  size_t next_ = 0;              // in order_, the first that nobody has looked at
   std::optional<InFlight> in_flight_;
   std::optional<Clock::time_point> first_step_;
   Clock::duration prepare_time_;  // how long requests are prepared before the next step

@@ -114,13 +114,13 @@ StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t con
   const int64_t chunk = wanted.prefill_chunk > 0 ? wanted.prefill_chunk : own_chunk;
   const int64_t most_tokens =
       checked_multiply(context_size, wanted.max_sequences, "tokens of all sequences");
-  const bool has_own_chunk_beside_decodes =
-      device == DeviceType::kCpu && wanted.prefill_chunk == 0 && wanted.max_sequences > 1;
+  const bool has_own_chunk = wanted.prefill_chunk == 0 && wanted.max_sequences > 1;
+  const int64_t beside_decodes =
+      device == DeviceType::kCuda ? kCudaTokensBesideDecodes : kCpuTokensBesideDecodes;
   return {.max_tokens = std::min(std::max(chunk, wanted.max_sequences), most_tokens),
           .max_sequences = wanted.max_sequences,
           .context_size = context_size,
-          .max_prompt_tokens_beside_decodes =
-              has_own_chunk_beside_decodes ? kCpuPromptTokensBesideDecodes : 0};
+          .max_tokens_beside_decodes = has_own_chunk ? beside_decodes : 0};
 }
 
 int64_t choose_num_pages(const MemoryPlan& plan, DeviceType device) {

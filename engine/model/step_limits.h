@@ -11,9 +11,11 @@ namespace tessera {
 inline constexpr int64_t kCudaPrefillChunk = 4096;
 inline constexpr int64_t kCpuPrefillChunk = 2048;
 
-// While others wait for their next token a CPU computes fewer tokens of prompts beside it. A GPU is
-// as fast as it need be (8B on an H200: 4,096 tokens take 0.1 s).
-inline constexpr int64_t kCpuPromptTokensBesideDecodes = 256;
+// While others wait for their next token, steps have fewer tokens. Those who wait are served sooner,
+// and prompts are computed beside the many steps that answers need anyway, in which a GPU otherwise
+// waits for its memory.
+inline constexpr int64_t kCudaTokensBesideDecodes = 640;
+inline constexpr int64_t kCpuTokensBesideDecodes = 320;
 
 // Sequences that run at the same time where the caller leaves it to the device, if memory allows.
 inline constexpr int64_t kCudaMaxSequences = 1024;
@@ -35,8 +37,9 @@ struct StepLimits {
   int64_t max_tokens = 0;     // query tokens of a step
   int64_t max_sequences = 0;  // sequences of a step, and so running at the same time
   int64_t context_size = 0;   // tokens of a sequence, prompt and answer together
-  // Prompt tokens of a step in which somebody decodes; 0: as many as there is room for.
-  int64_t max_prompt_tokens_beside_decodes = 0;
+  // Tokens of a step in which somebody decodes, of which at least a quarter is for prompts however
+  // many decode; 0: max_tokens.
+  int64_t max_tokens_beside_decodes = 0;
   // Tokens that the penalties of a step may list; 0: no limit.
   int64_t max_penalized_tokens = 0;
 };

@@ -39,8 +39,10 @@ void StepPlan::add(const ScheduledSequence& scheduled) {
 }
 
 void StepPlan::begin_prompts() {
-  if (batch_.empty() || limits_.max_prompt_tokens_beside_decodes == 0) return;
-  tokens_left_ = std::min(tokens_left_, limits_.max_prompt_tokens_beside_decodes);
+  const int64_t most = limits_.max_tokens_beside_decodes;
+  if (batch_.empty() || most == 0) return;
+  const int64_t num_decodes = limits_.max_tokens - tokens_left_;
+  tokens_left_ = std::min(tokens_left_, std::max(most - num_decodes, most / 4));
 }
 
 std::vector<ScheduledSequence> StepPlan::take() {

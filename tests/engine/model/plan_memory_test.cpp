@@ -22,16 +22,14 @@ TEST(StepLimits, EverySequenceHasATokenAndNoStepMoreThanThereAre) {
   EXPECT_EQ(step_tokens(0, DeviceType::kCuda, 2, 100), 200);
 }
 
-TEST(StepLimits, OnACpuPromptsLeaveRoomForThoseWhoDecode) {
-  EXPECT_EQ(
-      step_limits({.max_sequences = 8}, DeviceType::kCpu, 4096).max_prompt_tokens_beside_decodes,
-      kCpuPromptTokensBesideDecodes);
-  EXPECT_EQ(step_limits({.max_sequences = 8, .prefill_chunk = 512}, DeviceType::kCpu, 4096)
-                .max_prompt_tokens_beside_decodes,
-            0);
-  EXPECT_EQ(
-      step_limits({.max_sequences = 8}, DeviceType::kCuda, 4096).max_prompt_tokens_beside_decodes,
-      0);
+TEST(StepLimits, PromptsLeaveRoomForThoseWhoDecode) {
+  const auto beside_decodes = [](const WantedSizes& wanted, DeviceType device) {
+    return step_limits(wanted, device, 4096).max_tokens_beside_decodes;
+  };
+  EXPECT_EQ(beside_decodes({.max_sequences = 8}, DeviceType::kCpu), kCpuTokensBesideDecodes);
+  EXPECT_EQ(beside_decodes({.max_sequences = 8}, DeviceType::kCuda), kCudaTokensBesideDecodes);
+  EXPECT_EQ(beside_decodes({.max_sequences = 8, .prefill_chunk = 512}, DeviceType::kCpu), 0);
+  EXPECT_EQ(beside_decodes({.max_sequences = 1}, DeviceType::kCuda), 0);
 }
 
 TEST(StepLimits, PenaltiesOfOneSequenceListAllItsTokensThoseOfManySomeEach) {

@@ -124,7 +124,7 @@ TEST_F(SchedulerTest, TakesPagesForWhatItSchedules) {
 }
 
 TEST_F(SchedulerTest, PromptsBesideDecodesAreBounded) {
-  scheduler({.max_tokens = 100, .max_sequences = 10, .max_prompt_tokens_beside_decodes = 32});
+  scheduler({.max_tokens = 100, .max_sequences = 10, .max_tokens_beside_decodes = 33});
   scheduler_->add(request(5));
   const auto alone = scheduler_->next_batch();
   EXPECT_EQ(text(alone), "0: 0+5!") << "nobody decodes";
@@ -134,6 +134,15 @@ TEST_F(SchedulerTest, PromptsBesideDecodesAreBounded) {
   EXPECT_EQ(text(batch), "0: 5+1! 1: 0+32");
   complete(batch);
   EXPECT_EQ(text(scheduler_->next_batch()), "0: 6+1! 1: 32+28!");
+}
+
+TEST_F(SchedulerTest, AQuarterOfAStepIsForPromptsHoweverManyDecode) {
+  scheduler({.max_tokens = 100, .max_sequences = 10, .max_tokens_beside_decodes = 8});
+  for (int i = 0; i < 7; ++i) scheduler_->add(request(2));
+  complete(scheduler_->next_batch());
+  scheduler_->add(request(60));
+  EXPECT_EQ(text(scheduler_->next_batch()),
+            "0: 2+1! 1: 2+1! 2: 2+1! 3: 2+1! 4: 2+1! 5: 2+1! 6: 2+1! 7: 0+2");
 }
 
 TEST_F(SchedulerTest, AdmitsWhomThereArePagesFor) {

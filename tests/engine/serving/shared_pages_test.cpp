@@ -199,7 +199,7 @@ class RandomRequestsTest : public SharedPagesTest, public testing::WithParamInte
                                   .context_size = between(40, 150)},
                        .runs_ahead = chance(2),
                        .prefix_cache = !chance(4)};
-    if (chance(2)) setting.limits.max_prompt_tokens_beside_decodes = between(4, 32);
+    if (chance(2)) setting.limits.max_tokens_beside_decodes = between(4, 32);
     if (chance(2)) setting.limits.max_penalized_tokens = between(150, 300);
     longest_ = std::min(setting.limits.context_size, setting.num_pages * kPageSize);
     make(setting);
