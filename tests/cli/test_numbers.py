@@ -40,8 +40,9 @@ ENGINE = {
     "--max-model-len": ("an integer in 0..1073741824", ["-1"]),
     "--page-size": ("16, 32, 64, 128 or 256", ["-16", "0", "8", "63", "512"]),
     "--prefill-chunk": ("an integer in 0..65536", ["-1", "65537"]),
+    "--kv-pages": ("an integer in 0..1073741824", ["-1", "1073741825"]),
 }
-BATCH = {"--max-sequences": ("an integer in 1..4096", ["-1", "0", "4097"])}
+BATCH = {"--max-sequences": ("an integer in 0..4096", ["-1", "4097"])}
 BENCH = {
     "--prompt-lengths": ("an integer in 1..1073741824", ["-1", "0", "512,0", "1,,2", ","]),
     "--context": ("an integer in 1..1073741824", ["0"]),
