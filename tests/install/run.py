@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Installs a build to a folder of its own, builds a small program against it, compares answers.
+"""Installs a build to a folder of its own, builds small programs against it, compares answers.
 
     run.py BUILD --cmake CMAKE --model DIR
 
-The program asks find_package for tessera and sees nothing of this source tree; its answer must be
-that of the installed command.
+The programs ask find_package for tessera and see nothing of this source tree; their answers must
+be those of the installed command. README.md shows one of them, word for word.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 PROMPT = "Once upon a time"
+QUESTIONS = ["Who are you?", "What is 17 + 25?", "Tell me a story about a fox."]
 TIMEOUT_SECONDS = 240
 
 
@@ -22,6 +23,17 @@ def output_of(*command):
     if process.returncode != 0:
         raise SystemExit(f"{process.stdout}{command[0]} ended with {process.returncode}")
     return process.stdout
+
+
+def check_many_questions(program, command, model):
+    source = (HERE / "many_questions.cpp").read_text()
+    if f"```cpp\n{source}```" not in (HERE.parents[1] / "README.md").read_text():
+        raise SystemExit("README.md does not show many_questions.cpp as it is")
+    answers = dict(line.split("\t", 1) for line in output_of(program, model, *QUESTIONS).splitlines())
+    for question in QUESTIONS:
+        expected = output_of(command, "generate", "-q", "-m", model, "--temp", "0", "-n", "64", "-p", question)
+        if answers[question].split() != expected.split():
+            raise SystemExit(f"{question}: the program answered {answers[question]!r}, the command {expected!r}")
 
 
 def main():
@@ -39,6 +51,7 @@ def main():
         answer = output_of(build / "uses_tessera", options.model, PROMPT)
         expected = output_of(prefix / "bin" / "tessera", "generate", "-q", "--device", "cpu", "--raw",
                              "-m", options.model, "-c", "128", "--temp", "0", "-n", "8", "-p", PROMPT)
+        check_many_questions(build / "many_questions", prefix / "bin" / "tessera", options.model)
     if not answer.strip() or answer.strip() != expected.strip():
         raise SystemExit(f"the program answered {answer!r}, the command {expected!r}")
     print(f"both answered {answer!r}")
