@@ -53,7 +53,7 @@ class LinearSpeed : public BackendTest {
     cudaStream_t stream = nullptr;
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     stream_.reset(stream);
-    cublas_ = std::make_unique<CublasLinear>();
+    cublas_ = std::make_unique<CublasLinear>(false);
     gpu_ = gpu_traits(0);
   }
 
