@@ -14,7 +14,7 @@ inline constexpr int64_t kCpuPrefillChunk = 2048;
 // While others wait for their next token, steps have fewer tokens. Those who wait are served
 // sooner, and prompts are computed beside the many steps that answers need anyway, in which a GPU
 // otherwise waits for its memory.
-inline constexpr int64_t kCudaTokensBesideDecodes = 640;
+inline constexpr int64_t kCudaTokensBesideDecodes = 512;
 inline constexpr int64_t kCpuTokensBesideDecodes = 320;
 
 // Sequences that run at the same time where the caller leaves it to the device, if memory allows.

@@ -27,6 +27,8 @@ class EarlyReadsTest : public testing::TestWithParam<std::string> {
     ModelFixture model(GetParam());
     EngineOptions options = model.options();
     options.device = DeviceChoice::kCuda;
+    // A prompt behind cached pages is shorter, and other kernels multiply what is left of it.
+    options.prefix_cache = false;
     engine_ = Engine::load(options);
   }
 
