@@ -55,7 +55,8 @@ void CpuOperations::linear_impl(const Tensor& out, const Tensor& x, const Weight
   const LinearEpilogue epilogue{.bias = weight.bias.empty() ? nullptr : weight.bias.as<float>(),
                                 .accumulate = accumulate,
                                 .multiplier = multiplier};
-  tessera::linear(out, x, weight.data, epilogue, is_batch_invariant_, scratch_, pool_);
+  tessera::linear(out, x, weight.data, epilogue, is_batch_invariant_, split_linear_, scratch_,
+                  pool_);
 }
 
 void CpuOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cpu/rotation_table.h"
+#include "kernels/cpu/split_linear.h"
 #include "kernels/cpu/thread_scratch.h"
 #include "kernels/kernel_choice.h"
 #include "kernels/operations.h"
@@ -15,7 +16,8 @@ class CpuOperations final : public Operations {
       : Operations(device),
         is_batch_invariant_(choice == KernelChoice::kBatchInvariant),
         pool_(device.pool()),
-        scratch_(pool_.num_threads()) {}
+        scratch_(pool_.num_threads()),
+        split_linear_(pool_.num_threads()) {}
 
   DType activation_dtype() const override { return DType::kFloat32; }
   // Decoding is bound by reading weights: widening them in memory would only make them larger.
@@ -48,6 +50,7 @@ class CpuOperations final : public Operations {
   bool is_batch_invariant_;
   ThreadPool& pool_;
   ThreadScratch scratch_;
+  SplitLinear split_linear_;
   RotationTable rotation_table_;
 };
 

@@ -3,10 +3,12 @@
 namespace tessera {
 
 void linear(const Tensor& out, const Tensor& x, const Tensor& weight,
-            const LinearEpilogue& epilogue, bool is_batch_invariant, ThreadScratch& scratch,
-            ThreadPool& pool) {
+            const LinearEpilogue& epilogue, bool is_batch_invariant, SplitLinear& split_linear,
+            ThreadScratch& scratch, ThreadPool& pool) {
   if (is_batch_invariant || x.dim(0) <= kMaxStreamedTokens) {
     stream_linear(out, x, weight, epilogue, pool);
+  } else if (SplitLinear::takes(weight.dtype)) {
+    split_linear.run(out, x, weight, epilogue, scratch, pool);
   } else {
     panel_linear(out, x, weight, epilogue, scratch, pool);
   }

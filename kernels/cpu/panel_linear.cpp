@@ -1,11 +1,11 @@
 #include <dnnl.h>
 #include <dnnl_debug.h>
-#include <omp.h>
 
 #include <algorithm>
 
 #include "kernels/cpu/element_types.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/cpu/single_threaded_library.h"
 #include "kernels/cpu/vectors.h"
 #include "kernels/tensor/checked_math.h"
 
@@ -57,19 +57,6 @@ struct AddBias {
       store_first(lanes + bias_lanes * multiplier, count, out + i);
     }
   }
-};
-
-// While it lives, oneDNN works on the calling thread alone: it is asked by every thread of the
-// pool.
-class SingleThreadedLibrary {
- public:
-  SingleThreadedLibrary() : max_threads_before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~SingleThreadedLibrary() { omp_set_num_threads(max_threads_before_); }
-  SingleThreadedLibrary(const SingleThreadedLibrary&) = delete;
-  SingleThreadedLibrary& operator=(const SingleThreadedLibrary&) = delete;
-
- private:
-  int max_threads_before_;  // OpenMP keeps this number for every thread by itself
 };
 
 }  // namespace

@@ -13,8 +13,8 @@ struct LinearShape {
   int64_t out_features;
 };
 
-// Every count around the hand-over from streaming weights to tiles of tokens, and sizes that no
-// tile divides. in_features are multiples of 8, as CUDA needs.
+// Every count around the hand-over from streaming weights to tiles of tokens, and from one round of
+// 512 to the next, and sizes that no tile divides. in_features are multiples of 8, as CUDA needs.
 std::vector<LinearShape> linear_shapes() {
   std::vector<LinearShape> shapes;
   for (const int64_t num_tokens : {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 33, 64, 65, 129}) {
@@ -28,6 +28,7 @@ std::vector<LinearShape> linear_shapes() {
     shapes.push_back({num_tokens, 2048, 512});
     shapes.push_back({num_tokens, 5632, 72});
   }
+  for (const int64_t num_tokens : {511, 512, 513, 1057}) shapes.push_back({num_tokens, 40, 129});
   return shapes;
 }
 
