@@ -5,10 +5,11 @@
 #include "kernels/cuda/linear/skinny/rope.cuh"
 #include "kernels/cuda/linear/skinny/scales.cuh"
 #include "kernels/cuda/linear/skinny/tiles.cuh"
-#include "kernels/cuda/primitives/activation.cuh"
 #include "kernels/cuda/primitives/cluster.cuh"
 #include "kernels/cuda/primitives/element.cuh"
+#include "kernels/cuda/primitives/gelu.cuh"
 #include "kernels/cuda/primitives/ring_position.cuh"
+#include "kernels/cuda/primitives/silu.cuh"
 #include "kernels/cuda/primitives/wgmma_narrow.cuh"
 
 namespace tessera {
@@ -98,9 +99,13 @@ struct SkinnyConsumer {
     const float4 gate = vector(tile_sums, index);
     if constexpr (Config::kGated) {
       const float4 up = vector(tile_sums, Config::kVectors / 2 + index);
-      const auto activated = [&](float x) { return activate(x, arguments.activation); };
-      return {activated(gate.x) * up.x, activated(gate.y) * up.y, activated(gate.z) * up.z,
-              activated(gate.w) * up.w};
+      const auto gated_by = [&](auto activation) -> float4 {
+        return {activation(gate.x) * up.x, activation(gate.y) * up.y, activation(gate.z) * up.z,
+                activation(gate.w) * up.w};
+      };
+      // One formula for both took 0.4 us more for a product of 64 tokens.
+      if (arguments.uses_gelu) return gated_by([](float x) { return gelu_tanh(x); });
+      return gated_by([](float x) { return silu(x); });
     }
     return gate;
   }

@@ -177,7 +177,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
                .squares = norm.values.empty() ? nullptr : norm.squares.as<float>(),
                .weight = norm.values.empty() ? nullptr : norm.weight.as<float>()},
       .rope = {},
-      .activation = activation == Activation::kSilu ? kSiluFactors : kGeluTanhFactors};
+      .uses_gelu = activation == Activation::kGeluTanh};
   if constexpr (Config::kRotates) arguments.rope = rope_arguments(rope, out_features);
   // No more rows of x than there are: the copy engine takes longer to write zeros than to fetch.
   const SkinnyMaps maps{.weight = has_whole_panels(weight.dim(1))

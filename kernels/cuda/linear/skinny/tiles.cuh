@@ -13,7 +13,6 @@
 #include <cstdint>
 
 #include "kernels/cuda/linear/plan.h"
-#include "kernels/cuda/primitives/activation.cuh"
 #include "kernels/cuda/primitives/block_reduce.cuh"
 #include "kernels/cuda/primitives/mbarrier.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
@@ -159,9 +158,9 @@ struct SkinnyArguments {
   int num_squares;       // sums of squares of each token, a multiple of 4
   int in_features;
   float epsilon;
-  SkinnyNorm norm;               // what to make of `out`; values nullptr: nothing
-  SkinnyRope rope;               // with Config::kRotates
-  ActivationFactors activation;  // with Config::kGated
+  SkinnyNorm norm;  // what to make of `out`; values nullptr: nothing
+  SkinnyRope rope;  // with Config::kRotates
+  bool uses_gelu;   // with Config::kGated, else SiLU
 };
 
 // What a block computes: num_steps steps, from begin_step on, of first_tile and of every stride-th
