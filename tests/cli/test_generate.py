@@ -32,7 +32,8 @@ class Streams(Case):
         self.check(*arguments, "--seed", "7", "--stats-json", path)
         stats = json.loads(path.read_text())
         expected = {
-            "version", "model", "device", "dtype", "context_size", "weights_bytes", "kv_bytes",
+            "version", "model", "device", "dtype", "context_size", "weights_bytes", "kv_dtype",
+            "kv_bytes",
             "allocated_bytes", "peak_resident_bytes", "load_seconds", "load_phases", "seed",
             "sampling", "prompt_tokens", "cached_prompt_tokens",
             "computed_prompt_tokens", "completion_tokens",

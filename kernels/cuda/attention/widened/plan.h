@@ -34,7 +34,8 @@ struct WideningScratch {
   int64_t total() const { return pages + tables + 2 * rows; }
 };
 
-inline WideningScratch widening_scratch(const BackendLimits& limits) {
+inline WideningScratch widening_scratch(const BackendLimits& limits,
+                                        int64_t most_bytes = kWidenedBytes) {
   constexpr int64_t kAlignment = 256;  // bytes
   const auto aligned = [](int64_t bytes) {
     return checked_round_up(bytes, kAlignment, "widened keys and values");
@@ -45,7 +46,7 @@ inline WideningScratch widening_scratch(const BackendLimits& limits) {
   const int64_t sequence = checked_multiply(head, limits.num_kv_heads, "widened keys and values");
   const int64_t all = checked_multiply(sequence, limits.max_sequences, "widened keys and values");
   WideningScratch scratch;
-  scratch.pages = std::max(head, std::min(kWidenedBytes, all));
+  scratch.pages = std::max(head, std::min(most_bytes, all));
   // Tables are longest when pages have the fewest tokens, and one head.
   constexpr int64_t kEntryBytes = 4;
   scratch.tables =

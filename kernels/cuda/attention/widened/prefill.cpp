@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "kernels/cuda/attention/widened/pages.h"
-#include "kernels/cuda/attention/widened/plan.h"
 #include "kernels/cuda/device/cuda_check.h"
 
 namespace tessera {
@@ -13,7 +12,7 @@ namespace {
 class WidenedPrefill {
  public:
   WidenedPrefill(const Tensor& out, const AttentionParams& params, const Tensor& scratch,
-                 const LaunchPrefill& launch, cudaStream_t stream);
+                 const LaunchPrefill& launch, cudaStream_t stream, int64_t most_bytes);
 
   void run() const;
 
@@ -46,7 +45,7 @@ class WidenedPrefill {
 
 WidenedPrefill::WidenedPrefill(const Tensor& out, const AttentionParams& params,
                                const Tensor& scratch, const LaunchPrefill& launch,
-                               cudaStream_t stream)
+                               cudaStream_t stream, int64_t most_bytes)
     : out_(out), params_(params), scratch_(scratch), launch_(launch), stream_(stream) {
   const KvPages& pages = params.pages;
   const AttentionBatch& batch = params.batch;
@@ -55,7 +54,8 @@ WidenedPrefill::WidenedPrefill(const Tensor& out, const AttentionParams& params,
                              .max_context_length = batch.max_context_length,
                              .num_heads = params.query.dim(1),
                              .num_kv_heads = pages.num_kv_heads(),
-                             .head_dim = pages.head_dim()});
+                             .head_dim = pages.head_dim()},
+                            most_bytes);
   CHECK(scratch.size_bytes() >= static_cast<size_t>(sizes_.total()),
         "attention: the workspace has ", scratch.size_bytes(), " bytes to widen pages, needs ",
         sizes_.total());
@@ -133,8 +133,8 @@ void WidenedPrefill::run_sequences(const Tensor& out, const Tensor& query, int64
 }  // namespace
 
 void launch_widened_prefill(const Tensor& out, const AttentionParams& params, const Tensor& scratch,
-                            const LaunchPrefill& launch, cudaStream_t stream) {
-  WidenedPrefill(out, params, scratch, launch, stream).run();
+                            const LaunchPrefill& launch, cudaStream_t stream, int64_t most_bytes) {
+  WidenedPrefill(out, params, scratch, launch, stream, most_bytes).run();
 }
 
 }  // namespace tessera

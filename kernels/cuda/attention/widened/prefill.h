@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "kernels/attention_params.h"
+#include "kernels/cuda/attention/widened/plan.h"
 
 namespace tessera {
 
@@ -14,8 +15,10 @@ using LaunchPrefill = std::function<void(const Tensor& out, const AttentionParam
 
 // Widens the pages of the sequences after the batch's decodes, as many at a time as there is room
 // for, and launches the kernel on them. `scratch`: bytes on the device, 256-byte aligned, at least
-// widening_scratch(limits).total() of limits that the step keeps; params.workspace is not used.
+// widening_scratch(limits, most_bytes).total() of limits that the step keeps; params.workspace is
+// not used.
 void launch_widened_prefill(const Tensor& out, const AttentionParams& params, const Tensor& scratch,
-                            const LaunchPrefill& launch, cudaStream_t stream);
+                            const LaunchPrefill& launch, cudaStream_t stream,
+                            int64_t most_bytes = kWidenedBytes);
 
 }  // namespace tessera
