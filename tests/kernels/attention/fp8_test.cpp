@@ -20,15 +20,17 @@ std::vector<AttentionSize> fp8_layouts() {
 class AttentionFp8Test : public AttentionTest {};
 
 TEST_P(AttentionFp8Test, Decode) {
+  std::vector<SequenceSize> sequences;
+  for (const int64_t length : {1, 15, 16, 17, 63, 64, 65, 127, 129, 256, 257, 1000}) {
+    sequences.push_back({1, length});
+  }
+  for (const int64_t page_size : kPageSizes) {
+    check({.num_heads = 8, .num_kv_heads = 2, .head_dim = 128, .fp8_pages = true}, page_size,
+          sequences);
+  }
   for (const AttentionSize& size : fp8_layouts()) {
-    for (const int64_t page_size : kPageSizes) {
-      std::vector<SequenceSize> sequences;
-      for (const int64_t length : {1, 15, 16, 17, 63, 64, 65, 127, 129, 256, 257, 1000}) {
-        sequences.push_back({1, length});
-      }
-      check(size, page_size, sequences);
-      check(size, page_size, {{1, 4097}});
-    }
+    check(size, 16, sequences);
+    check(size, 64, {{1, 4097}});
     for (const int64_t length : {1, 64, 65, 300}) check(size, {{1, length}});
   }
 }
@@ -59,10 +61,8 @@ TEST_P(AttentionFp8Test, LargeGroups) {
 
 TEST_P(AttentionFp8Test, Prefill) {
   for (const AttentionSize& size : fp8_layouts()) {
-    for (const int64_t page_size : kPageSizes) {
-      check(size, page_size, {{33, 33}, {70, 300}, {9, 9}, {150, 151}});
-      check(size, page_size, {{1, 100}, {4, 300}, {33, 33}, {1, 70}, {17, 200}, {0, 9}});
-    }
+    check(size, 16, {{33, 33}, {70, 300}, {9, 9}, {150, 151}});
+    check(size, 128, {{1, 100}, {4, 300}, {33, 33}, {1, 70}, {17, 200}, {0, 9}});
   }
   check({.fp8_pages = true}, {{7, 3}, {5, 0}, {150, 50}, {80, 0}, {20, 20}});
   check({.fp8_pages = true}, {{30, 0}});
@@ -96,7 +96,7 @@ TEST_P(AttentionFp8Test, QueriesOfAnyMagnitude) {
 
 TEST_P(AttentionFp8Test, RepeatsBitByBit) {
   for (const AttentionSize& size : fp8_layouts()) {
-    AttentionProblem(backend(), size, {{1, 3000}, {3, 500}, {1, 64}, {40, 100}}).check_repeats(20);
+    AttentionProblem(backend(), size, {{1, 3000}, {3, 500}, {1, 64}, {40, 100}}).check_repeats(5);
   }
 }
 
