@@ -112,7 +112,12 @@ class AttentionGraphTest : public BackendTest {
       if (gpu_.runs_hopper() && head_dim % 64 != 0) continue;
       check_all({.num_heads = 8, .num_kv_heads = 2, .head_dim = head_dim});
     }
-    check_all({.num_heads = 8, .num_kv_heads = 2, .head_dim = 128, .fp8_pages = true});
+  }
+  void check_fp8() const {
+    const AttentionSize size = {
+        .num_heads = 8, .num_kv_heads = 2, .head_dim = 128, .fp8_pages = true};
+    check(size, {{{1, 3000}, {1, 5}, {1, 300}, {1, 0}}, {{1, 300}, {1, 3000}, {1, 5}, {1, 0}}});
+    check(size, {{{3, 1000}, {1, 64}, {8, 65}}, {{3, 64}, {1, 65}, {8, 1000}}});
   }
 
   void check_all(const AttentionSize& size) const {
@@ -144,6 +149,14 @@ TEST_P(AttentionGraphTest, ReplaysOnChangedLengthsByCopyEngine) {
   gpu_ = gpu_traits(0);
   if (!gpu_.runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
   check_all();
+}
+
+TEST_P(AttentionGraphTest, ReplaysOnFp8PagesByLoads) { check_fp8(); }
+
+TEST_P(AttentionGraphTest, ReplaysOnFp8PagesByCopyEngine) {
+  gpu_ = gpu_traits(0);
+  if (!gpu_.runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
+  check_fp8();
 }
 
 FOR_EACH_BACKEND(AttentionGraphTest);

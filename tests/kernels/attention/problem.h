@@ -54,6 +54,7 @@ class AttentionProblem {
   std::string description() const;
   ReferenceAttentionParams reference_params() const;
   void run_into(const Tensor& out) const;
+  double lost_weights(size_t index) const;
   void check_sequence(size_t index, const Tensor& out) const;
 
   Backend& backend_;
