@@ -127,12 +127,10 @@ class GoldenTest : public testing::TestWithParam<GoldenCase> {
     return unit_roundoff * std::sqrt(10.0 * num_layers + 2.0);
   }
 
-  // Of the stored positions' logits, position by position; empty when there are none to compare.
-  std::vector<float> golden_errors(Engine& engine) const {
+  void expect_golden_logits(Engine& engine) const {
     const std::vector<float> logits = engine.prompt_logits(run().tokens);
     const auto vocab_size = static_cast<size_t>(golden_.vocab_size);
-    EXPECT_EQ(logits.size(), run().tokens.size() * vocab_size);
-    if (logits.size() != run().tokens.size() * vocab_size) return {};
+    ASSERT_EQ(logits.size(), run().tokens.size() * vocab_size);
 
     std::vector<float> errors;
     for (size_t row = 0; row < run().logit_positions.size(); ++row) {
@@ -142,13 +140,6 @@ class GoldenTest : public testing::TestWithParam<GoldenCase> {
                          run().logits[row * vocab_size + token]);
       }
     }
-    return errors;
-  }
-
-  void expect_golden_logits(Engine& engine) const {
-    const std::vector<float> errors = golden_errors(engine);
-    const auto vocab_size = static_cast<size_t>(golden_.vocab_size);
-    ASSERT_FALSE(errors.empty());
     ASSERT_TRUE(std::isfinite(root_mean_square(errors)));
     const auto worst = std::ranges::max_element(errors, {}, [](float e) { return std::abs(e); });
     const auto row = static_cast<size_t>(worst - errors.begin()) / vocab_size;
@@ -299,31 +290,6 @@ TEST_P(GoldenTest, CompanyDoesNotMatter) {
       ASSERT_TRUE(engine->is_finished(*sequences[i]));
       expect_golden_answer(engine->result(*sequences[i]).tokens, golden_.runs[i]);
     }
-  }
-}
-
-// Keys and values in e4m3 add two roundings to each layer, of up to 2^-4 each, to those of
-// expected_error(), all independent. Chunks of a token are computed by the kernels that decode.
-// The answers would not show whether the pages are what was asked for, so there must be an error.
-TEST_P(GoldenTest, LogitsOfFp8PagesAreClose) {
-  const double of_pages =
-      0x1p-4 * std::sqrt(2.0 * static_cast<double>(GetParam().model.num_layers));
-  const double expected =
-      std::hypot(of_pages, on_cpu() ? 0.0 : expected_error()) * root_mean_square(run().logits);
-  for (const int64_t prefill_chunk : {2048, 1}) {
-    SCOPED_TRACE(concat("prefill chunk ", prefill_chunk));
-    EngineOptions changed = options();
-    changed.kv_dtype = KvDType::kFloat8E4M3;
-    changed.prefill_chunk = prefill_chunk;
-    if (!on_cpu() && GetParam().model.name == std::string_view("mha_d80")) {
-      EXPECT_THROW(Engine::load(changed), Error);  // heads of multiples of 32 only
-      continue;
-    }
-    const auto engine = Engine::load(changed);
-    const std::vector<float> errors = golden_errors(*engine);
-    const double error = root_mean_square(errors);
-    EXPECT_LE(error, 2.0 * expected);
-    EXPECT_GE(error, 0.001 * expected);
   }
 }
 
