@@ -32,8 +32,8 @@ KvCache::KvCache(const ModelConfig& config, int64_t num_pages, int64_t page_size
   calibration_.dtype = activation;
   Arena measure, measure_calibration;
   lay_out(measure, sizes);
-  lay_out(measure_calibration, calibration_);
-  // A calibration needs more where the cache holds few pages.
+  // Needs more where the cache holds few pages.
+  if (kv_dtype == KvDType::kFloat8E4M3) lay_out(measure_calibration, calibration_);
   const size_t bytes = std::max(measure.used_bytes(), measure_calibration.used_bytes());
   buffer_ = operations.device().allocate(bytes, "the KV cache");
   Arena arena(buffer_);
@@ -64,6 +64,12 @@ void KvCache::set_scales(const Tensor& scales, Device& device) {
 std::vector<KvPages> KvCache::calibration_pages() const {
   Arena arena(buffer_);
   return lay_out(arena, calibration_);
+}
+
+size_t KvCache::calibration_bytes(const ModelConfig& config, int64_t num_pages, int64_t page_size,
+                                  DType activation) {
+  const int64_t pages = std::min(num_pages, ceil_divide(kCalibrationTokens, page_size));
+  return static_cast<size_t>(pages * page_size) * bytes_per_token(config, activation);
 }
 
 size_t KvCache::bytes_per_token(const ModelConfig& config, DType dtype) {

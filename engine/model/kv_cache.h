@@ -25,6 +25,10 @@ class KvCache {
   // Bytes of one token in all layers, keys and values.
   static size_t bytes_per_token(const ModelConfig& config, DType dtype);
 
+  // Bytes of calibration_pages() in a cache of float8_e4m3 pages, which has at least as many.
+  static size_t calibration_bytes(const ModelConfig& config, int64_t num_pages, int64_t page_size,
+                                  DType activation);
+
   std::span<const KvPages> layers() const { return layers_; }
   bool is_fp8() const { return layers_.front().is_fp8(); }
   size_t size_bytes() const { return buffer_.size_bytes() + scales_buffer_.size_bytes(); }

@@ -43,6 +43,11 @@ MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
   const auto num_slots =
       static_cast<size_t>(checked_multiply(plan.num_pages, wanted.page_size, "KV slots"));
   plan.kv_bytes = checked_multiply(num_slots, plan.kv_bytes_per_token, "KV cache");
+  if (wanted.kv_dtype == KvDType::kFloat8E4M3) {
+    const size_t calibration_bytes = KvCache::calibration_bytes(
+        config, plan.num_pages, wanted.page_size, operations.operations().activation_dtype());
+    plan.kv_bytes = std::max(plan.kv_bytes, calibration_bytes);
+  }
   return plan;
 }
 
