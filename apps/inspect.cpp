@@ -106,6 +106,7 @@ OrderedJson memory_json(const ModelDescription& model) {
   if (!model.memory_plan) return {{"problem", model.memory_problem}};
   const MemoryPlan& plan = *model.memory_plan;
   return {{"weights_bytes", plan.weights_bytes},
+          {"kv_dtype", plan.limits.kv_dtype == KvDType::kFloat8E4M3 ? "fp8" : "auto"},
           {"kv_bytes", plan.kv_bytes},
           {"kv_bytes_per_token", plan.kv_bytes_per_token},
           {"activation_bytes", plan.activation_bytes},

@@ -9,7 +9,8 @@ WantedSizes wanted_sizes(const EngineOptions& options) {
           .max_sequences = options.max_sequences,
           .page_size = options.page_size,
           .prefill_chunk = options.prefill_chunk,
-          .max_pages = options.max_pages};
+          .max_pages = options.max_pages,
+          .kv_dtype = options.kv_dtype};
 }
 
 void validate(const EngineOptions& options) {

@@ -35,7 +35,8 @@ struct EngineOptions {
   std::string cache_folder;  // the Hugging Face cache, for names; "" when there is none
   DeviceChoice device = DeviceChoice::kAuto;
   int cuda_index = 0;
-  DType compute_dtype = DType::kBFloat16;  // on CUDA: kBFloat16 or kFloat16
+  DType compute_dtype = DType::kBFloat16;   // on CUDA: kBFloat16 or kFloat16
+  KvDType kv_dtype = KvDType::kActivation;  // of the KV cache
   bool portable_kernels = false;       // on CUDA: only kernels that run on every GPU, also where
                                        // something faster exists: to compare
   bool batch_invariant = false;        // a token comes out the same bit by bit whatever is computed

@@ -23,8 +23,12 @@ void ArgumentCheck::product(std::string_view out_name, const Tensor& out, const 
 
 void ArgumentCheck::pages(const KvPages& pages) const {
   rank("key pages", pages.keys, 4);
-  (*this)("key pages", pages.keys, activation_, pages.keys.shape);
-  (*this)("value pages", pages.values, activation_, pages.keys.shape);
+  const DType dtype = pages.is_fp8() ? DType::kFloat8E4M3 : activation_;
+  (*this)("key pages", pages.keys, dtype, pages.keys.shape);
+  (*this)("value pages", pages.values, dtype, pages.keys.shape);
+  if (!pages.is_fp8()) return;
+  (*this)("key scales", pages.key_scales, DType::kFloat32, {pages.num_kv_heads()});
+  (*this)("value scales", pages.value_scales, DType::kFloat32, {pages.num_kv_heads()});
 }
 
 void ArgumentCheck::rope(const RopeStoreKvParams& params) const {

@@ -10,10 +10,26 @@ namespace tessera {
 // The KV pages of one layer. A page holds page_size consecutive tokens of one sequence; within a
 // page the rows of one KV head are contiguous, so that a head's tile is one straight copy.
 // A step writes the rows of its own tokens and no others; see early reads in kernels/operations.h.
+//
+// Pages are in the activation type, or in float8_e4m3 with a scale for the keys of each KV head and
+// one for its values: a key is scale * element. It is stored as element = key / scale, after it has
+// been rounded to the activation type; beyond +-448 it becomes +-448, NaN stays NaN. Why so coarse:
+//   - e4m3 is a floating format, so that a scale need only keep what matters between its subnormals
+//     and 448. Scales of single tokens or pages would gain nothing;
+//   - the bytes of a token depend on nothing but the token, so they are the same in chunks of any
+//     size, in shared prefixes and in any company;
+//   - kernels pay nothing: the scale of keys goes into that of scores, the scale of values into the
+//     output.
+// Scales are powers of two. So key / scale and scale * element are exact in every type, and what
+// widens pages to 16 bits changes no number.
 struct KvPages {
   Tensor keys;    // [num_pages, num_kv_heads, page_size, head_dim]
-  Tensor values;  // same shape
+  Tensor values;  // same shape and type
+  // Of float8_e4m3 pages; empty with others: float32 [num_kv_heads], powers of two.
+  Tensor key_scales = {};
+  Tensor value_scales = {};
 
+  bool is_fp8() const { return keys.dtype == DType::kFloat8E4M3; }
   int64_t num_pages() const { return keys.dim(0); }
   int64_t num_kv_heads() const { return keys.dim(1); }
   int64_t page_size() const { return keys.dim(2); }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/tensor/dtype.h"
+
 namespace tessera {
 
 struct BackendLimits {
@@ -12,6 +14,7 @@ struct BackendLimits {
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
+  KvDType kv_dtype = KvDType::kActivation;
 };
 
 }  // namespace tessera

@@ -13,6 +13,7 @@ struct RopeStoreKvParams {
   KvPages pages;      // out: the rows that kv_slots name
   Tensor qkv;         // activation [num_tokens, (num_heads + 2 num_kv_heads) * head_dim]: q, k, v;
                       // unspecified afterwards where there is a qk_norm
+                      // or pages are float8_e4m3
   Tensor positions;   // int32 [num_tokens]
   Tensor kv_slots;    // int32 [num_tokens], page * page_size + row
   Tensor rope_table;  // float32 [2, head_dim / 2]: inverse frequencies, and amplitudes, which

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "kernels/tensor/check.h"
+#include "model_loaders/kv_scales.h"
 #include "model_loaders/model_family.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/weight_names.h"
@@ -113,6 +115,7 @@ std::vector<std::string> unknown_weights(const Checkpoint& checkpoint, const Mod
   for (const WeightSpec& spec : weight_specs(untied)) {
     for (const WeightSource& source : spec.sources) known.insert(source.name);
   }
+  for (std::string& name : kv_scale_names(config)) known.insert(std::move(name));
   std::vector<std::string> unknown;
   for (const auto& [name, entry] : checkpoint.tensors()) {
     if (known.contains(name) || is_ignorable_weight(name) || !skipped_part(name).empty()) continue;

@@ -50,12 +50,14 @@ std::string stats_line(const Engine& engine, const GenerationResult& result,
 
 OrderedJson engine_json(const Engine& engine, const EngineOptions& options) {
   const bool on_cpu = engine.device() == DeviceType::kCpu;
+  const DType dtype = on_cpu ? DType::kFloat32 : options.compute_dtype;
   return {{"version", TESSERA_VERSION},
           {"model", engine.folder().path},
           {"device", engine.device_description()},
-          {"dtype", to_string(on_cpu ? DType::kFloat32 : options.compute_dtype)},
+          {"dtype", to_string(dtype)},
           {"context_size", engine.context_size()},
           {"weights_bytes", engine.memory_plan().weights_bytes},
+          {"kv_dtype", to_string(stored_dtype(options.kv_dtype, dtype))},
           {"kv_bytes", engine.memory_plan().kv_bytes},
           {"allocated_bytes", engine.allocated_bytes()},
           {"peak_resident_bytes", peak_resident_bytes()},

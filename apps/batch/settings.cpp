@@ -20,6 +20,7 @@ Json batch_settings(const BatchOptions& options, const std::vector<Message>& sys
                    {"tokenizer", nullptr},
                    {"chat_template", nullptr},
                    {"template_args", nullptr},
+                   {"kv_dtype", nullptr},
                    {"context_size", nullptr},
                    {"batch_invariant", nullptr},
                    {"system", nullptr},
@@ -33,6 +34,7 @@ Json batch_settings(const BatchOptions& options, const std::vector<Message>& sys
   for (const TemplateArgument& argument : engine.template_arguments) {
     settings["template_args"][argument.name] = parse_strict_json(argument.json, {});
   }
+  if (engine.kv_dtype == KvDType::kFloat8E4M3) settings["kv_dtype"] = "fp8";
   if (engine.batch_invariant) settings["batch_invariant"] = true;
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (!system.empty()) settings["system"] = system.front().content;

@@ -56,6 +56,16 @@ void parse_dtype(const std::string& text, EngineOptions& options) {
   }
 }
 
+void parse_kv_dtype(const std::string& text, EngineOptions& options) {
+  if (text == "auto") {
+    options.kv_dtype = KvDType::kActivation;
+  } else if (text == "fp8") {
+    options.kv_dtype = KvDType::kFloat8E4M3;
+  } else {
+    throw CLI::ValidationError("--kv-dtype", "must be auto or fp8, got " + text);
+  }
+}
+
 }  // namespace
 
 UsageError usage_error(const CLI::App& command, const ContextSizeError& error) {
@@ -113,6 +123,11 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
   add_number(
       app, "--kv-pages", options.max_pages, kMaxPagesLimits,
       "pages of the KV cache at most, but enough for one sequence; 0: what memory allows (0)")
+      ->group(kModelGroup);
+  app.add_option_function<std::string>(
+         "--kv-dtype", [&options](const std::string& text) { parse_kv_dtype(text, options); },
+         "number format of the KV cache: auto, or fp8 for half the memory (auto: as computed)")
+      ->option_text("NAME")
       ->group(kModelGroup);
   app.add_flag_callback(
          "--no-prefix-cache", [&options] { options.prefix_cache = false; },

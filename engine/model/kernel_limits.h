@@ -13,7 +13,8 @@ inline BackendLimits kernel_limits(const StepLimits& limits, const ModelConfig& 
           .max_context_length = limits.context_size,
           .num_heads = config.num_heads,
           .num_kv_heads = config.num_kv_heads,
-          .head_dim = config.head_dim};
+          .head_dim = config.head_dim,
+          .kv_dtype = limits.kv_dtype};
 }
 
 }  // namespace tessera

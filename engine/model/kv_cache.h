@@ -12,18 +12,47 @@
 
 namespace tessera {
 
+// Tokens from whose keys and values scales are chosen, where the checkpoint has none
+// (engine/model/calibration.cpp).
+inline constexpr int64_t kCalibrationTokens = 512;
+
 class KvCache {
  public:
-  KvCache(const ModelConfig& config, int64_t num_pages, int64_t page_size, Operations& operations);
+  // Pages of float8_e4m3 have scales of 1 until set_scales().
+  KvCache(const ModelConfig& config, int64_t num_pages, int64_t page_size, KvDType kv_dtype,
+          Operations& operations);
 
   // Bytes of one token in all layers, keys and values.
   static size_t bytes_per_token(const ModelConfig& config, DType dtype);
 
+  // Bytes of calibration_pages() in a cache of float8_e4m3 pages, which has at least as many.
+  static size_t calibration_bytes(const ModelConfig& config, int64_t num_pages, int64_t page_size,
+                                  DType activation);
+
   std::span<const KvPages> layers() const { return layers_; }
-  size_t size_bytes() const { return buffer_.size_bytes(); }
+  bool is_fp8() const { return layers_.front().is_fp8(); }
+  size_t size_bytes() const { return buffer_.size_bytes() + scales_buffer_.size_bytes(); }
+
+  // Of float8_e4m3 pages: each layer's, of keys and then of values.
+  //   scales float32 [num_layers, 2, num_kv_heads] on the host, powers of two
+  void set_scales(const Tensor& scales, Device& device);
+
+  // While no sequence is here: the same memory as pages of the activation type, for the tokens of a
+  // calibration or as many as the cache holds.
+  std::vector<KvPages> calibration_pages() const;
 
  private:
+  struct Sizes {
+    int64_t num_layers, num_pages, num_kv_heads, page_size, head_dim;
+    DType dtype;
+  };
+  static std::vector<KvPages> lay_out(Arena& arena, const Sizes& sizes);
+  void take_scales(Device& device);
+
+  Sizes calibration_;
   Buffer buffer_;
+  Buffer scales_buffer_;
+  Tensor scales_;  // float32 [num_layers, 2, num_kv_heads], of float8_e4m3 pages
   std::vector<KvPages> layers_;
 };
 

@@ -33,7 +33,8 @@ std::string MemoryPlan::table() const {
   };
   return row("weights", weights_bytes, "") +
          row("KV cache", kv_bytes,
-             concat(holds_all ? "" : concat(num_pages * page_size, " tokens shared by up to "),
+             concat(limits.kv_dtype == KvDType::kFloat8E4M3 ? "float8_e4m3, " : "",
+                    holds_all ? "" : concat(num_pages * page_size, " tokens shared by up to "),
                     limits.max_sequences, " x ", counted(limits.context_size, "token"), ", ",
                     counted(kv_bytes_per_token, "byte"), " each, ", counted(num_pages, "page"),
                     " of ", page_size)) +

@@ -19,7 +19,7 @@ ModelRunner::ModelRunner(const ModelConfig& config, const Checkpoint& checkpoint
       num_candidates_(num_candidates),
       backend_(std::move(backend)),
       weights_(config, checkpoint, backend_->operations(), plan.limits.context_size),
-      cache_(config, plan.num_pages, plan.page_size, backend_->operations()),
+      cache_(config, plan.num_pages, plan.page_size, plan.limits.kv_dtype, backend_->operations()),
       step_memory_(backend_->device().allocate(plan.activation_bytes, "the activations")),
       step_arena_(step_memory_),
       buffers_(step_arena_, config, plan.limits, plan.page_size,

@@ -30,6 +30,13 @@ class ModelRunner final : public StepRunner {
   uint64_t read_weights(const Checkpoint& checkpoint, bool check_values,
                         const LoadProgress& progress);
 
+  // Once, after read_weights() and warm_up(): the scales of float8_e4m3 pages, from the checkpoint
+  // where it has them. Otherwise from a calibration: a prompt of fixed tokens is computed with keys
+  // and values in the activation type, and each layer's and KV head's largest magnitude comes to
+  // lie at an eighth of the largest number or below, so that texts may exceed it eightfold before
+  // numbers are cut off. Nothing with other pages.
+  void choose_kv_scales(const Checkpoint& checkpoint);
+
   // Runs every operation once on whatever the weights hold, also while another thread reads them.
   // No page holds a sequence yet.
   void warm_up();
@@ -53,6 +60,7 @@ class ModelRunner final : public StepRunner {
  private:
   // Why small decode steps are not computed by one kernel; empty when they are.
   std::string use_fused_decoder();
+  std::vector<float> calibrated_kv_scales();
   // Prepares, computes and draws: a step, all but the wait for its tokens.
   LaunchedTokens compute(std::span<const TokenChunk> step);
 

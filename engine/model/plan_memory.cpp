@@ -30,8 +30,8 @@ MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
   plan.limits = step_limits(wanted, device.type(), context_size);
   plan.limits.max_penalized_tokens = max_penalized_tokens(plan.limits, config.vocab_size);
   plan.page_size = wanted.page_size;
-  plan.kv_bytes_per_token =
-      KvCache::bytes_per_token(config, operations.operations().activation_dtype());
+  plan.kv_bytes_per_token = KvCache::bytes_per_token(
+      config, stored_dtype(wanted.kv_dtype, operations.operations().activation_dtype()));
   plan.activation_bytes =
       StepBuffers::size_bytes(config, plan.limits, wanted.page_size, operations);
   plan.free_bytes = device.memory().free_bytes;
@@ -43,6 +43,11 @@ MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
   const auto num_slots =
       static_cast<size_t>(checked_multiply(plan.num_pages, wanted.page_size, "KV slots"));
   plan.kv_bytes = checked_multiply(num_slots, plan.kv_bytes_per_token, "KV cache");
+  if (wanted.kv_dtype == KvDType::kFloat8E4M3) {
+    const size_t calibration_bytes = KvCache::calibration_bytes(
+        config, plan.num_pages, wanted.page_size, operations.operations().activation_dtype());
+    plan.kv_bytes = std::max(plan.kv_bytes, calibration_bytes);
+  }
   return plan;
 }
 
@@ -120,7 +125,8 @@ StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t con
   return {.max_tokens = std::min(std::max(chunk, wanted.max_sequences), most_tokens),
           .max_sequences = wanted.max_sequences,
           .context_size = context_size,
-          .max_tokens_beside_decodes = has_own_chunk ? beside_decodes : 0};
+          .max_tokens_beside_decodes = has_own_chunk ? beside_decodes : 0,
+          .kv_dtype = wanted.kv_dtype};
 }
 
 int64_t choose_num_pages(const MemoryPlan& plan, DeviceType device) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/tensor/dtype.h"
+
 namespace tessera {
 
 // A GPU computes more tokens at a time faster (8B and 32k on an H200: 0.8 % from 2,048 to 4,096)
@@ -31,6 +33,7 @@ struct WantedSizes {
   int64_t page_size = 64;     // tokens per KV page
   int64_t prefill_chunk = 0;  // prompt tokens of a step; 0: the device's number above
   int64_t max_pages = 0;      // KV pages, but enough for one sequence; 0: as memory allows
+  KvDType kv_dtype = KvDType::kActivation;
 };
 
 struct StepLimits {
@@ -42,6 +45,7 @@ struct StepLimits {
   int64_t max_tokens_beside_decodes = 0;
   // Tokens that the penalties of a step may list; 0: no limit.
   int64_t max_penalized_tokens = 0;
+  KvDType kv_dtype = KvDType::kActivation;  // what is attended to
 };
 
 }  // namespace tessera

@@ -75,6 +75,7 @@ void visit_values(const TensorEntry& entry, const std::byte* data, const Visit& 
     case DType::kBFloat16:
       return visit(reinterpret_cast<const BFloat16*>(data));
     case DType::kInt32:
+    case DType::kFloat8E4M3:
       break;
   }
   throw Error(concat("tensor '", entry.name, "' of ", to_string(entry.dtype), " is no weight"));

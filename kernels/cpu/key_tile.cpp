@@ -8,16 +8,18 @@
 namespace tessera {
 namespace {
 
-// destination [num_rows, padded_head_dim] = source [num_rows, head_dim], widened, then zeros.
+// destination [num_rows, padded_head_dim] = scale * source [num_rows, head_dim], widened, then
+// zeros. Only float8_e4m3 has a scale.
 struct WidenRows {
   template <int kLanes, typename T>
-  VECTOR_INLINE static void run(const T* source, int64_t num_rows, int64_t head_dim,
+  VECTOR_INLINE static void run(const T* source, int64_t num_rows, int64_t head_dim, float scale,
                                 float* destination) {
     const int64_t row_width = padded_head_dim(head_dim);
     typename VectorOf<kLanes>::Floats lanes;
     for (; num_rows > 0; --num_rows, source += head_dim, destination += row_width) {
       for (int64_t d = 0; d < row_width; d += kLanes) {
         load_first(source + d, std::clamp<int64_t>(head_dim - d, 0, kLanes), lanes);
+        if constexpr (std::is_same_v<T, Float8E4M3>) lanes *= scale;
         store(lanes, destination + d);
       }
     }
@@ -33,10 +35,12 @@ const T* stored_row(const Tensor& pages, const KeySource& source, int64_t token)
   return pages.as<T>() + row * pages.dim(3);
 }
 
-// rows[i] = row i of the tile, in `pages`, a tensor of keys or of values, or copied to `storage`.
+// rows[i] = row i of the tile, in `pages`, a tensor of keys or of values with their scales, or
+// copied to `storage`.
 template <typename T>
-void gather_rows(const Tensor& pages, const KeySource& source, const KeyTile& tile, float* storage,
-                 const float** rows) {
+void gather_rows(const Tensor& pages, const Tensor& scales, const KeySource& source,
+                 const KeyTile& tile, float* storage, const float** rows) {
+  const float scale = scales.empty() ? 1.0f : scales.as<float>()[source.kv_head];
   const int64_t page_size = pages.dim(2);
   const int64_t head_dim = pages.dim(3);
   const int64_t row_width = padded_head_dim(head_dim);
@@ -48,7 +52,7 @@ void gather_rows(const Tensor& pages, const KeySource& source, const KeyTile& ti
       const auto* in_place = reinterpret_cast<const float*>(stored);
       for (int64_t i = begin; i < end; ++i) rows[i] = in_place + (i - begin) * head_dim;
     } else {
-      run_vectorized<WidenRows>(stored, end - begin, head_dim, storage + begin * row_width);
+      run_vectorized<WidenRows>(stored, end - begin, head_dim, scale, storage + begin * row_width);
       for (int64_t i = begin; i < end; ++i) rows[i] = storage + i * row_width;
     }
   }
@@ -58,13 +62,15 @@ void gather_rows(const Tensor& pages, const KeySource& source, const KeyTile& ti
 }  // namespace
 
 void gather_tile(const KeySource& source, float* storage, KeyTile& tile) {
-  const Tensor& keys = source.pages.keys;
-  const int64_t head_dim = source.pages.head_dim();
-  const int64_t row_width = padded_head_dim(head_dim);
-  with_float_type(keys.dtype, [&]<typename T>() {
-    gather_rows<T>(keys, source, tile, storage, tile.keys);
-    gather_rows<T>(source.pages.values, source, tile, storage + kTileKeys * row_width, tile.values);
-  });
+  const KvPages& pages = source.pages;
+  const int64_t row_width = padded_head_dim(pages.head_dim());
+  const auto gather = [&]<typename T>() {
+    gather_rows<T>(pages.keys, pages.key_scales, source, tile, storage, tile.keys);
+    gather_rows<T>(pages.values, pages.value_scales, source, tile, storage + kTileKeys * row_width,
+                   tile.values);
+  };
+  if (pages.is_fp8()) return gather.template operator()<Float8E4M3>();
+  with_float_type(pages.keys.dtype, gather);
 }
 
 }  // namespace tessera

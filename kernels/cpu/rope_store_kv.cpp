@@ -47,11 +47,20 @@ struct PageRow {
   const KvPages& pages;
   int64_t slot;
 
-  float* of_head(const Tensor& tensor, int64_t kv_head) const {
+  template <typename T>
+  T* of_head(const Tensor& tensor, int64_t kv_head) const {
     const int64_t page_size = pages.page_size();
     const int64_t row =
         (slot / page_size * pages.num_kv_heads() + kv_head) * page_size + slot % page_size;
-    return tensor.as<float>() + row * pages.head_dim();
+    return tensor.as<T>() + row * pages.head_dim();
+  }
+
+  // Stores a head of keys or of values, with the scales of the tensor it goes to.
+  void store_fp8(const float* head, const Tensor& tensor, const Tensor& scales,
+                 int64_t kv_head) const {
+    const float scale = scales.as<float>()[kv_head];
+    std::transform(head, head + pages.head_dim(), of_head<Float8E4M3>(tensor, kv_head),
+                   [&](float value) { return to_float8_e4m3(value / scale); });
   }
 };
 
@@ -89,9 +98,16 @@ void rope_store_kv(const RopeStoreKvParams& params, RotationTable& table, Thread
     }
     const PageRow row{pages, params.kv_slots.as<int32_t>()[token]};
     for (int64_t h = 0; h < num_kv_heads; ++h) {
-      run_vectorized<RotateHead>(keys + h * head_dim, of_token, half, 1.0f,
-                                 row.of_head(pages.keys, h));
-      std::copy_n(values + h * head_dim, head_dim, row.of_head(pages.values, h));
+      float* const key = keys + h * head_dim;
+      const float* const value = values + h * head_dim;
+      if (pages.is_fp8()) {
+        run_vectorized<RotateHead>(key, of_token, half, 1.0f, key);
+        row.store_fp8(key, pages.keys, pages.key_scales, h);
+        row.store_fp8(value, pages.values, pages.value_scales, h);
+      } else {
+        run_vectorized<RotateHead>(key, of_token, half, 1.0f, row.of_head<float>(pages.keys, h));
+        std::copy_n(value, head_dim, row.of_head<float>(pages.values, h));
+      }
     }
   });
 }

@@ -19,6 +19,7 @@ struct VectorOf {
   typedef uint32_t Bits __attribute__((vector_size(4 * kLanes)));
   typedef int32_t Integers __attribute__((vector_size(4 * kLanes)));
   typedef uint16_t HalfBits __attribute__((vector_size(2 * kLanes)));
+  typedef uint8_t ByteBits __attribute__((vector_size(kLanes)));
 };
 template <typename Floats>
 inline constexpr int kLanesOf = sizeof(Floats) / sizeof(float);
@@ -54,6 +55,20 @@ VECTOR_INLINE void load(const Float16* source, Floats& lanes) {
   const Bits special = magnitude >= (0x7c00u << 13) ? Bits{} + 0x7f800000u : Bits{};
   const Floats scaled = (Floats)magnitude * 0x1p112f;
   lanes = (Floats)((Bits)scaled | special | ((bits & 0x8000u) << 16));
+}
+
+// As above: the arithmetic of to_float(Float8E4M3).
+template <typename Floats>
+VECTOR_INLINE void load(const Float8E4M3* source, Floats& lanes) {
+  using Vector = VectorOf<kLanesOf<Floats>>;
+  using Bits = typename Vector::Bits;
+  typename Vector::ByteBits byte_bits;
+  std::memcpy(&byte_bits, source, sizeof(byte_bits));
+  const Bits bits = __builtin_convertvector(byte_bits, Bits);
+  const Bits magnitude = (bits & 0x7fu) << 20;
+  const Bits nan = magnitude == (0x7fu << 20) ? Bits{} + 0x7fc00000u : Bits{};
+  const Floats scaled = (Floats)magnitude * 0x1p120f;
+  lanes = (Floats)((Bits)scaled | nan | ((bits & 0x80u) << 24));
 }
 
 // lanes = source[0 ... count - 1], then zeros; count <= the number of lanes.

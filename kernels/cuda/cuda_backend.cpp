@@ -88,6 +88,7 @@ std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoder
                     .head_dim = sizes.head_dim,
                     .page_size = model.pages.front().page_size(),
                     .is_bfloat16 = operations_.activation_dtype() == DType::kBFloat16,
+                    .pages = model.pages.front().keys.dtype,
                     .weights = format_of(model),
                     .gpu = device_.gpu()});
   problem = plan.problem;

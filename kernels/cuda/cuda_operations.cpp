@@ -5,6 +5,8 @@
 #include "kernels/cuda/attention/prefill/plan.h"
 #include "kernels/cuda/attention/prefill/sm80.h"
 #include "kernels/cuda/attention/prefill/sm90.h"
+#include "kernels/cuda/attention/widened/plan.h"
+#include "kernels/cuda/attention/widened/prefill.h"
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/linear/gemv.h"
 #include "kernels/cuda/linear/skinny/kernel.h"
@@ -39,13 +41,23 @@ std::string CudaOperations::attention_description(const BackendLimits& limits) c
   const std::string decode =
       describe(plan_decode_attention(decode_shape(limits, kDecodeTileTokens, 1)));
   if (gpu().is_batch_invariant()) return concat("prefill and decode by ", decode);
-  return concat("prefill by ", describe(plan_prefill_attention(gpu(), limits.head_dim, false)),
-                ", decode by ", decode);
+  return concat(
+      limits.kv_dtype == KvDType::kFloat8E4M3 ? "prefill over widened pages by " : "prefill by ",
+      describe(plan_prefill_attention(gpu(), limits.head_dim, false)), ", decode by ", decode);
 }
 
 size_t CudaOperations::attention_workspace_bytes(const BackendLimits& limits) const {
-  return sizeof(float) * static_cast<size_t>(decode_partial_elements(
-                             decode_shape(limits, kDecodeTileTokens, kMaxDecodeQueryLength)));
+  const size_t partials = decode_partial_bytes(limits);
+  if (limits.kv_dtype == KvDType::kActivation || gpu().is_batch_invariant()) return partials;
+  return partials + static_cast<size_t>(widening_scratch(limits).total());
+}
+
+size_t CudaOperations::decode_partial_bytes(const BackendLimits& limits) const {
+  const auto elements = static_cast<size_t>(
+      decode_partial_elements(decode_shape(limits, kDecodeTileTokens, kMaxDecodeQueryLength)));
+  if (limits.kv_dtype == KvDType::kActivation) return sizeof(float) * elements;
+  // What pages are widened to comes behind.
+  return checked_round_up(sizeof(float) * elements, size_t{256}, "attention workspace");
 }
 
 DecodeAttentionShape CudaOperations::decode_shape(const BackendLimits& limits, int64_t page_size,
@@ -55,6 +67,7 @@ DecodeAttentionShape CudaOperations::decode_shape(const BackendLimits& limits, i
           .head_dim = limits.head_dim,
           .page_size = page_size,
           .max_query_length = max_query_length,
+          .is_fp8 = limits.kv_dtype == KvDType::kFloat8E4M3,
           .gpu = gpu()};
 }
 
@@ -134,7 +147,28 @@ void CudaOperations::attention_impl(const Tensor& out, const AttentionParams& pa
   if (params.batch.num_decodes < params.batch.num_sequences) prefill_attention(out, params);
 }
 
+BackendLimits CudaOperations::limits_of(const AttentionParams& params) {
+  const KvPages& pages = params.pages;
+  return {.num_heads = params.query.dim(1),
+          .num_kv_heads = pages.num_kv_heads(),
+          .head_dim = pages.head_dim(),
+          .kv_dtype = pages.is_fp8() ? KvDType::kFloat8E4M3 : KvDType::kActivation};
+}
+
 void CudaOperations::prefill_attention(const Tensor& out, const AttentionParams& params) {
+  if (params.pages.is_fp8()) {
+    const auto partials = static_cast<int64_t>(decode_partial_bytes(limits_of(params)));
+    const int64_t offset = partials / static_cast<int64_t>(sizeof(float));
+    CHECK(params.workspace.num_elements() >= offset, "attention: workspace ",
+          params.workspace.shape, " is too small");
+    const Tensor scratch = params.workspace.slice(offset, params.workspace.dim(0));
+    return launch_widened_prefill(
+        out, params, scratch,
+        [&](const Tensor& part_out, const AttentionParams& part) {
+          prefill_attention(part_out, part);
+        },
+        stream());
+  }
   const PrefillPlan plan =
       plan_prefill_attention(gpu(), params.pages.head_dim(), params.softcap > 0.0f);
   switch (plan.kernel) {
@@ -148,12 +182,8 @@ void CudaOperations::prefill_attention(const Tensor& out, const AttentionParams&
 }
 
 void CudaOperations::decode_attention(const Tensor& out, const AttentionParams& params) {
-  const KvPages& pages = params.pages;
-  const DecodeAttentionShape shape =
-      decode_shape({.num_heads = params.query.dim(1),
-                    .num_kv_heads = pages.num_kv_heads(),
-                    .head_dim = pages.head_dim()},
-                   pages.page_size(), params.batch.max_decode_query_length);
+  const DecodeAttentionShape shape = decode_shape(limits_of(params), params.pages.page_size(),
+                                                  params.batch.max_decode_query_length);
   const int64_t needed = decode_partial_elements(shape);
   CHECK(!params.workspace.empty() && params.workspace.num_elements() >= needed,
         "attention: workspace ", params.workspace.shape, " is too small, expected ", needed,

@@ -46,7 +46,11 @@ class CudaOperations final : public Operations {
 
   void decode_attention(const Tensor& out, const AttentionParams& params);
   void prefill_attention(const Tensor& out, const AttentionParams& params);
-  // Uses what `limits` says about heads.
+  // What `params` say about heads and pages.
+  static BackendLimits limits_of(const AttentionParams& params);
+  // Of attention's workspace, what decodes leave for each other.
+  size_t decode_partial_bytes(const BackendLimits& limits) const;
+  // Uses what `limits` says about heads and pages.
   DecodeAttentionShape decode_shape(const BackendLimits& limits, int64_t page_size,
                                     int64_t max_query_length) const;
   const GpuTraits& gpu() const { return device_.gpu(); }

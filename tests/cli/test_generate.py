@@ -32,9 +32,9 @@ class Streams(Case):
         self.check(*arguments, "--seed", "7", "--stats-json", path)
         stats = json.loads(path.read_text())
         expected = {
-            "version", "model", "device", "dtype", "context_size", "weights_bytes", "kv_bytes",
-            "allocated_bytes", "peak_resident_bytes", "load_seconds", "load_phases", "seed",
-            "sampling", "prompt_tokens", "cached_prompt_tokens",
+            "version", "model", "device", "dtype", "context_size", "weights_bytes", "kv_dtype",
+            "kv_bytes", "allocated_bytes", "peak_resident_bytes", "load_seconds", "load_phases",
+            "seed", "sampling", "prompt_tokens", "cached_prompt_tokens",
             "computed_prompt_tokens", "completion_tokens",
             "finish_reason", "ttft_seconds", "decode_seconds", "prefill_tokens_per_second",
             "decode_tokens_per_second", "decode_bytes_per_second", "first_token_seconds",

@@ -132,6 +132,29 @@ TEST_F(ArgumentsTest, WeightFormat) {
       "linear: weight has shape [5, 8], expected [6, 8]");
 }
 
+// Without their scales they would be read as if these were ones, or not at all.
+TEST_F(ArgumentsTest, Fp8PagesHaveScales) {
+  const DeviceTensor bytes = poisoned(*backend_, DType::kFloat8E4M3, {3, 2, 16, 4});
+  const DeviceTensor scales = tensor({2});
+  const DeviceTensor others = tensor({3, 2, 16, 4});
+  const auto expect = [&](const KvPages& pages, const std::string& problem) {
+    expect_error(
+        [&] {
+          backend_->operations().rope_store_kv({.query = tensor({2, 2, 4}),
+                                                .pages = pages,
+                                                .qkv = tensor({2, 24}),
+                                                .positions = integers({2}),
+                                                .kv_slots = integers({2}),
+                                                .rope_table = tensor({2, 2})});
+        },
+        "rope_store_kv: " + problem);
+  };
+  expect({bytes, bytes}, "key scales has no data");
+  expect({bytes, bytes, scales}, "value scales has no data");
+  expect({bytes, bytes, scales, tensor({3})}, "value scales has shape [3], expected [2]");
+  expect({bytes, others, scales, scales}, "value pages is float32, expected float8_e4m3");
+}
+
 TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
   const KvPages pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})};
   const auto expect = [&](const Shape& query, const Shape& weight, const Shape& qkv,

@@ -108,8 +108,17 @@ DeviceTensor to_device(Backend& backend, const std::vector<int32_t>& values, con
   return copy_to_device(backend, copy, shape);
 }
 
+DeviceTensor fp8_to_device(Backend& backend, const std::vector<Float8E4M3>& values,
+                           const Shape& shape) {
+  std::vector<Float8E4M3> copy = values;
+  return copy_to_device(backend, copy, shape);
+}
+
 DeviceTensor poisoned(Backend& backend, DType dtype, const Shape& shape) {
   const auto size = static_cast<size_t>(shape.num_elements());
+  if (dtype == DType::kFloat8E4M3) {
+    return fp8_to_device(backend, std::vector<Float8E4M3>(size, Float8E4M3{0x7f}), shape);
+  }
   if (dtype == DType::kInt32) {
     return to_device(backend, std::vector<int32_t>(size, 0x7fffffff), shape);
   }

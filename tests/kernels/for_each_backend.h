@@ -43,6 +43,10 @@ DeviceTensor to_device(Backend& backend, const std::vector<double>& values, DTyp
 // An int32 tensor.
 DeviceTensor to_device(Backend& backend, const std::vector<int32_t>& values, const Shape& shape);
 
+// A float8_e4m3 tensor.
+DeviceTensor fp8_to_device(Backend& backend, const std::vector<Float8E4M3>& values,
+                           const Shape& shape);
+
 // A tensor whose every element is NaN, or 0x7fffffff for int32: what an operation does not write
 // shows.
 DeviceTensor poisoned(Backend& backend, DType dtype, const Shape& shape);

@@ -48,7 +48,7 @@ void expect_close(const std::vector<double>& actual, const Reference& reference,
       bound.relative;
   const auto allowed = [&](size_t i) {
     return of_result * std::abs(reference.values[i]) + of_sum * reference.magnitudes[i] +
-           underflow(bound.out);
+           underflow(bound.out) + bound.absolute;
   };
   size_t worst = 0;
   size_t num_wrong = 0;

@@ -29,6 +29,7 @@ struct ErrorBound {
   DType out = DType::kFloat32;
   int64_t length = 1;
   double relative = 0.0;
+  double absolute = 0.0;  // of every element
 };
 
 // Half the distance from 1 to the next number: 2^-24, 2^-11, 2^-8.

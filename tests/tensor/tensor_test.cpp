@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/tensor/buffer.h"
+#include "tests/kernels/e4m3.h"
 
 namespace tessera {
 namespace {
@@ -17,6 +18,7 @@ TEST(DType, HasItsSizeAndNoOtherHasOne) {
   EXPECT_EQ(size_of(DType::kFloat16), sizeof(Float16));
   EXPECT_EQ(size_of(DType::kBFloat16), sizeof(BFloat16));
   EXPECT_EQ(size_of(DType::kInt32), sizeof(int32_t));
+  EXPECT_EQ(size_of(DType::kFloat8E4M3), sizeof(Float8E4M3));
   EXPECT_THROW(size_of(static_cast<DType>(77)), Error);
 }
 
@@ -40,6 +42,41 @@ TEST(DType, Float16RoundsToNearestEven) {
   EXPECT_EQ(to_float(to_float16(0x1p-25f)), 0.0f);        // half the smallest subnormal
   EXPECT_EQ(to_float(to_float16(0x1.8p-25f)), 0x1p-24f);  // above half
   EXPECT_EQ(std::signbit(to_float(to_float16(-0.0f))), true);
+}
+
+TEST(DType, Float8E4M3IsItsDefinition) {
+  for (int bits = 0; bits < 256; ++bits) {
+    const Float8E4M3 code{static_cast<uint8_t>(bits)};
+    const double expected = e4m3_value(code.bits);
+    if (std::isnan(expected)) {
+      EXPECT_TRUE(std::isnan(to_float(code)));
+      EXPECT_EQ(to_float8_e4m3(to_float(code)).bits & 0x7f, kNanE4M3);
+    } else {
+      EXPECT_EQ(to_float(code), expected);
+      EXPECT_EQ(to_float8_e4m3(to_float(code)).bits, bits);
+    }
+  }
+}
+
+// At every number, half way to the next, and a little off, below the smallest and above the
+// largest.
+TEST(DType, Float8E4M3RoundsToNearestEven) {
+  const auto check = [](float value) {
+    EXPECT_EQ(to_float8_e4m3(value).bits, nearest_e4m3(value)) << value;
+    EXPECT_EQ(to_float8_e4m3(-value).bits, nearest_e4m3(-value)) << -value;
+  };
+  for (uint8_t code = 0; code < 0x7e; ++code) {
+    const auto low = static_cast<float>(e4m3_value(code));
+    const auto high = static_cast<float>(e4m3_value(code + 1));
+    const float middle = (low + high) / 2.0f;
+    for (const float value : {low, middle}) {
+      for (const float to : {-1.0f, value, 1e9f}) check(std::nextafter(value, to));
+    }
+  }
+  for (const float value : {0.0f, 0x1p-149f, 0x1p-40f, 447.0f, 448.0f, 463.0f, 464.0f, 1e30f}) {
+    check(value);
+  }
+  check(std::numeric_limits<float>::infinity());
 }
 
 TEST(DType, BFloat16RoundsToNearestEven) {

@@ -27,7 +27,8 @@ namespace tessera {
 
 // kRowTiles tiles of 16 query rows, kKeys keys per tile. In tile m, the lane holds rows
 // 16 m + lane / 4 ("half" 0) and 8 further down ("half" 1), columns as in primitives/mma.cuh.
-template <typename Element, int kHeadDim, int kRowTiles, int kKeys>
+// Weights and their sums are multiplied by 2^kWeightShift, which the result does not show.
+template <typename Element, int kHeadDim, int kRowTiles, int kKeys, int kWeightShift = 0>
 struct WarpAttention {
   using Rows = SwizzledRows<Element, kHeadDim>;
   static constexpr int kKeyTiles = kKeys / 8;
@@ -147,7 +148,8 @@ struct WarpAttention {
     for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float base = finite_or_zero(row_max[m][half]) * scale_log2;
+        float base = finite_or_zero(row_max[m][half]) * scale_log2;
+        if constexpr (kWeightShift != 0) base -= kWeightShift;
         float sum = row_sum[m][half];
 #pragma unroll
         for (int n = 0; n < kKeyTiles; ++n) {

@@ -24,6 +24,7 @@ struct FusedDecodeShape {
   int64_t head_dim = 0;
   int64_t page_size = 0;  // tokens
   bool is_bfloat16 = false;
+  DType pages = DType::kBFloat16;
   WeightFormat weights = WeightFormat::kDense;
   GpuTraits gpu;
 };
@@ -106,6 +107,9 @@ inline std::string fused_decode_shape_problem(const FusedDecodeShape& shape) {
   }
   if (!shape.is_bfloat16) {
     return "it computes in bfloat16";
+  }
+  if (shape.pages != DType::kBFloat16) {
+    return concat("it keeps keys and values in bfloat16, not in ", to_string(shape.pages));
   }
   if (shape.weights != WeightFormat::kDense) {
     return concat("it reads ", to_string(WeightFormat::kDense), " weights, not ",

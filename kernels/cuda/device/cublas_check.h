@@ -22,6 +22,7 @@ inline cudaDataType_t cublas_type(DType dtype) {
     case DType::kBFloat16:
       return CUDA_R_16BF;
     case DType::kInt32:
+    case DType::kFloat8E4M3:
       break;
   }
   throw Error(concat("no matrix product of ", to_string(dtype)));

@@ -1,3 +1,5 @@
+#include <cuda_fp8.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -19,8 +21,8 @@ constexpr int kWidth = 8;
 template <typename Element>
 struct RopeArguments {
   Element* query;            // [num_tokens, num_heads, head_dim]
-  Element* keys;             // [num_pages, num_kv_heads, page_size, head_dim]
-  Element* values;           // same shape
+  void* keys;                // Element or e4m3 [num_pages, num_kv_heads, page_size, head_dim]
+  void* values;              // same shape and type
   const Element* qkv;        // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
   const int32_t* positions;  // [num_tokens]
   const int32_t* kv_slots;   // [num_tokens]
@@ -33,7 +35,22 @@ struct RopeArguments {
   int original_context;  // tokens
   const float* qk_norm;  // [2, head_dim]: RMSNorm's weights of query heads, of key heads
   float norm_epsilon;
+  const float* key_scales;  // of e4m3 pages: [num_kv_heads]
+  const float* value_scales;
 };
+
+// Eight elements, divided by a power of two and rounded to e4m3: one store of 8 bytes.
+template <typename Element>
+__device__ void store_fp8(__nv_fp8_storage_t* row, int index, const Vector<Element, kWidth>& vector,
+                          float inverse_scale) {
+  Vector<__nv_fp8_storage_t, kWidth> bytes;
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) {
+    bytes.values[j] = __nv_cvt_float_to_fp8(as_float(vector.values[j]) * inverse_scale,
+                                            __NV_SATFINITE, __NV_E4M3);
+  }
+  store_vector(row, index, bytes);
+}
 
 // The same vector of both halves of a head: element j of one belongs to element j of the other.
 template <typename Element>
@@ -47,6 +64,11 @@ struct HeadVectors {
   __device__ void store(Element* head, int half, int vector) const {
     store_vector(head, vector, first);
     store_vector(head + half, vector, second);
+  }
+  __device__ void store_fp8(__nv_fp8_storage_t* head, int half, int vector, float scale) const {
+    const float inverse_scale = 1.0f / scale;  // exact
+    tessera::store_fp8(head, vector, first, inverse_scale);
+    tessera::store_fp8(head + half, vector, second, inverse_scale);
   }
   // RMSNorm of the head, of which as many neighbouring lanes have the other vectors as there are in
   // half of it, a power of two up to 32. weight: [head_dim].
@@ -84,14 +106,14 @@ struct HeadVectors {
 };
 
 // A block per token, a thread per vector of a head: queries, keys and values in one go.
-template <typename Element, bool kScalesQueries, bool kNormsHeads>
+template <typename Element, bool kScalesQueries, bool kNormsHeads, bool kIsFp8>
 __global__ void __launch_bounds__(kMaxThreads)
     rope_store_kv_kernel(const __grid_constant__ RopeArguments<Element> arguments) {
   // (cos, sin) of elements 2i and 2i + 1 of each vector. Threads of one head read side by side.
   extern __shared__ float4 rotations[];  // [kWidth / 2][half_vectors]
   const auto& [query, keys, values, qkv, positions, kv_slots, rope_table, num_heads, num_kv_heads,
-               head_dim, page_size, query_beta, original_context, qk_norm, norm_epsilon] =
-      arguments;
+               head_dim, page_size, query_beta, original_context, qk_norm, norm_epsilon, key_scales,
+               value_scales] = arguments;
   const int64_t token = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x);
   const int num_threads = static_cast<int>(blockDim.x);
@@ -141,12 +163,23 @@ __global__ void __launch_bounds__(kMaxThreads)
         vectors.rotate(2 * i + 1, rotation.z, rotation.w);
       }
     }
-    const auto page_head = [&](Element* pages, int64_t of_page) {
+    const auto page_head = [&]<typename Stored>(Stored* pages, int64_t of_page) {
       return pages + (page_row + of_page * page_size) * head_dim;
     };
-    Element* const target = kv_head < 0              ? query + (token * num_heads + head) * head_dim
-                            : kv_head < num_kv_heads ? page_head(keys, kv_head)
-                                                     : page_head(values, kv_head - num_kv_heads);
+    if constexpr (kIsFp8) {
+      if (kv_head >= 0) {
+        const bool is_key = kv_head < num_kv_heads;
+        const int of_page = is_key ? kv_head : kv_head - num_kv_heads;
+        auto* const pages = static_cast<__nv_fp8_storage_t*>(is_key ? keys : values);
+        vectors.store_fp8(page_head(pages, of_page), half, vector,
+                          (is_key ? key_scales : value_scales)[of_page]);
+        continue;
+      }
+    }
+    Element* const target = kv_head < 0 ? query + (token * num_heads + head) * head_dim
+                            : kv_head < num_kv_heads
+                                ? page_head(static_cast<Element*>(keys), kv_head)
+                                : page_head(static_cast<Element*>(values), kv_head - num_kv_heads);
     vectors.store(target, half, vector);
   }
 }
@@ -170,8 +203,8 @@ void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream) 
   dispatch_element(query.dtype, [&]<typename Element>() {
     const RopeArguments<Element> arguments{
         .query = static_cast<Element*>(query.data),
-        .keys = static_cast<Element*>(pages.keys.data),
-        .values = static_cast<Element*>(pages.values.data),
+        .keys = pages.keys.data,
+        .values = pages.values.data,
         .qkv = static_cast<const Element*>(qkv.data),
         .positions = positions.as<int32_t>(),
         .kv_slots = kv_slots.as<int32_t>(),
@@ -184,16 +217,22 @@ void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream) 
         .original_context = static_cast<int>(query_scaling.original_max_position_embeddings),
         .qk_norm = qk_norm.empty() ? nullptr : qk_norm.as<float>(),
         .norm_epsilon = norm_epsilon,
+        .key_scales = pages.is_fp8() ? pages.key_scales.as<float>() : nullptr,
+        .value_scales = pages.is_fp8() ? pages.value_scales.as<float>() : nullptr,
     };
     const int num_vectors =
         (arguments.num_heads + 2 * arguments.num_kv_heads) * head_dim / (2 * kWidth);
     const int num_threads = std::min(ceil_divide(num_vectors, kWarpSize) * kWarpSize, kMaxThreads);
     const bool normalizes = rope_normalizes(params);
-    const auto kernel = query_scaling.beta == 0.0
-                            ? (normalizes ? rope_store_kv_kernel<Element, false, true>
-                                          : rope_store_kv_kernel<Element, false, false>)
-                            : (normalizes ? rope_store_kv_kernel<Element, true, true>
-                                          : rope_store_kv_kernel<Element, true, false>);
+    const auto kernel_for = [&]<bool kIsFp8>() {
+      return query_scaling.beta == 0.0
+                 ? (normalizes ? rope_store_kv_kernel<Element, false, true, kIsFp8>
+                               : rope_store_kv_kernel<Element, false, false, kIsFp8>)
+                 : (normalizes ? rope_store_kv_kernel<Element, true, true, kIsFp8>
+                               : rope_store_kv_kernel<Element, true, false, kIsFp8>);
+    };
+    const auto kernel = pages.is_fp8() ? kernel_for.template operator()<true>()
+                                       : kernel_for.template operator()<false>();
     launch_dependent(kernel,
                      {.blocks = dim3(num_tokens),
                       .threads = static_cast<unsigned>(num_threads),

@@ -41,6 +41,7 @@ class AttentionGraphTest : public BackendTest {
                                .head_dim = params.pages.head_dim(),
                                .page_size = params.pages.page_size(),
                                .max_query_length = params.batch.max_decode_query_length,
+                               .is_fp8 = params.pages.is_fp8(),
                                .gpu = gpu_});
     launch_attention_decode(out, params, plan, static_cast<uint32_t*>(arrivals_.view.data),
                             stream_.get());
@@ -109,20 +110,29 @@ class AttentionGraphTest : public BackendTest {
   void check_all() const {
     for (const int64_t head_dim : {64, 80, 128}) {
       if (gpu_.runs_hopper() && head_dim % 64 != 0) continue;
-      const AttentionSize size = {.num_heads = 8, .num_kv_heads = 2, .head_dim = head_dim};
-      check(size, {{{1, 3000}, {1, 5}, {1, 300}, {1, 0}},
-                   {{1, 5}, {1, 300}, {1, 0}, {1, 3000}},
-                   {{1, 300}, {1, 3000}, {1, 5}, {1, 0}}});
-      check(size, {{{3, 1000}, {1, 64}, {8, 65}}, {{3, 64}, {1, 65}, {8, 1000}}});
-      // More than one sequence per lane of a warp, and more than lanes keep.
-      for (const int64_t num_sequences : {50, 100}) {
-        std::vector<SequenceSize> rising, falling;
-        for (int64_t i = 0; i < num_sequences; ++i) {
-          rising.push_back({1, 14 * i});
-          falling.push_back({1, 14 * (num_sequences - 1 - i)});
-        }
-        check(size, {rising, falling});
+      check_all({.num_heads = 8, .num_kv_heads = 2, .head_dim = head_dim});
+    }
+  }
+  void check_fp8() const {
+    const AttentionSize size = {
+        .num_heads = 8, .num_kv_heads = 2, .head_dim = 128, .fp8_pages = true};
+    check(size, {{{1, 3000}, {1, 5}, {1, 300}, {1, 0}}, {{1, 300}, {1, 3000}, {1, 5}, {1, 0}}});
+    check(size, {{{3, 1000}, {1, 64}, {8, 65}}, {{3, 64}, {1, 65}, {8, 1000}}});
+  }
+
+  void check_all(const AttentionSize& size) const {
+    check(size, {{{1, 3000}, {1, 5}, {1, 300}, {1, 0}},
+                 {{1, 5}, {1, 300}, {1, 0}, {1, 3000}},
+                 {{1, 300}, {1, 3000}, {1, 5}, {1, 0}}});
+    check(size, {{{3, 1000}, {1, 64}, {8, 65}}, {{3, 64}, {1, 65}, {8, 1000}}});
+    // More than one sequence per lane of a warp, and more than lanes keep.
+    for (const int64_t num_sequences : {50, 100}) {
+      std::vector<SequenceSize> rising, falling;
+      for (int64_t i = 0; i < num_sequences; ++i) {
+        rising.push_back({1, 14 * i});
+        falling.push_back({1, 14 * (num_sequences - 1 - i)});
       }
+      check(size, {rising, falling});
     }
   }
 
@@ -139,6 +149,14 @@ TEST_P(AttentionGraphTest, ReplaysOnChangedLengthsByCopyEngine) {
   gpu_ = gpu_traits(0);
   if (!gpu_.runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
   check_all();
+}
+
+TEST_P(AttentionGraphTest, ReplaysOnFp8PagesByLoads) { check_fp8(); }
+
+TEST_P(AttentionGraphTest, ReplaysOnFp8PagesByCopyEngine) {
+  gpu_ = gpu_traits(0);
+  if (!gpu_.runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
+  check_fp8();
 }
 
 FOR_EACH_BACKEND(AttentionGraphTest);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tests/kernels/deadline.h"
+#include "tests/kernels/e4m3.h"
 #include "tests/kernels/random_values.h"
 
 namespace tessera {
@@ -14,6 +15,30 @@ namespace {
 constexpr int32_t kAbsurdPage = 0x3fffffff;
 constexpr int64_t kSparePages = 3;
 constexpr int64_t kSpareTableEntries = 2;
+
+// Of float8_e4m3 pages: powers of two, of keys and of values. The first leave the usual number
+// among the subnormals of e4m3, the last cut a few off.
+std::vector<double> fp8_scales(const AttentionSize& size, bool of_values) {
+  std::vector<double> scales;
+  for (int64_t head = 0; head < size.num_kv_heads; ++head) {
+    const auto step = static_cast<int>((head + (of_values ? 1 : 0)) % 3);
+    scales.push_back(std::ldexp(1.0, 5 - 6 * step));  // 32, 1/2, 1/128
+  }
+  return scales;
+}
+
+// Keys or values [num_tokens, num_kv_heads, head_dim] as their pages will hold them.
+std::vector<double> stored(std::vector<double> tokens, const AttentionSize& size, bool of_values,
+                           DType dtype) {
+  tokens = rounded(rounded(std::move(tokens), size.kv_dtype), dtype);
+  if (!size.fp8_pages) return tokens;
+  const std::vector<double> scales = fp8_scales(size, of_values);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const size_t head = i / static_cast<size_t>(size.head_dim) % scales.size();
+    tokens[i] = rounded_e4m3(tokens[i], scales[head]);
+  }
+  return tokens;
+}
 
 // Pages on the host. Rows where no token was written are by turns NaN and infinite: a kernel that
 // takes the maximum of what it should not have read may lose the one, but not the other.
@@ -45,6 +70,16 @@ class HostPages {
 
   const std::vector<double>& values() const { return values_; }
 
+  std::vector<Float8E4M3> fp8_values(const std::vector<double>& scales) const {
+    std::vector<Float8E4M3> codes;
+    const int64_t head_elements = size_.page_size * size_.head_dim;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const size_t head = i / static_cast<size_t>(head_elements) % scales.size();
+      codes.push_back({nearest_e4m3(values_[i] / scales[head])});
+    }
+    return codes;
+  }
+
  private:
   AttentionSize size_;
   std::vector<double> values_;
@@ -71,8 +106,8 @@ AttentionProblem::AttentionProblem(Backend& backend, const AttentionSize& size,
     const int64_t kv_elements = context_length * size.num_kv_heads * size.head_dim;
     const int64_t query_elements = query_length * size.num_heads * size.head_dim;
     sequences_.push_back({rounded(random.normal(query_elements, size.query_deviation), dtype),
-                          rounded(rounded(random.normal(kv_elements), size.kv_dtype), dtype),
-                          rounded(rounded(random.normal(kv_elements), size.kv_dtype), dtype)});
+                          stored(random.normal(kv_elements), size, false, dtype),
+                          stored(random.normal(kv_elements), size, true, dtype)});
     query.insert(query.end(), sequences_.back().queries.begin(), sequences_.back().queries.end());
     num_tokens_ += query_length;
     num_pages += ceil_divide(context_length, size.page_size);
@@ -99,27 +134,38 @@ AttentionProblem::AttentionProblem(Backend& backend, const AttentionSize& size,
   }
 
   const Shape page_shape{num_pages, size.num_kv_heads, size.page_size, size.head_dim};
-  keys_ = to_device(backend, keys.values(), dtype, page_shape);
-  values_ = to_device(backend, values.values(), dtype, page_shape);
+  if (size.fp8_pages) {
+    const auto take = [&](const HostPages& pages, bool of_values, DeviceTensor& scales) {
+      const std::vector<double> of_heads = fp8_scales(size, of_values);
+      scales = to_device(backend, of_heads, DType::kFloat32, {size.num_kv_heads});
+      return fp8_to_device(backend, pages.fp8_values(of_heads), page_shape);
+    };
+    keys_ = take(keys, false, key_scales_);
+    values_ = take(values, true, value_scales_);
+  } else {
+    keys_ = to_device(backend, keys.values(), dtype, page_shape);
+    values_ = to_device(backend, values.values(), dtype, page_shape);
+  }
   query_ = to_device(backend, query, dtype, {num_tokens_, size.num_heads, size.head_dim});
   query_starts_ = to_device(backend, query_starts, {num_sequences + 1});
   context_lengths_ = to_device(backend, context_lengths, {num_sequences});
   block_tables_ = to_device(backend, block_tables, {num_sequences, table_width});
   // The smallest limits that this step keeps, hence the smallest workspace.
-  const size_t workspace_bytes =
-      backend.operations().attention_workspace_bytes({.max_tokens = num_tokens_,
-                                                      .max_sequences = num_sequences,
-                                                      .max_context_length = max_context_length_,
-                                                      .num_heads = size.num_heads,
-                                                      .num_kv_heads = size.num_kv_heads,
-                                                      .head_dim = size.head_dim});
+  const size_t workspace_bytes = backend.operations().attention_workspace_bytes(
+      {.max_tokens = num_tokens_,
+       .max_sequences = num_sequences,
+       .max_context_length = max_context_length_,
+       .num_heads = size.num_heads,
+       .num_kv_heads = size.num_kv_heads,
+       .head_dim = size.head_dim,
+       .kv_dtype = size.fp8_pages ? KvDType::kFloat8E4M3 : KvDType::kActivation});
   workspace_ = poisoned(backend, DType::kFloat32,
                         {static_cast<int64_t>(ceil_divide(workspace_bytes, sizeof(float)))});
 }
 
 AttentionParams AttentionProblem::params() const {
   return {.query = query_,
-          .pages = {keys_.view, values_.view},
+          .pages = {keys_.view, values_.view, key_scales_.view, value_scales_.view},
           .batch = {.query_starts = query_starts_,
                     .context_lengths = context_lengths_,
                     .block_tables = block_tables_,
@@ -148,11 +194,11 @@ ReferenceAttentionParams AttentionProblem::reference_params() const {
 }
 
 std::string AttentionProblem::description() const {
-  return concat(size_.num_heads, "/", size_.num_kv_heads, " heads of ", size_.head_dim,
-                ", pages of ", size_.page_size, size_.causal ? ", causal" : ", not causal",
-                ", window ", size_.sliding_window, ", softcap ", size_.softcap, ", scale ",
-                reference_params().scale, ", ", num_decodes_, " decodes of ",
-                sequence_sizes_.size(), " sequences");
+  return concat(size_.fp8_pages ? "float8_e4m3, " : "", size_.num_heads, "/", size_.num_kv_heads,
+                " heads of ", size_.head_dim, ", pages of ", size_.page_size,
+                size_.causal ? ", causal" : ", not causal", ", window ", size_.sliding_window,
+                ", softcap ", size_.softcap, ", scale ", reference_params().scale, ", ",
+                num_decodes_, " decodes of ", sequence_sizes_.size(), " sequences");
 }
 
 void AttentionProblem::run_into(const Tensor& out) const {
@@ -181,6 +227,15 @@ void AttentionProblem::check() const {
   }
 }
 
+// Over float8_e4m3 pages, 16-bit backends may take weights below 2^-31 of the largest for zero. It
+// shows where the value of the largest weight is zero.
+double AttentionProblem::lost_weights(size_t index) const {
+  if (!size_.fp8_pages || backend_.operations().activation_dtype() == DType::kFloat32) return 0.0;
+  double largest = 0.0;
+  for (const double value : sequences_[index].values) largest = std::max(largest, std::abs(value));
+  return 0x1p-31 * static_cast<double>(sequence_sizes_[index].context_length) * largest;
+}
+
 void AttentionProblem::check_sequence(size_t index, const Tensor& out) const {
   const DType dtype = backend_.operations().activation_dtype();
   const ReferenceAttentionParams params = reference_params();
@@ -194,10 +249,12 @@ void AttentionProblem::check_sequence(size_t index, const Tensor& out) const {
                               (1.0 + reference.largest_score) +
                           0x1p-21 * params.softcap;
   const double of_probability = dtype == DType::kFloat32 ? 0.0 : unit_roundoff(dtype);
+  const int64_t context_length = sequence_sizes_[index].context_length;
   expect_close(actual, reference.out, out.shape,
                {.out = dtype,
-                .length = sequence_sizes_[index].context_length,
-                .relative = of_score + of_probability});
+                .length = context_length,
+                .relative = of_score + of_probability,
+                .absolute = lost_weights(index)});
   if (dtype == DType::kFloat32) return;
   // Where probabilities are rounded, the rule above is generous to long contexts: their errors
   // cancel as their terms do. FlashAttention's own tests ask for this much, from the same kind of

@@ -33,6 +33,7 @@ struct AttentionSize {
   int64_t max_decode_query_length = kMaxDecodeQueryLength;
   bool pages_in_order = false;
   DType kv_dtype = DType::kFloat32;  // keys and values are numbers that this type has
+  bool fp8_pages = false;            // pages of float8_e4m3, every KV head with scales of its own
 };
 
 class AttentionProblem {
@@ -53,6 +54,7 @@ class AttentionProblem {
   std::string description() const;
   ReferenceAttentionParams reference_params() const;
   void run_into(const Tensor& out) const;
+  double lost_weights(size_t index) const;
   void check_sequence(size_t index, const Tensor& out) const;
 
   Backend& backend_;
@@ -65,6 +67,7 @@ class AttentionProblem {
   int64_t max_query_length_ = 0;
   int64_t max_context_length_ = 0;
   DeviceTensor query_, keys_, values_;
+  DeviceTensor key_scales_, value_scales_;  // of float8_e4m3 pages
   DeviceTensor query_starts_, context_lengths_, block_tables_;
   DeviceTensor workspace_;
 };

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tests/kernels/e4m3.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
@@ -189,6 +190,61 @@ TEST_P(RopeStoreKvTest, ScalesQueriesByTheirPosition) {
 TEST_P(RopeStoreKvTest, StaysExactAtFarPositions) {
   check({17, 2, 1, 128, 64, 131071});
   check({17, 2, 1, 128, 64, 1000000});
+}
+
+// What float8_e4m3 pages hold is what others hold, rounded once more, after a division by the scale
+// of the head. Scales that leave everything among the subnormals, and that cut most of it off; a
+// NaN stays one.
+TEST_P(RopeStoreKvTest, RoundsToFp8) {
+  constexpr int64_t kTokens = 37, kHeads = 4, kKvHeads = 3, kPageSize = 16, kPages = 5;
+  RandomValues random(1);
+  const auto slots = random.permutation(kPages * kPageSize);
+  const DeviceTensor kv_slots = integers({slots.begin(), slots.begin() + kTokens}, {kTokens});
+  const DeviceTensor positions = integers(random.integers(kTokens, 0, 5000), {kTokens});
+  const std::vector<double> scales = {64.0, 0.0078125, 0.001953125};
+  for (const int64_t head_dim : {32, 80, 128, 256}) {
+    const Shape page_shape{kPages, kKvHeads, kPageSize, head_dim};
+    const Shape qkv_shape{kTokens, (kHeads + 2 * kKvHeads) * head_dim};
+    auto qkv = rounded(random.normal(qkv_shape.num_elements()), activation());
+    qkv[static_cast<size_t>((kHeads + kKvHeads) * head_dim + 5)] = std::nan("");  // of a value
+    const DeviceTensor table = floats(rope_table(head_dim), {2, head_dim / 2});
+    const DeviceTensor norm_weights = floats(random.normal(2 * head_dim), {2 * head_dim});
+    const DeviceTensor of_heads = floats(scales, {kKvHeads});
+    for (const bool norms_heads : {false, true}) {
+      const auto store = [&](const KvPages& pages) {
+        operations().rope_store_kv(
+            {.query = poisoned(backend(), activation(), {kTokens, kHeads, head_dim}),
+             .pages = pages,
+             .qkv = activations(qkv, qkv_shape),
+             .positions = positions,
+             .kv_slots = kv_slots,
+             .rope_table = table,
+             .qk_norm = norms_heads ? norm_weights.view : Tensor{},
+             .norm_epsilon = kEpsilon});
+        device().synchronize();
+      };
+      const DeviceTensor keys = poisoned(backend(), activation(), page_shape);
+      const DeviceTensor values = poisoned(backend(), activation(), page_shape);
+      const DeviceTensor fp8_keys = poisoned(backend(), DType::kFloat8E4M3, page_shape);
+      const DeviceTensor fp8_values = poisoned(backend(), DType::kFloat8E4M3, page_shape);
+      store({keys, values});
+      store({fp8_keys, fp8_values, of_heads, of_heads});
+      const auto expect_rounded = [&](const Tensor& fp8, const Tensor& exact) {
+        const std::vector<double> numbers = host(exact);
+        const std::vector<uint8_t> codes = bytes_of(backend(), fp8);
+        for (size_t i = 0; i < codes.size(); ++i) {
+          const size_t head = i / static_cast<size_t>(kPageSize * head_dim) % kKvHeads;
+          const uint8_t expected = nearest_e4m3(numbers[i] / scales[head]);
+          const bool is_nan = (codes[i] & 0x7f) == kNanE4M3;  // of either sign
+          ASSERT_TRUE(is_nan ? expected == kNanE4M3 : codes[i] == expected)
+              << "element " << i << ": " << numbers[i] << " / " << scales[head] << " became code "
+              << int{codes[i]} << ", expected " << int{expected};
+        }
+      };
+      expect_rounded(fp8_keys, keys);
+      expect_rounded(fp8_values, values);
+    }
+  }
 }
 
 FOR_EACH_BACKEND(RopeStoreKvTest);

@@ -4,8 +4,8 @@
 
 #include "kernels/cuda/attention/decode/items.cuh"
 #include "kernels/cuda/attention/decode/plan.h"
-#include "kernels/cuda/attention/decode/warp.cuh"
 #include "kernels/cuda/primitives/element.cuh"
+#include "kernels/cuda/primitives/exponential.cuh"
 
 namespace tessera {
 
@@ -36,21 +36,15 @@ struct DecodeStaging {
         item_rows(item_rows) {}
 
   // Rows [row, row + 16) of this warp's item, as far as they are below num_rows.
-  template <typename Element>
-  __device__ void store(const DecodeWarp<Element, kHeadDim>& warp, int slice, int row,
-                        int num_rows) const {
+  template <typename Warp>
+  __device__ void store(const Warp& warp, int slice, int row, int num_rows) const {
     const int lane = lane_index();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int my_row = row + half * 8 + lane / 4;
       if (my_row >= num_rows) continue;
       const int index = slice * item_rows + my_row;
-#pragma unroll
-      for (int n = 0; n < kHeadDim / 8; ++n) {
-        const auto& values = warp.output[0][n];
-        reinterpret_cast<float2*>(outputs + index * kStride + n * 8)[lane % 4] =
-            make_float2(values[2 * half], values[2 * half + 1]);
-      }
+      warp.store_row(outputs + index * kStride, half);
       if (lane % 4 == 0) {
         row_maxs[index] = warp.row_max[0][half];
         row_sums[index] = warp.row_sum[0][half];

@@ -27,7 +27,11 @@ struct DecodeAttentionShape {
   int64_t head_dim = 0;
   int64_t page_size = 0;         // tokens
   int64_t max_query_length = 1;  // tokens per sequence
+  bool is_fp8 = false;           // keys and values are float8_e4m3
   GpuTraits gpu;
+
+  // Bytes of a key.
+  int64_t row_bytes() const { return is_fp8 ? head_dim : 2 * head_dim; }
 };
 
 struct DecodeAttentionPlan {
@@ -63,8 +67,8 @@ constexpr int decode_tile_sets(int64_t head_dim, int64_t row_tiles) {
 constexpr int64_t decode_staging_stride(int64_t head_dim) { return head_dim + 8; }
 
 // Bytes of a tile of keys and one of values.
-constexpr int64_t decode_stage_bytes(int64_t head_dim) {
-  return 2 * kDecodeTileTokens * head_dim * 2;
+constexpr int64_t decode_stage_bytes(int64_t row_bytes) {
+  return 2 * kDecodeTileTokens * row_bytes;
 }
 
 // Each warp's rows and their maxima and sums, behind the ring.
@@ -102,14 +106,15 @@ inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& sha
   plan.box_tokens = std::min<int64_t>(shape.page_size & -shape.page_size, kDecodeTileTokens);
   if (!shape.gpu.runs_hopper()) {
     plan.reason = "there is no copy engine to use";
-  } else if (shape.head_dim % 64 != 0) {
-    plan.reason = "the copy engine takes multiples of 64 columns";
+  } else if (shape.row_bytes() % 128 != 0) {
+    plan.reason = shape.is_fp8 ? "the copy engine takes multiples of 128 bytes"
+                               : "the copy engine takes multiples of 64 columns";
   } else {
     plan.uses_copy_engine = true;
     plan.reason = "it reads faster than loads do";
   }
 
-  const int64_t stage_bytes = decode_stage_bytes(shape.head_dim);
+  const int64_t stage_bytes = decode_stage_bytes(shape.row_bytes());
   plan.item_rows = max_decode_item_rows(shape);
   while (true) {
     const int64_t row_tiles = ceil_divide(plan.item_rows, DecodeAttentionPlan::kTileRows);

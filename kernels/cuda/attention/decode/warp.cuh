@@ -124,6 +124,22 @@ struct DecodeWarp : WarpAttention<Element, kHeadDim, 1, decode_step_keys(kHeadDi
       }
     }
   }
+
+  // After a piece's last keys.
+  __device__ void finish(const AttentionArguments& /*arguments*/, const DecodePiece& /*piece*/) {
+    this->finish_sums();
+  }
+
+  // The lane's elements of the output's row lane / 4, or 8 further down.
+  __device__ void store_row(float* row, int half) const {
+    const int lane = lane_index();
+#pragma unroll
+    for (int n = 0; n < kHeadDim / 8; ++n) {
+      const auto& values = this->output[0][n];
+      reinterpret_cast<float2*>(row + n * 8)[lane % 4] =
+          make_float2(values[2 * half], values[2 * half + 1]);
+    }
+  }
 };
 
 }  // namespace tessera

@@ -71,6 +71,13 @@ TEST(FusedDecodePlanTest, LongProductsAreClaimedAtTheirEnd) {
   EXPECT_EQ(plan.products[kDown].claims_many, 0);
 }
 
+TEST(FusedDecodePlanTest, DeclinesFp8Pages) {
+  FusedDecodeShape shape = kLlama8B;
+  shape.pages = DType::kFloat8E4M3;
+  EXPECT_EQ(plan_fused_decode({}, shape).problem,
+            "it keeps keys and values in bfloat16, not in float8_e4m3");
+}
+
 // The exchange relies on it: a block's words in the residual stream say that it is done.
 TEST(FusedDecodePlanTest, EveryBlockHasItemsOfTheResidualStream) {
   for (const FusedDecodeShape& shape : {kLlama8B, llama_1b(), tiny()}) {

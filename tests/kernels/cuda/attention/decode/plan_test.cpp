@@ -37,6 +37,17 @@ TEST(DecodePlanTest, TakesTheCopyEngineWhereItCan) {
   EXPECT_FALSE(plan_decode_attention(older).uses_copy_engine);
 }
 
+TEST(DecodePlanTest, TakesTheCopyEngineForRowsOf128Bytes) {
+  for (const int64_t head_dim : {32, 64, 96, 128, 256}) {
+    DecodeAttentionShape fp8 = shape(32, 8, head_dim);
+    fp8.is_fp8 = true;
+    const auto plan = plan_decode_attention(fp8);
+    EXPECT_EQ(plan.uses_copy_engine, head_dim % 128 == 0);
+    EXPECT_GE(plan.num_stages, 4);
+    EXPECT_LE(plan.num_stages * decode_stage_bytes(head_dim), fp8.gpu.shared_bytes);
+  }
+}
+
 TEST(DecodePlanTest, BoxesDividePagesAndTiles) {
   DecodeAttentionShape pages = shape(32, 8, 128);
   for (const auto& [page_size, box_tokens] : std::initializer_list<std::pair<int64_t, int64_t>>{
@@ -52,7 +63,7 @@ TEST(DecodePlanTest, UsualHeadsKeepTheMemoryBusy) {
        std::initializer_list<std::tuple<int64_t, int64_t, int64_t>>{
            {32, 8, 128}, {64, 8, 128}, {32, 32, 128}, {32, 8, 64}, {16, 8, 256}}) {
     const auto plan = plan_decode_attention(shape(num_heads, num_kv_heads, head_dim));
-    EXPECT_GE(plan.num_stages * decode_stage_bytes(head_dim), 128 << 10);
+    EXPECT_GE(plan.num_stages * decode_stage_bytes(2 * head_dim), 128 << 10);
   }
 }
 

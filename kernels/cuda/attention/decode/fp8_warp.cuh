@@ -1,0 +1,233 @@
+// What one warp of decode attention computes over keys and values in e4m3: as DecodeWarp, in
+// products of float16, which holds every number of e4m3 exactly. An instruction makes two of them
+// out of two bytes; bfloat16 would take five.
+//
+// A lane that loads matrices of 16-bit elements gets bytes in pairs, and so the sums run over the
+// head's elements in another order, and output columns lie elsewhere:
+//   keys      The four bytes of a lane are elements 4t ... 4t + 3 of 16, with t = lane % 4. They
+//             stand at places 2t, 2t + 1, 2t + 8, 2t + 9 of the product, and so do the queries'.
+//   values    Of output tiles n and n + 1, n even, the first has the even elements of 16, the
+//             second the odd ones.
+#pragma once
+
+#include <cuda_fp8.h>
+
+#include "kernels/cuda/attention/arguments.cuh"
+#include "kernels/cuda/attention/decode/items.cuh"
+#include "kernels/cuda/attention/decode/plan.h"
+#include "kernels/cuda/attention/decode/ring.cuh"
+#include "kernels/cuda/attention/warp_attention.cuh"
+#include "kernels/cuda/primitives/element.cuh"
+
+namespace tessera {
+
+struct Fp8DecodeArguments : AttentionArguments {
+  const float* key_scales;    // [num_kv_heads]
+  const float* value_scales;  // same shape
+};
+
+// Two e4m3 numbers as two of float16.
+__device__ inline uint32_t widen_pair(uint32_t two_bytes) {
+  const __half2_raw pair =
+      __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(two_bytes), __NV_E4M3);
+  return reinterpret_cast<const uint32_t&>(pair);
+}
+
+// Weights are multiplied by 2^7, so that float16 does not lose the many small ones of a long
+// context: it holds them down to 2^-31 of the largest, and that one below 2^15.
+inline constexpr int kFp8WeightShift = 7;
+
+template <typename Element, int kHeadDim>
+struct DecodeFp8Warp
+    : WarpAttention<__half, kHeadDim, 1, decode_step_keys(kHeadDim), kFp8WeightShift> {
+  static constexpr int kKeys = decode_step_keys(kHeadDim);
+  using Base = WarpAttention<__half, kHeadDim, 1, kKeys, kFp8WeightShift>;
+  static constexpr int kSteps = kHeadDim / 16;
+  static constexpr int kScales = std::is_same_v<Element, __half> ? 1 : 2;
+  static constexpr int kChains = kHeadDim > 128 ? 1 : 2;  // as in DecodeWarp
+
+  uint32_t query[kSteps][4];  // as operand A, in float16
+  // What scores of the lane's rows are multiplied by; the same for both where Element is float16.
+  float score_scales[kScales];
+  int visible_end[2];  // of the tokens that the lane's rows see: lane / 4 and 8 further down
+  int window;          // tokens before that end which they see; without causal, all
+
+  // Rows [row, row + 16) of the piece's KV head; from `end_row` on they are zeros.
+  __device__ void load_queries(const Fp8DecodeArguments& arguments, const DecodePiece& piece,
+                               int row, int end_row) {
+    const int lane = lane_index();
+    window = arguments.window;
+    const float key_scale = arguments.key_scales[piece.kv_head];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int my_row = row + half * 8 + lane / 4;
+      const int index = my_row / arguments.heads_per_kv_head;  // of the query in its sequence
+      const int head = piece.kv_head * arguments.heads_per_kv_head + my_row -
+                       index * arguments.heads_per_kv_head;
+      const int end = piece.context_length - piece.query_length + index + 1;
+      visible_end[half] = arguments.causal ? end : piece.context_length;
+      const auto* const source = reinterpret_cast<const uint2*>(
+          static_cast<const Element*>(arguments.query) +
+          (static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head) *
+              kHeadDim);
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        const uint2 elements = my_row < end_row ? source[step * 4 + lane % 4] : uint2{0, 0};
+        query[step][half] = elements.x;
+        query[step][half + 2] = elements.y;
+      }
+      score_scales[half % kScales] = key_scale * narrow_queries(half);
+    }
+  }
+
+  // Turns a row of queries, loaded as Elements, into float16. Those of bfloat16 are multiplied by a
+  // power of two that brings the largest of the row below 2^15, where float16 holds everything down
+  // to 2^-31 of it in 8 bits or more: nothing that a sum in float32 could show is lost. Returns
+  // what undoes it.
+  __device__ float narrow_queries(int half) {
+    if constexpr (std::is_same_v<Element, __half>) {
+      return 1.0f;
+    } else {
+      float largest = 0.0f;
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+        for (int i = half; i < 4; i += 2) {
+          largest =
+              fmaxf(largest, fmaxf(fabsf(low_of(query[step][i])), fabsf(high_of(query[step][i]))));
+        }
+      }
+      largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 1));
+      largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 2));
+      const int exponent = static_cast<int>(__float_as_uint(largest) >> 23) - 127;
+      const int shift = min(14 - exponent, 112);
+      const float factor = __uint_as_float(static_cast<uint32_t>(127 + shift) << 23);
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+        for (int i = half; i < 4; i += 2) {
+          const uint32_t pair = query[step][i];
+          query[step][i] = pack_pair<__half>(low_of(pair) * factor, high_of(pair) * factor);
+        }
+      }
+      return __uint_as_float(static_cast<uint32_t>(127 - shift) << 23);
+    }
+  }
+  // The elements of a pair of bfloat16.
+  __device__ static float low_of(uint32_t pair) { return __uint_as_float(pair << 16); }
+  __device__ static float high_of(uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
+
+  // scores = Q . K^T for the keys from `key_row` of their tile.
+  template <typename Rows>
+  __device__ void multiply_keys(const Rows& keys, int key_row) {
+    const int lane = reread_lane_index();
+    float partial[kChains][kKeys / 8][4] = {};
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; n += 2) {
+      const RowChunks chunks = keys.chunks(key_row + n * 8, lane / 16 * 8 + lane % 8, lane / 8 % 2);
+#pragma unroll
+      for (int step = 0; step < kSteps; step += 2) {
+        // A chunk is the 16 elements of a step: those of this step and of the next for 8 keys, then
+        // for the 8 after them.
+        uint32_t key[4];
+        load_matrices(key, chunks.address<Rows::kPanelChunks>(step));
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          multiply_add<__half>(partial[i % kChains][n + i / 2], query[step + i % 2],
+                               widen_pair(key[i] & 0xffffu), widen_pair(key[i] >> 16));
+        }
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float sum = partial[0][n][i] + (kChains > 1 ? partial[kChains - 1][n][i] : 0.0f);
+        this->scores[0][n][i] = sum * score_scales[i / 2 % kScales];
+      }
+    }
+  }
+
+  // As in DecodeWarp.
+  __device__ void mask(int first_token) {
+    const int column = first_token + reread_lane_index() % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int token = column + n * 8 + i % 2;
+        const int end = visible_end[i / 2];
+        const bool visible = token >= end - window && token < end;
+        if (!visible) this->scores[0][n][i] = -INFINITY;
+      }
+    }
+  }
+
+  // output += scores . V for the values from `value_row` of their tile. With kAreCut, those from
+  // the num_valid-th on may be NaN and count as zeros: a weight of 0 would not hide them.
+  template <bool kAreCut, typename Rows>
+  __device__ void multiply_values(const Rows& values, int value_row, int num_valid) {
+    const int lane = reread_lane_index();
+#pragma unroll
+    for (int step = 0; step < kKeys / 16; ++step) {
+      uint32_t weights[4];
+      uint32_t valid[2];
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const auto& tile = this->scores[0][2 * step + n];
+          weights[2 * n + half] = pack_pair<__half>(tile[2 * half], tile[2 * half + 1]);
+        }
+        const int row = step * 16 + n * 8 + lane % 4 * 2;
+        valid[n] = (row < num_valid ? 0x0000ffffu : 0) | (row + 1 < num_valid ? 0xffff0000u : 0);
+      }
+      const RowChunks chunks = values.chunks(value_row + step * 16, lane % 16, lane / 16);
+#pragma unroll
+      for (int n = 0; n < Base::kOutputTiles; n += 4) {
+        // Two chunks of 16 elements, each for the 8 tokens of value[i] and the 8 of value[i + 1].
+        uint32_t value[4];
+        load_matrices_transposed(value, chunks.address<Rows::kPanelChunks>(n / 2));
+        if constexpr (kAreCut) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) value[i] &= valid[i % 2];
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i += 2) {
+          // The bytes are (even, odd) element of one token, then of the next: sort them by element.
+          value[i] = __byte_perm(value[i], 0, 0x3120);
+          value[i + 1] = __byte_perm(value[i + 1], 0, 0x3120);
+          multiply_add<__half>(this->output[0][n + i], weights, widen_pair(value[i] & 0xffffu),
+                               widen_pair(value[i + 1] & 0xffffu));
+          multiply_add<__half>(this->output[0][n + i + 1], weights, widen_pair(value[i] >> 16),
+                               widen_pair(value[i + 1] >> 16));
+        }
+      }
+    }
+  }
+
+  // Completes row_sum, and outputs by the scale of the values.
+  __device__ void finish(const Fp8DecodeArguments& arguments, const DecodePiece& piece) {
+    Base::finish_sums();
+    const float value_scale = arguments.value_scales[piece.kv_head];
+#pragma unroll
+    for (auto& tile : this->output[0]) {
+#pragma unroll
+      for (float& value : tile) value *= value_scale;
+    }
+  }
+
+  // The lane's elements of the output's row lane / 4, or 8 further down.
+  __device__ void store_row(float* row, int half) const {
+    const int lane = lane_index();
+#pragma unroll
+    for (int n = 0; n < Base::kOutputTiles; n += 2) {
+      const auto& even = this->output[0][n];
+      const auto& odd = this->output[0][n + 1];
+      reinterpret_cast<float4*>(row + n * 8)[lane % 4] =
+          make_float4(even[2 * half], odd[2 * half], even[2 * half + 1], odd[2 * half + 1]);
+    }
+  }
+};
+
+}  // namespace tessera

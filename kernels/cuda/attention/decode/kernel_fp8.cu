@@ -1,0 +1,69 @@
+#include "kernels/cuda/attention/decode/fp8_warp.cuh"
+#include "kernels/cuda/attention/decode/kernel_fp8.h"
+#include "kernels/cuda/attention/decode/launch.cuh"
+#include "kernels/cuda/device/dispatch.h"
+
+namespace tessera {
+namespace {
+
+// Whoever only copies rows takes two bytes for an element: the copy engine, the swizzles and the
+// ring are those of heads half as wide.
+template <typename ElementType, int kSize>
+struct Fp8DecodeFormat {
+  using Element = ElementType;
+  using RowElement = __half;
+  using Arguments = Fp8DecodeArguments;
+  using Warp = DecodeFp8Warp<ElementType, kSize>;
+  static constexpr int kHeadDim = kSize;
+  static constexpr int kRowElements = kSize / 2;
+  // Heads of 256 in float16 are a register short of it, and go by loads.
+  static constexpr bool kCopiesBoxes =
+      kRowElements % kBoxColumns == 0 && !(kSize == 256 && std::is_same_v<ElementType, __half>);
+};
+
+template <typename Element, int kHeadDim, bool kCopyEngine>
+__global__ void __launch_bounds__((DecodeThreads<kHeadDim, kCopyEngine>::kAll), 1)
+    attention_decode_fp8_kernel(const __grid_constant__ Fp8DecodeArguments arguments,
+                                const __grid_constant__ DecodeArguments decode,
+                                const __grid_constant__ DecodePageMaps maps) {
+  run_decode_block<Fp8DecodeFormat<Element, kHeadDim>, kCopyEngine>(arguments, decode, maps);
+}
+
+Tensor in_pairs(Tensor pages) {
+  pages.dtype = DType::kFloat16;
+  pages.shape = {pages.dim(0), pages.dim(1), pages.dim(2), pages.dim(3) / 2};
+  return pages;
+}
+
+}  // namespace
+
+void launch_attention_decode_fp8(const Tensor& out, const AttentionParams& params,
+                                 const DecodeAttentionPlan& plan, uint32_t* arrivals,
+                                 cudaStream_t stream) {
+  const Fp8DecodeArguments arguments = {make_attention_arguments(out, params),
+                                        params.pages.key_scales.as<float>(),
+                                        params.pages.value_scales.as<float>()};
+  const KvPages pages = {in_pairs(params.pages.keys), in_pairs(params.pages.values)};
+  float* const workspace = params.workspace.as<float>();
+  dispatch_element(out.dtype, [&]<typename Element>() {
+    dispatch_head_dim(params.pages.head_dim(), [&]<int kHeadDim>() {
+      using Format = Fp8DecodeFormat<Element, kHeadDim>;
+      if constexpr (kHeadDim % 32 != 0) {
+        throw Error(concat("attention: head_dim ", kHeadDim,
+                           " has no kernel for float8_e4m3 pages; supported: multiples of 32"));
+      } else {
+        if constexpr (Format::kCopiesBoxes) {
+          if (plan.uses_copy_engine) {
+            return launch_decode_kernel<Format, true>(
+                attention_decode_fp8_kernel<Element, kHeadDim, true>, arguments, pages, workspace,
+                plan, arrivals, stream);
+          }
+        }
+        launch_decode_kernel<Format, false>(attention_decode_fp8_kernel<Element, kHeadDim, false>,
+                                            arguments, pages, workspace, plan, arrivals, stream);
+      }
+    });
+  });
+}
+
+}  // namespace tessera
