@@ -58,6 +58,7 @@ void add_batch(CLI::App& app, Invocation& invocation) {
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
   add_template_option(command, options->engine);
+  add_kv_option(command, options->kv_path);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
   command.footer(
@@ -67,7 +68,8 @@ void add_batch(CLI::App& app, Invocation& invocation) {
       "  {\"id\": \"a\", \"prompt\": \"Hi\", \"max_tokens\": 64}\n"
       "The url /v1/completions continues a prompt, a text or a list of token ids, instead of a\n"
       "chat. Values of a request win over the flags; --system is for chats without a system\n"
-      "message. A body may have n, stop, seed, max_tokens, min_tokens and ignore_eos, tools, and\n"
+      "message, and so is the document of --kv. A body may have n, stop, seed, max_tokens, "
+      "min_tokens and ignore_eos, tools, and\n"
       "variables of the chat template in chat_template_kwargs. What a model thinks before it\n"
       "answers comes as reasoning_content beside content.\n"
       "\n"

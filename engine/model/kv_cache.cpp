@@ -1,5 +1,6 @@
 #include "engine/model/kv_cache.h"
 
+#include <iterator>
 #include <limits>
 
 #include "kernels/device.h"
@@ -30,6 +31,15 @@ KvCache::KvCache(const ModelConfig& config, int64_t num_pages, int64_t page_size
   buffer_ = operations.device().allocate(measure.used_bytes(), "the KV cache");
   Arena arena(buffer_);
   layers_ = lay_out(arena, config, num_pages, page_size, operations.activation_dtype());
+}
+
+KvLayout KvCache::layout() const {
+  const KvPages& pages = layers_.front();
+  return {.dtype = pages.keys.dtype,
+          .num_layers = std::ssize(layers_),
+          .num_kv_heads = pages.num_kv_heads(),
+          .page_size = pages.page_size(),
+          .head_dim = pages.head_dim()};
 }
 
 size_t KvCache::bytes_per_token(const ModelConfig& config, DType dtype) {

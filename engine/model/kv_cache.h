@@ -8,6 +8,7 @@
 #include "kernels/attention_params.h"
 #include "kernels/operations.h"
 #include "kernels/tensor/buffer.h"
+#include "model_loaders/kv_file_header.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
@@ -20,6 +21,7 @@ class KvCache {
   static size_t bytes_per_token(const ModelConfig& config, DType dtype);
 
   std::span<const KvPages> layers() const { return layers_; }
+  KvLayout layout() const;
   size_t size_bytes() const { return buffer_.size_bytes(); }
 
  private:
