@@ -98,11 +98,13 @@ void add_summarize(CLI::App& app, Invocation& invocation) {
       "\n"
       "Examples:\n"
       "  tessera summarize -m weights/demo report.txt\n"
+      "  tessera summarize -m weights/demo --kv report.kv\n"
       "  tessera summarize -m weights/demo --instruction \"List the decisions.\" minutes.txt");
   command.callback([options, &invocation] {
     require_model(options->engine);
     if (options->file.empty() == options->kv_path.empty()) {
-      throw UsageError("expected a document, as FILE or with --kv");
+      throw UsageError(options->file.empty() ? "file is required" : "file excludes --kv",
+                       "the document comes from FILE, or from a file of tessera prefill with --kv");
     }
     invocation.run = [options](const Console& console) { return run_summarize(*options, console); };
   });
