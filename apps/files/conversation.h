@@ -36,7 +36,8 @@ class Conversation {
   const std::string& document() const { return document_; }
   void set_document(std::string document) { document_ = std::move(document); }
 
-  // What a chat template is given: these messages and then `more`, with the document.
+  // What a chat template is given: these messages and then `more`, and before the first question,
+  // with an empty line between, the document.
   std::vector<Message> continued(std::span<const Message> more) const;
 
   void add(Message message) { messages_.push_back(std::move(message)); }

@@ -240,7 +240,6 @@ class Refusals(KvCase, Row):
 
     def test_too_long_for_the_context(self):
         self.prefill()
-        # The prompt itself is refused first, as everywhere.
         result = self.check("generate", *self.flags(), "-c", "64", "--kv", "document.kv", "-p", "x",
                             code=1)  # fmt: skip
         self.assert_one_error(result, "64")
