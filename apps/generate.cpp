@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "apps/answer/answer.h"
+#include "apps/answer/kv_input.h"
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
 #include "apps/options/template_options.h"
@@ -18,6 +19,7 @@ struct GenerateOptions {
   ThinkingOptions thinking;
   std::string text;
   std::string file;
+  std::string kv_path;
   std::string stats_path;
 };
 
@@ -37,26 +39,29 @@ std::string read_prompt(const GenerateOptions& options, const Console& console) 
 }
 
 std::vector<TokenId> encode_prompt(const Engine& engine, const GenerateOptions& options,
-                                   std::string text, std::vector<Message> messages,
+                                   std::string text, const Conversation& opening,
                                    const Console& console) {
   ProgressBar bar(console, "tokenising");
   if (options.prompt.raw) return engine.encode_text(text, interruptible(bar));
-  messages.push_back({Role::kUser, std::move(text)});
-  return engine.encode_chat(messages, thinking_inputs(engine, options.thinking.thinks, console),
+  const Message question = {Role::kUser, std::move(text)};
+  return engine.encode_chat(opening.continued({&question, 1}),
+                            thinking_inputs(engine, options.thinking.thinks, console),
                             interruptible(bar));
 }
 
 int run_generate(const GenerateOptions& options, const Console& console) {
   // Everything that can be wrong with the command line is found before the weights are read.
   std::string text = read_prompt(options, console);
-  std::vector<Message> messages = system_messages(options.prompt);
+  const auto kv = open_kv_option(options.kv_path, options.engine);
+  const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));
   resolve_sampling(options.sampling, {});
   const StatsFile stats(options.stats_path);
 
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
   const std::vector<TokenId> prompt =
-      encode_prompt(*engine, options, std::move(text), std::move(messages), console);
+      encode_prompt(*engine, options, std::move(text), opening, console);
+  if (kv) load_kv(*engine, kv->file, console);
   const AnswerStyle style = {.has_thinking = !options.prompt.raw,
                              .shows_thinking = options.thinking.is_shown};
   answer_once(*engine, options.engine, prompt, params, style, stats, console);
@@ -80,6 +85,7 @@ void add_generate(CLI::App& app, Invocation& invocation) {
   add_replace_invalid_option(command, options->prompt.invalid_utf8);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  add_kv_option(command, options->kv_path);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
   command.footer(
@@ -89,6 +95,7 @@ void add_generate(CLI::App& app, Invocation& invocation) {
       "Examples:\n"
       "  tessera generate -m weights/demo -p \"Tell me a story about a fox.\"\n"
       "  tessera generate -m weights/demo -f question.txt --temp 0.7 --seed 1 > answer.txt\n"
+      "  tessera generate -m weights/demo --kv report.kv -p \"Who wrote it?\"\n"
       "  echo \"Once upon a time\" | tessera generate -m weights/demo --raw -p - -n 64");
   command.callback([options, text, file, &invocation] {
     require_model(options->engine);

@@ -54,6 +54,7 @@ void build_parser(CLI::App& app, Invocation& invocation) {
   add_chat(app, invocation);
   add_generate(app, invocation);
   add_summarize(app, invocation);
+  add_prefill(app, invocation);
   add_batch(app, invocation);
   add_tokenize(app, invocation);
   add_inspect(app, invocation);

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "apps/answer/answer.h"
+#include "apps/answer/kv_input.h"
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
 #include "apps/options/template_options.h"
@@ -17,6 +18,7 @@ struct SummarizeOptions {
   ThinkingOptions thinking;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
   std::string file;
+  std::string kv_path;
   std::string instruction = "Summarize the following document.";
   std::string stats_path;
 
@@ -37,24 +39,34 @@ void require_fit(const Engine& engine, const ContextDemand& demand) {
                            "; use one with a longer context, or a shorter document"));
 }
 
-int run_summarize(const SummarizeOptions& options, const Console& console) {
+// Instruction and document; after the document of --kv, which comes first, the instruction alone.
+Message read_request(const SummarizeOptions& options, const Console& console) {
+  const std::string instruction =
+      checked_utf8(options.instruction, "--instruction", options.invalid_utf8);
+  if (!options.kv_path.empty()) return {Role::kUser, instruction};
   const std::string document = read_prompt_text(
       options.file, options.invalid_utf8, [&options] { return read_text_limit(options.engine); },
       console);
   if (is_blank(document)) throw UsageError("the document is empty");
-  const std::string instruction =
-      checked_utf8(options.instruction, "--instruction", options.invalid_utf8);
+  return {Role::kUser, instruction + "\n\n" + document};
+}
+
+int run_summarize(const SummarizeOptions& options, const Console& console) {
+  const Message request = read_request(options, console);
+  const auto kv = open_kv_option(options.kv_path, options.engine);
+  const Conversation opening = kv ? kv->opening : Conversation();
   resolve_sampling(options.sampling, {});
   const StatsFile stats(options.stats_path);
 
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
-  const std::vector<Message> messages = {{Role::kUser, instruction + "\n\n" + document}};
   ProgressBar bar(console, "tokenising");
   const std::vector<TokenId> prompt = engine->encode_chat(
-      messages, thinking_inputs(*engine, options.thinking.thinks, console), interruptible(bar));
+      opening.continued({&request, 1}), thinking_inputs(*engine, options.thinking.thinks, console),
+      interruptible(bar));
   bar.clear();
   require_fit(*engine, engine->context_demand(prompt, params));
+  if (kv) load_kv(*engine, kv->file, console);
   const AnswerStyle style = {.shows_thinking = options.thinking.is_shown};
   answer_once(*engine, options.engine, prompt, params, style, stats, console);
   return kExitOk;
@@ -65,9 +77,9 @@ int run_summarize(const SummarizeOptions& options, const Console& console) {
 void add_summarize(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SummarizeOptions>();
   CLI::App& command = *app.add_subcommand("summarize", "summarize one document");
-  command.add_option("file", options->file, "the document, UTF-8 text; - for stdin")
-      ->option_text("FILE")
-      ->required();
+  CLI::Option* file =
+      command.add_option("file", options->file, "the document, UTF-8 text; - for stdin");
+  file->option_text("FILE");
   command
       .add_option("--instruction", options->instruction,
                   "what to ask of the document (" + options->instruction + ")")
@@ -78,6 +90,7 @@ void add_summarize(CLI::App& app, Invocation& invocation) {
   add_thinking_options(command, options->thinking);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  add_kv_option(command, options->kv_path);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
   command.footer(
@@ -85,9 +98,14 @@ void add_summarize(CLI::App& app, Invocation& invocation) {
       "\n"
       "Examples:\n"
       "  tessera summarize -m weights/demo report.txt\n"
+      "  tessera summarize -m weights/demo --kv report.kv\n"
       "  tessera summarize -m weights/demo --instruction \"List the decisions.\" minutes.txt");
   command.callback([options, &invocation] {
     require_model(options->engine);
+    if (options->file.empty() == options->kv_path.empty()) {
+      throw UsageError(options->file.empty() ? "file is required" : "file excludes --kv",
+                       "the document comes from FILE, or from a file of tessera prefill with --kv");
+    }
     invocation.run = [options](const Console& console) { return run_summarize(*options, console); };
   });
 }

@@ -102,6 +102,15 @@ const GenerationResult& Engine::result(const Sequence& sequence) const {
   return generation != nullptr ? generation->result() : kNone;
 }
 
+void Engine::load_kv(const KvFile& file, const LoadProgress& progress) {
+  impl_->load_kv(file, progress);
+}
+
+int64_t Engine::save_kv(std::span<const TokenId> prompt, const KvFileOrigin& origin,
+                        const ByteSink& write, const LoadProgress& progress) const {
+  return impl_->save_kv(prompt, origin, write, progress);
+}
+
 std::vector<float> Engine::prompt_logits(std::span<const TokenId> prompt,
                                          const StopQuestion& should_stop) {
   return impl_->prompt_logits(prompt, should_stop);

@@ -32,10 +32,17 @@
 #include "engine/text/thinking_splitter.h"
 #include "engine/text/tokenizer.h"
 #include "kernels/tensor/device_id.h"
+#include "model_loaders/kv_file.h"
 #include "model_loaders/model_folder.h"
 #include "model_loaders/printable.h"
 
 namespace tessera {
+
+// Whose keys and values a file holds.
+struct KvFileOrigin {
+  std::string model_fingerprint;  // engine/model_fingerprint.h
+  std::string text;               // for who reads the file; see KvFile::text
+};
 
 // Where Engine::load would run with these options.
 DeviceType chosen_device(const EngineOptions& options);
@@ -111,6 +118,18 @@ class Engine {
   bool is_finished(const Sequence& sequence) const;
   const GenerationResult& result(const Sequence& sequence) const;
   ServingStatistics statistics() const;
+
+  // Files of keys and values; see model_loaders/kv_file.h. They need EngineOptions::prefix_cache.
+  //
+  // Takes the file's tokens as computed: a prompt of any sequence that begins with them starts
+  // behind them, as long as no other needs their pages. Whether the file is of this model,
+  // its header says. Throws Error when it is of another number format, page size or model shape, or
+  // does not fit the context. `progress` counts bytes; what it throws ends the loading.
+  void load_kv(const KvFile& file, const LoadProgress& progress = {});
+  // Writes what is computed of the prompt's beginning, in whole pages: a file's bytes in order. How
+  // many tokens that are; 0, and nothing is written, when there is not one page.
+  int64_t save_kv(std::span<const TokenId> prompt, const KvFileOrigin& origin,
+                  const ByteSink& write, const LoadProgress& progress = {}) const;
 
   // For tests and benchmarks: logits of every prompt token, float32 [num_tokens, vocab_size]
   // row-major, computed in one pass over a fresh cache. Throws Stopped when told to.

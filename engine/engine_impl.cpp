@@ -1,13 +1,19 @@
 #include "engine/engine_impl.h"
 
+#include <iterator>
+
 namespace tessera {
 
-void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserved) const {
-  CHECK(!prompt.empty(), "the prompt is empty");
-  for (const TokenId token : prompt) {
+void Engine::Impl::check_tokens(std::span<const TokenId> tokens) const {
+  for (const TokenId token : tokens) {
     CHECK(token >= 0 && token < folder.config.vocab_size, "token id ", token,
           " is outside the vocabulary of ", folder.config.vocab_size);
   }
+}
+
+void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserved) const {
+  CHECK(!prompt.empty(), "the prompt is empty");
+  check_tokens(prompt);
   const ContextDemand demand = {.prompt_tokens = static_cast<int64_t>(prompt.size()),
                                 .answer_tokens = reserved,
                                 .context_size = plan.limits.context_size};
@@ -25,6 +31,33 @@ void Engine::Impl::submit(Sequence& sequence, std::span<const TokenId> prompt,
   CHECK(!loop->is_generating(sequence), "the sequence is still generating");
   check_prompt(prompt, reserved_tokens(params));
   loop->submit(sequence, prompt, params, callbacks);
+}
+
+void Engine::Impl::load_kv(const KvFile& file, const LoadProgress& progress) {
+  const KvLayout& layout = file.header().layout;
+  const KvLayout own = runner->kv_layout();
+  CHECK(layout == own, file.path(), ": holds ", layout.text(), "; this run has ", own.text());
+  CHECK(file.header().num_tokens() < plan.limits.context_size, file.path(), ": holds ",
+        counted(file.header().num_tokens(), "token"), ", which leave no room in the context of ",
+        plan.limits.context_size);
+  check_tokens(file.tokens());
+  CHECK(file.scales() == runner->kv_scales(), file.path(),
+        ": its scales of float8_e4m3 are others than this run's, which another device has chosen");
+  loop->restore(file.tokens(),
+                [&](std::span<const int32_t> table) { runner->read_kv(file, table, progress); });
+}
+
+int64_t Engine::Impl::save_kv(std::span<const TokenId> prompt, const KvFileOrigin& origin,
+                              const ByteSink& write, const LoadProgress& progress) const {
+  const BlockTable table = loop->cached_pages(prompt);
+  const int64_t num_tokens = std::ssize(table) * pages->page_size();
+  if (num_tokens == 0) return 0;
+  KvFileWriter writer(
+      {.model_fingerprint = origin.model_fingerprint, .layout = runner->kv_layout()}, origin.text,
+      prompt.first(static_cast<size_t>(num_tokens)), runner->kv_scales(), write);
+  runner->write_kv(table, writer, progress);
+  writer.finish();
+  return num_tokens;
 }
 
 std::vector<float> Engine::Impl::prompt_logits(std::span<const TokenId> prompt,

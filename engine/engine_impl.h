@@ -18,6 +18,10 @@ struct Engine::Impl {
   std::vector<float> prompt_logits(std::span<const TokenId> prompt,
                                    const StopQuestion& should_stop);
 
+  void load_kv(const KvFile& file, const LoadProgress& progress);
+  int64_t save_kv(std::span<const TokenId> prompt, const KvFileOrigin& origin,
+                  const ByteSink& write, const LoadProgress& progress) const;
+
   ModelFolder folder;
   std::unique_ptr<Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;
@@ -35,6 +39,7 @@ struct Engine::Impl {
   // Everything whose memory the plan counts; the weights are not filled yet.
   void allocate(const EngineOptions& options, const Checkpoint& checkpoint,
                 std::unique_ptr<Backend> backend);
+  void check_tokens(std::span<const TokenId> tokens) const;
   // Throws Error when the prompt is empty, has ids outside the vocabulary or, with `reserved`
   // tokens of answer, exceeds the context.
   void check_prompt(std::span<const TokenId> prompt, int64_t reserved) const;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "apps/answer/answer.h"
+#include "apps/answer/kv_input.h"
 #include "apps/batch/devices/devices.h"
 #include "apps/batch/input.h"
 #include "apps/batch/manifest.h"
@@ -85,7 +86,8 @@ int run_batch(BatchOptions& options, const Console& console) {
   if (!options.devices.empty()) return run_on_devices(options, console);
   resolve_sampling(options.sampling, {});
   require_separate_files(options);
-  const std::vector<Message> system = system_messages(options.prompt);
+  const auto kv = open_kv_option(options.kv_path, options.engine);
+  const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));
   const StatsFile stats(options.stats_path);
   BatchInput input(options.input_path, options.shard);
   if (options.strict) refuse_problems(input);
@@ -96,8 +98,9 @@ int run_batch(BatchOptions& options, const Console& console) {
   std::unique_ptr<Engine> engine;
   if (needs_engine(input, output)) {
     BatchManifest manifest(options.output_path);
-    const auto settings = settle_settings(options, system, output, manifest);
+    const auto settings = settle_settings(options, opening, output, manifest);
     engine = load_engine_for(input, options.engine, console);
+    if (kv) load_kv(*engine, kv->file, console);
     output.begin(console);
     if (output.is_file()) manifest.write(settings);
   } else {
@@ -107,7 +110,8 @@ int run_batch(BatchOptions& options, const Console& console) {
     tell_interrupt(options, output.is_file(), num_begun, console);
   };
   BatchRun run(engine.get(), {input, output},
-               {model_name(options.engine.model), system, options.sampling}, on_interrupt, console);
+               {model_name(options.engine.model), opening, options.kv_path, options.sampling},
+               on_interrupt, console);
   const BatchCounts counts = run.run();
   console.say(summary_line(counts, output.digest()));
   write_stats(stats, engine.get(), options, counts, output.digest());

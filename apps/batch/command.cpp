@@ -58,6 +58,7 @@ void add_batch(CLI::App& app, Invocation& invocation) {
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
   add_template_option(command, options->engine);
+  add_kv_option(command, options->kv_path);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
   command.footer(
@@ -67,9 +68,10 @@ void add_batch(CLI::App& app, Invocation& invocation) {
       "  {\"id\": \"a\", \"prompt\": \"Hi\", \"max_tokens\": 64}\n"
       "The url /v1/completions continues a prompt, a text or a list of token ids, instead of a\n"
       "chat. Values of a request win over the flags; --system is for chats without a system\n"
-      "message. A body may have n, stop, seed, max_tokens, min_tokens and ignore_eos, tools, and\n"
-      "variables of the chat template in chat_template_kwargs. What a model thinks before it\n"
-      "answers comes as reasoning_content beside content.\n"
+      "message; so is what --kv begins chats with. A body may have n, stop, seed, max_tokens,\n"
+      "min_tokens and ignore_eos, tools, and variables of the chat template in\n"
+      "chat_template_kwargs. What a model thinks before it answers comes as reasoning_content\n"
+      "beside content.\n"
       "\n"
       "Answers come in the order in which they are finished. Each is written at once: it\n"
       "outlasts a crash of the program, and one of the machine some 50 ms later. A run that was\n"
@@ -81,7 +83,8 @@ void add_batch(CLI::App& app, Invocation& invocation) {
       "\n"
       "Examples:\n"
       "  tessera batch -m weights/demo -i requests.jsonl -o answers.jsonl\n"
-      "  tessera batch -m weights/demo -i requests.jsonl -o answers.jsonl --resume");
+      "  tessera batch -m weights/demo -i requests.jsonl -o answers.jsonl --resume\n"
+      "  tessera batch -m weights/demo -i questions.jsonl -o answers.jsonl --kv report.kv");
   command.callback([options, &invocation] {
     require_model(options->engine);
     options->arguments = invocation.arguments;

@@ -23,6 +23,7 @@ struct BatchOptions {
   bool overwrite = false;
   bool force = false;
   bool strict = false;
+  std::string kv_path;  // of --kv; "" for none
   std::string stats_path;
   std::vector<std::string> arguments;  // the command line itself, program first
 };

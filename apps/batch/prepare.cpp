@@ -14,9 +14,11 @@ uint64_t mixed(uint64_t value) {
 
 std::vector<TokenId> encode_chat(const Engine& engine, BatchRequest& request,
                                  const BatchDefaults& defaults, const EncodeProgress& progress) {
-  if (!defaults.system.empty() && request.messages.front().role != Role::kSystem) {
-    request.messages.insert(request.messages.begin(), defaults.system.front());
-  }
+  const bool has_own_system = request.messages.front().role == Role::kSystem;
+  CHECK(!has_own_system || defaults.kv_path.empty(),
+        "the chat has a system message of its own, but ", defaults.kv_path,
+        " says what chats begin with");
+  if (!has_own_system) request.messages = defaults.opening.continued(request.messages);
   return engine.encode_chat(request.messages, request.inputs, progress);
 }
 

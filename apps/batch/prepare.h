@@ -8,6 +8,7 @@
 
 #include "apps/batch/input.h"
 #include "apps/batch/request.h"
+#include "apps/files/conversation.h"
 #include "apps/options/sampling_options.h"
 #include "engine/engine.h"
 
@@ -15,9 +16,10 @@ namespace tessera {
 
 // What holds for every request.
 struct BatchDefaults {
-  std::string model_name;       // to report
-  std::vector<Message> system;  // for chats without a system message; none or one
-  SamplingOptions sampling;     // for what a request does not set
+  std::string model_name;    // to report
+  Conversation opening;      // what precedes chats without a system message
+  std::string kv_path;       // where it comes from, if every chat has to begin with it
+  SamplingOptions sampling;  // for what a request does not set
 };
 
 struct PreparedRequest {

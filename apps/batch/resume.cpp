@@ -42,12 +42,12 @@ void require_same_requests(BatchInput& input, const BatchOutput& output, const C
                      " to requests that are not in ", input.name()));
 }
 
-nlohmann::json settle_settings(BatchOptions& options, const std::vector<Message>& system,
+nlohmann::json settle_settings(BatchOptions& options, const Conversation& opening,
                                const BatchOutput& output, BatchManifest& manifest) {
   const bool is_begun = !output.answers().requests.empty();
   if (is_begun) read_manifest(manifest, options.force);
   if (!options.sampling.seed) options.sampling.seed = manifest.seed().value_or(random_seed());
-  nlohmann::json settings = batch_settings(options, system);
+  nlohmann::json settings = batch_settings(options, opening);
   if (is_begun && !options.force) manifest.require_same(settings);
   return settings;
 }

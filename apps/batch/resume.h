@@ -3,12 +3,12 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "apps/batch/input.h"
 #include "apps/batch/manifest.h"
 #include "apps/batch/options.h"
 #include "apps/batch/output.h"
+#include "apps/files/conversation.h"
 #include "apps/terminal/console.h"
 
 namespace tessera {
@@ -20,7 +20,7 @@ void require_same_requests(BatchInput& input, const BatchOutput& output, const C
 // The settings of this run's answers. Without --seed they get the seed of the run that is resumed,
 // or a random one, which `options` then holds. Throws UsageError when answers are there that were
 // made with others and --force was not given.
-nlohmann::json settle_settings(BatchOptions& options, const std::vector<Message>& system,
+nlohmann::json settle_settings(BatchOptions& options, const Conversation& opening,
                                const BatchOutput& output, BatchManifest& manifest);
 
 }  // namespace tessera

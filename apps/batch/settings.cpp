@@ -4,12 +4,13 @@
 #include "engine/engine.h"
 #include "engine/input_files.h"
 #include "engine/model_fingerprint.h"
+#include "engine/text/sha256.h"
 
 namespace tessera {
 
 using Json = nlohmann::json;
 
-Json batch_settings(const BatchOptions& options, const std::vector<Message>& system) {
+Json batch_settings(const BatchOptions& options, const Conversation& opening) {
   const EngineOptions& engine = options.engine;
   const bool on_cpu = chosen_device(engine) == DeviceType::kCpu;
   Json settings = {{"version", TESSERA_VERSION},
@@ -24,6 +25,7 @@ Json batch_settings(const BatchOptions& options, const std::vector<Message>& sys
                    {"context_size", nullptr},
                    {"batch_invariant", nullptr},
                    {"system", nullptr},
+                   {"kv_sha256", nullptr},
                    {"shard", nullptr}};
   if (!options.shard.is_whole()) settings["shard"] = options.shard.text();
   if (!engine.tokenizer.empty()) settings["tokenizer"] = engine.tokenizer;
@@ -37,7 +39,8 @@ Json batch_settings(const BatchOptions& options, const std::vector<Message>& sys
   if (engine.kv_dtype == KvDType::kFloat8E4M3) settings["kv_dtype"] = "fp8";
   if (engine.batch_invariant) settings["batch_invariant"] = true;
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
-  if (!system.empty()) settings["system"] = system.front().content;
+  if (!opening.system().empty()) settings["system"] = opening.system();
+  if (!options.kv_path.empty()) settings["kv_sha256"] = sha256(opening.text());
   settings.update(sampling_json(options.sampling));
   return settings;
 }

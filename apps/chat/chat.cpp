@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "apps/answer/kv_input.h"
 #include "apps/chat/commands.h"
 #include "apps/chat/completion.h"
 #include "apps/chat/session.h"
@@ -107,12 +108,14 @@ void greet(const Engine& engine, const Console& console) {
 }
 
 int run_chat(ChatOptions& options, const PromptOptions& prompt, const Console& console) {
-  options.system = system_messages(prompt);
   options.invalid_utf8 = prompt.invalid_utf8;
   resolve_sampling(options.sampling, {});
+  const auto kv = open_kv_option(options.kv_path, options.engine);
+  const Conversation opening = kv ? kv->opening : Conversation(system_messages(prompt));
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   engine->chat_template();  // throws before the person has typed when there is none
-  ChatSession session(*engine, options, console);
+  if (kv) load_kv(*engine, kv->file, console);
+  ChatSession session(*engine, options, opening, console);
   LineEditor editor(default_history_path(), complete_chat_command, console);
   if (editor.is_interactive()) greet(*engine, console);
   return converse(session, editor);
@@ -130,6 +133,7 @@ void add_chat(CLI::App& app, Invocation& invocation) {
   add_thinking_options(command, options->thinking);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  add_kv_option(command, options->kv_path);
   add_console_options(command, invocation.console);
   command.add_flag("--stats", options->shows_stats, "say after each answer how fast it was");
   add_stats_option(command, options->stats_path);
@@ -142,6 +146,8 @@ void add_chat(CLI::App& app, Invocation& invocation) {
       "\n"
       "Examples:\n"
       "  tessera chat -m weights/demo\n"
+      "  tessera prefill -m weights/demo report.txt -o report.kv\n"
+      "  tessera chat -m weights/demo --kv report.kv\n"
       "  tessera chat -m weights/demo --system \"Answer in one sentence.\" --temp 0.7\n"
       "  printf 'Hello!\\nWho are you?\\n' | tessera chat -m weights/demo");
   command.callback([options, prompt, &invocation] {

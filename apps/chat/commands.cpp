@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "apps/chat/kept_kv.h"
 #include "apps/terminal/human_units.h"
 
 namespace tessera {
@@ -134,6 +135,7 @@ ChatOutcome read_file(ChatSession& session, const std::string& path) {
 ChatOutcome save(ChatSession& session, const std::string& path) {
   session.conversation().save(path);
   session.console().tell("saved to " + path);
+  save_kv_beside(session, path);
   return ChatOutcome::kContinue;
 }
 
@@ -141,6 +143,28 @@ ChatOutcome load(ChatSession& session, const std::string& path) {
   session.conversation() = Conversation::load(path);
   session.console().tell(concat(
       "loaded ", counted(session.conversation().messages().size(), "message"), " from ", path));
+  load_kv_beside(session, path);
+  return ChatOutcome::kContinue;
+}
+
+void list_branches(ChatSession& session) {
+  Branches& branches = session.branches();
+  for (const auto& [name, branch] : branches.all()) {
+    session.console().tell(concat(name == branches.name() ? "* " : "  ", name, "  ",
+                                  counted(branch.conversation.messages().size(), "message")));
+  }
+}
+
+ChatOutcome branch(ChatSession& session, const std::string& name) {
+  if (name.empty()) {
+    list_branches(session);
+    return ChatOutcome::kContinue;
+  }
+  CHECK(name.find_first_of(" \t") == std::string::npos, "the name of a branch is one word, got '",
+        name, "'");
+  const bool is_new = session.branches().enter(name);
+  session.console().tell(concat(is_new ? "a new branch " : "on branch ", name, ", ",
+                                counted(session.conversation().messages().size(), "message")));
   return ChatOutcome::kContinue;
 }
 
@@ -150,16 +174,18 @@ constexpr std::array kCommands = {
     ChatCommand{{"/help", "/?"}, "", "this list", show_help},
     ChatCommand{{"/exit", "/bye", "/quit"}, "", "leave; Ctrl-D does the same", leave},
     ChatCommand{{"/clear", "/reset"}, "", "forget the conversation", clear},
-    ChatCommand{{"/regen"}, "", "answer the last message again", regenerate},
+    ChatCommand{{"/regen", "/retry"}, "", "answer the last message again", regenerate},
     ChatCommand{{"/undo"}, "", "take back the last exchange", undo},
+    ChatCommand{{"/branch"}, "[NAME]", "go on from here, or there, as another; list them", branch},
     ChatCommand{{"/system"}, "[TEXT]", "set the system message, or remove it", set_system},
     ChatCommand{
         {"/set"}, "KEY VALUE", "change a sampling parameter; stats, think on|off", set_parameter},
     ChatCommand{{"/show"}, "", "the model and the parameters", show},
     ChatCommand{{"/stats"}, "", "speed and memory", show_stats},
     ChatCommand{{"/read"}, "FILE", "send a file as your message", read_file},
-    ChatCommand{{"/save"}, "FILE", "save the conversation", save},
-    ChatCommand{{"/load"}, "FILE", "load a conversation", load},
+    ChatCommand{
+        {"/save"}, "FILE", "save the conversation, and what is computed of it as FILE.kv", save},
+    ChatCommand{{"/load"}, "FILE", "load a conversation, with FILE.kv if it fits", load},
 };
 
 ChatOutcome show_help(ChatSession& session, const std::string&) {

@@ -1,18 +1,18 @@
 #include "apps/chat/session.h"
 
-#include "apps/process/signals.h"
+#include <utility>
 
 namespace tessera {
 
-ChatSession::ChatSession(Engine& engine, const ChatOptions& options, const Console& console)
+ChatSession::ChatSession(Engine& engine, const ChatOptions& options, Conversation opening,
+                         const Console& console)
     : engine_(engine),
       options_(options),
       console_(console),
-      conversation_(options.system),
       sampling_options_(options.sampling),
       params_(resolve_sampling(options.sampling, engine.default_sampling())),
       stats_(options.stats_path),
-      sequence_(engine.create_sequence()),
+      branches_(engine, std::move(opening)),
       shows_stats_(options.shows_stats) {
   if (options.thinking.thinks) set_thinking(*options.thinking.thinks);
 }
@@ -34,16 +34,16 @@ void ChatSession::set_sampling(const SamplingField& field, const std::string& te
 }
 
 void ChatSession::ask(const std::string& text) {
-  if (conversation_.ends_with_question()) {
+  if (conversation().ends_with_question()) {
     throw Error("the last message has no answer yet", "/regen answers it, /undo takes it back");
   }
-  Conversation next = conversation_;
+  Conversation next = conversation();
   next.add({Role::kUser, checked_utf8(text, "your message", options_.invalid_utf8)});
   answer(std::move(next));
 }
 
 void ChatSession::answer_again() {
-  Conversation next = conversation_;
+  Conversation next = conversation();
   CHECK(next.drop_answer(), "there is no message to answer yet");
   // The same seed would give the same answer.
   ++params_.seed;
@@ -59,7 +59,7 @@ void ChatSession::answer(Conversation conversation) {
   const std::vector<TokenId> prompt = encode(conversation);
   check_room(prompt, conversation);
   const auto [result, text] = stream_answer(
-      engine_, *sequence_, prompt, params_,
+      engine_, *branches_.current().sequence, prompt, params_,
       {.breaks = LineBreaks::kAtWords, .shows_thinking = options_.thinking.is_shown}, console_);
   last_stats_ = stats_line(engine_, result, params_);
   if (shows_stats_) console_.say_dim(*last_stats_);
@@ -69,7 +69,7 @@ void ChatSession::answer(Conversation conversation) {
     return;
   }
   conversation.add({.role = Role::kAssistant, .content = text.answer, .reasoning = text.thinking});
-  conversation_ = std::move(conversation);
+  branches_.current().conversation = std::move(conversation);
   if (result.stop_reason == StopReason::kContextFull) {
     console_.say("/undo takes back the last exchange, /clear starts afresh; -c gives more room");
   }
@@ -78,14 +78,14 @@ void ChatSession::answer(Conversation conversation) {
 std::vector<TokenId> ChatSession::encode(const Conversation& conversation) const {
   ProgressBar bar(console_, "tokenising");
   try {
-    return engine_.encode_chat(conversation.messages(), inputs_, interruptible(bar));
+    return engine_.encode_chat(conversation.continued({}), inputs_, interruptible(bar));
   } catch (const PromptTooLong& error) {
     throw Error(error.what(), hint_of_room());
   }
 }
 
 std::string ChatSession::hint_of_room() const {
-  return conversation_.has_question()
+  return conversation().has_question()
              ? "/undo takes back the last exchange, /clear forgets all of them"
              : "send a shorter message, or start with a larger -c";
 }
@@ -94,8 +94,8 @@ void ChatSession::check_room(std::span<const TokenId> prompt,
                              const Conversation& conversation) const {
   const ContextDemand demand = engine_.context_demand(prompt, params_);
   if (demand.fits()) return;
-  const bool is_first = !conversation_.has_question();
-  const bool is_new = conversation.messages().size() > conversation_.messages().size();
+  const bool is_first = !this->conversation().has_question();
+  const bool is_new = conversation.messages().size() > this->conversation().messages().size();
   const int64_t room = demand.context_size - demand.prompt_tokens;
   std::string hint = hint_of_room();
   if (room > 0) hint += concat(", /set max_tokens ", room, " asks for a shorter answer");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/answer/answer.h"
+#include "apps/chat/branches.h"
 #include "apps/files/conversation.h"
 #include "apps/files/text_input.h"
 #include "apps/options/sampling_options.h"
@@ -17,7 +18,7 @@ struct ChatOptions {
   EngineOptions engine;
   SamplingOptions sampling;
   ThinkingOptions thinking;
-  std::vector<Message> system;
+  std::string kv_path;  // of --kv; "" for none
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
   bool shows_stats = false;  // after each answer
   std::string stats_path;
@@ -25,13 +26,20 @@ struct ChatOptions {
 
 class ChatSession {
  public:
-  // `options` and `console` must outlive the session.
-  ChatSession(Engine& engine, const ChatOptions& options, const Console& console);
+  // `engine`, `options` and `console` must outlive the session, which goes on from `opening`.
+  ChatSession(Engine& engine, const ChatOptions& options, Conversation opening,
+              const Console& console);
 
   const Console& console() const { return console_; }
   const Engine& engine() const { return engine_; }
+  Engine& engine() { return engine_; }
+  const EngineOptions& engine_options() const { return options_.engine; }
   InvalidUtf8 invalid_utf8() const { return options_.invalid_utf8; }
-  Conversation& conversation() { return conversation_; }
+  Branches& branches() { return branches_; }
+  // That of the current branch.
+  Conversation& conversation() { return branches_.current().conversation; }
+  // What the chat template is given beside it.
+  const ChatInputs& inputs() const { return inputs_; }
 
   // The parameters of the next answer.
   const SamplingParams& sampling() const { return params_; }
@@ -62,6 +70,7 @@ class ChatSession {
   void answer(Conversation conversation);
   // The prompt, with progress. Throws Error when it cannot fit, or Interrupted.
   std::vector<TokenId> encode(const Conversation& conversation) const;
+  const Conversation& conversation() const { return branches_.current().conversation; }
   // What a person can do about a context without room.
   std::string hint_of_room() const;
   // Throws Error with the numbers and the ways out when the context has no room for an answer.
@@ -70,13 +79,12 @@ class ChatSession {
   Engine& engine_;
   const ChatOptions& options_;
   const Console& console_;
-  Conversation conversation_;
   SamplingOptions sampling_options_;
   SamplingParams params_;
   std::optional<bool> thinks_;
   ChatInputs inputs_;
   StatsFile stats_;
-  SequencePtr sequence_;
+  Branches branches_;
   bool shows_stats_;
   std::optional<std::string> last_stats_;
 };

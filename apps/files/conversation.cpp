@@ -1,5 +1,6 @@
 #include "apps/files/conversation.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -45,23 +46,40 @@ std::optional<Role> role_by_name(std::string_view name) {
 }
 
 Conversation Conversation::load(const std::string& path) {
-  const auto objects =
-      JsonObject::parse(read_text(path, InvalidUtf8::kRefuse), path).find_objects("messages");
+  return parse(read_text(path, InvalidUtf8::kRefuse), path);
+}
+
+Conversation Conversation::parse(const std::string& text, const std::string& path) {
+  const JsonObject saved = JsonObject::parse(text, path);
+  const auto objects = saved.find_objects("messages");
   CHECK(objects, path, ": messages is missing; expected a file written by /save");
   Conversation conversation;
   for (const JsonObject& object : *objects) conversation.messages_.push_back(parse_message(object));
   check_turns(path, conversation.messages_);
+  conversation.document_ = saved.find_string("document").value_or("");
   return conversation;
 }
 
-void Conversation::save(const std::string& path) const {
+std::string Conversation::text() const {
   OrderedJson messages = OrderedJson::array();
   for (const Message& message : messages_) {
     messages.push_back({{"role", to_string(message.role)}, {"content", message.content}});
     if (!message.reasoning.empty()) messages.back()["reasoning_content"] = message.reasoning;
   }
-  const OrderedJson document = {{"messages", std::move(messages)}};
-  replace_file(path, document.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
+  OrderedJson saved = {{"messages", std::move(messages)}};
+  if (!document_.empty()) saved["document"] = document_;
+  return saved.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+void Conversation::save(const std::string& path) const { replace_file(path, text()); }
+
+std::vector<Message> Conversation::continued(std::span<const Message> more) const {
+  std::vector<Message> messages = messages_;
+  messages.insert(messages.end(), more.begin(), more.end());
+  if (document_.empty()) return messages;
+  const auto first = std::ranges::find(messages, Role::kUser, &Message::role);
+  if (first != messages.end()) first->content = document_ + "\n\n" + first->content;
+  return messages;
 }
 
 void Conversation::set_system(std::string content) {

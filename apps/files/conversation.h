@@ -1,7 +1,8 @@
-// The messages of a chat, and the file they can be kept in.
+// The messages of a chat, the document that they are about, and the file they can be kept in.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,14 +19,26 @@ class Conversation {
   explicit Conversation(std::vector<Message> messages = {}) : messages_(std::move(messages)) {}
 
   // Reads {"messages": [{"role": "user", "content": "..."}, ...]}, where user and assistant
-  // alternate after a system message or none and answers may have "reasoning_content". Throws Error
-  // naming the file and what is wrong in it.
+  // alternate after a system message or none and answers may have "reasoning_content"; beside the
+  // messages there may be a "document". Throws Error naming the file and what is wrong in it.
+  static Conversation parse(const std::string& text, const std::string& path);
   static Conversation load(const std::string& path);
 
-  // Writes the same. An existing file is replaced as a whole or, on an error, not at all.
+  // The same as text, and as a file: an existing one is replaced as a whole or, on an error, not at
+  // all.
+  std::string text() const;
   void save(const std::string& path) const;
 
   const std::vector<Message>& messages() const { return messages_; }
+
+  // What the first question is about: it precedes that question, whichever it is, in the same
+  // message. "" for none.
+  const std::string& document() const { return document_; }
+  void set_document(std::string document) { document_ = std::move(document); }
+
+  // What a chat template is given: these messages and then `more`, and before the first question,
+  // with an empty line between, the document.
+  std::vector<Message> continued(std::span<const Message> more) const;
 
   void add(Message message) { messages_.push_back(std::move(message)); }
 
@@ -40,7 +53,7 @@ class Conversation {
     return !messages_.empty() && messages_.back().role == Role::kUser;
   }
 
-  // Forgets everything but the system message.
+  // Forgets everything but the system message and the document.
   void clear() { messages_.resize(num_leading_system()); }
 
   // Takes back the last user message and what followed it. False when there is none.
@@ -55,6 +68,7 @@ class Conversation {
   size_t last_question() const;
 
   std::vector<Message> messages_;
+  std::string document_;
 };
 
 }  // namespace tessera

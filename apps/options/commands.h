@@ -21,6 +21,7 @@ struct Invocation {
 void add_chat(CLI::App& app, Invocation& invocation);
 void add_generate(CLI::App& app, Invocation& invocation);
 void add_batch(CLI::App& app, Invocation& invocation);
+void add_prefill(CLI::App& app, Invocation& invocation);
 void add_summarize(CLI::App& app, Invocation& invocation);
 void add_bench(CLI::App& app, Invocation& invocation);
 void add_bench_attention(CLI::App& bench, Invocation& invocation);  // of bench

@@ -222,6 +222,17 @@ void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy) {
       ->group("Prompt");
 }
 
+void add_kv_option(CLI::App& app, std::string& path) {
+  CLI::Option* option = app.add_option(
+      "--kv", path,
+      "a file of tessera prefill: your question is about its document, which is read\n"
+      "instead of computed; or FILE.kv of a chat's /save FILE, which goes on");
+  option->option_text("FILE")->group("Prompt");
+  for (const char* const name : {"--system", "--system-file", "--raw", "--no-prefix-cache"}) {
+    if (CLI::Option* other = app.get_option_no_throw(name)) option->excludes(other);
+  }
+}
+
 std::vector<Message> system_messages(const PromptOptions& options) {
   std::string text = options.system_file.empty()
                          ? checked_utf8(options.system, "--system", options.invalid_utf8)

@@ -46,6 +46,9 @@ void add_system_options(CLI::App& app, PromptOptions& options);
 void add_raw_option(CLI::App& app, PromptOptions& options);
 void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy);
 
+// --kv, which says what a conversation begins with instead of the flags above.
+void add_kv_option(CLI::App& app, std::string& path);
+
 // The system message as a conversation of one message, or none.
 std::vector<Message> system_messages(const PromptOptions& options);
 

@@ -1,6 +1,7 @@
 #include "engine/model/kv_cache.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "engine/model/host_tensor.h"
@@ -57,6 +58,7 @@ void KvCache::take_scales(Device& device) {
 }
 
 void KvCache::set_scales(const Tensor& scales, Device& device) {
+  host_scales_.assign(scales.as<float>(), scales.as<float>() + scales.num_elements());
   device.upload(scales_, scales);
   device.synchronize();  // before kernels read them early
 }
@@ -70,6 +72,15 @@ size_t KvCache::calibration_bytes(const ModelConfig& config, int64_t num_pages, 
                                   DType activation) {
   const int64_t pages = std::min(num_pages, ceil_divide(kCalibrationTokens, page_size));
   return static_cast<size_t>(pages * page_size) * bytes_per_token(config, activation);
+}
+
+KvLayout KvCache::layout() const {
+  const KvPages& pages = layers_.front();
+  return {.dtype = pages.keys.dtype,
+          .num_layers = std::ssize(layers_),
+          .num_kv_heads = pages.num_kv_heads(),
+          .page_size = pages.page_size(),
+          .head_dim = pages.head_dim()};
 }
 
 size_t KvCache::bytes_per_token(const ModelConfig& config, DType dtype) {

@@ -8,6 +8,7 @@
 #include "kernels/attention_params.h"
 #include "kernels/operations.h"
 #include "kernels/tensor/buffer.h"
+#include "model_loaders/kv_file_header.h"
 #include "model_loaders/model_config.h"
 
 namespace tessera {
@@ -30,12 +31,15 @@ class KvCache {
                                   DType activation);
 
   std::span<const KvPages> layers() const { return layers_; }
+  KvLayout layout() const;
   bool is_fp8() const { return layers_.front().is_fp8(); }
   size_t size_bytes() const { return buffer_.size_bytes() + scales_buffer_.size_bytes(); }
 
   // Of float8_e4m3 pages: each layer's, of keys and then of values.
   //   scales float32 [num_layers, 2, num_kv_heads] on the host, powers of two
   void set_scales(const Tensor& scales, Device& device);
+  // The same in one list; empty for other pages.
+  const std::vector<float>& scales() const { return host_scales_; }
 
   // While no sequence is here: the same memory as pages of the activation type, for the tokens of a
   // calibration or as many as the cache holds.
@@ -53,6 +57,7 @@ class KvCache {
   Buffer buffer_;
   Buffer scales_buffer_;
   Tensor scales_;  // float32 [num_layers, 2, num_kv_heads], of float8_e4m3 pages
+  std::vector<float> host_scales_;
   std::vector<KvPages> layers_;
 };
 

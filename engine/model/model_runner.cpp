@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/model/host_tensor.h"
+#include "engine/model/kv_transfer.h"
 #include "engine/model/stop_scope.h"
 #include "kernels/fused_decoder.h"
 
@@ -101,6 +102,17 @@ std::vector<float> ModelRunner::prompt_logits(std::span<const TokenId> prompt,
     }
   }
   return result;
+}
+
+void ModelRunner::read_kv(const KvFile& file, std::span<const int32_t> pages,
+                          const LoadProgress& progress) {
+  backend_->device().synchronize();
+  read_kv_pages(file, pages, cache_.layers(), backend_->device(), progress);
+}
+
+void ModelRunner::write_kv(std::span<const int32_t> pages, KvFileWriter& writer,
+                           const LoadProgress& progress) const {
+  write_kv_pages(pages, cache_.layers(), backend_->device(), writer, progress);
 }
 
 uint64_t ModelRunner::allocated_bytes() const {

@@ -14,6 +14,7 @@
 #include "engine/model/step_runner.h"
 #include "engine/model/transformer.h"
 #include "kernels/backend.h"
+#include "model_loaders/kv_file.h"
 
 namespace tessera {
 
@@ -49,6 +50,14 @@ class ModelRunner final : public StepRunner {
   std::vector<float> prompt_logits(std::span<const TokenId> prompt,
                                    std::span<const int32_t> block_table,
                                    const StopQuestion& should_stop);
+
+  // What files of keys and values have to agree with, and the pages that they fill.
+  KvLayout kv_layout() const { return cache_.layout(); }
+  const std::vector<float>& kv_scales() const { return cache_.scales(); }
+  // See engine/model/kv_transfer.h. Steps that have been launched are waited for.
+  void read_kv(const KvFile& file, std::span<const int32_t> pages, const LoadProgress& progress);
+  void write_kv(std::span<const int32_t> pages, KvFileWriter& writer,
+                const LoadProgress& progress) const;
 
   Backend& backend() const { return *backend_; }
   // Why small decode steps are not computed by one kernel, for people; empty when they are.

@@ -64,6 +64,18 @@ void GenerationLoop::submit(Sequence& sequence, std::span<const TokenId> prompt,
   scheduler_.add(request);
 }
 
+void GenerationLoop::restore(std::span<const TokenId> tokens, const FillPages& fill) {
+  Sequence sequence(pool_);
+  const auto num_tokens = static_cast<int64_t>(tokens.size());
+  while (pool_.num_free_pages() * pool_.page_size() < num_tokens && release_oldest_unused_cache()) {
+  }
+  sequence.reserve(tokens);
+  fill(sequence.block_table());
+  sequence.advance(num_tokens);
+  cache_.add(sequence, num_tokens);
+  cache_.publish();
+}
+
 void GenerationLoop::cancel(const Sequence& sequence) {
   Member& member = member_of(sequence);
   if (member.is_generating()) member.generation->cancel();

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,6 +48,17 @@ class GenerationLoop {
   // prompt.
   void submit(Sequence& sequence, std::span<const TokenId> prompt, const SamplingParams& params,
               const GenerationCallbacks& callbacks);
+
+  // Pages of tokens that nobody has computed here: fill() writes the keys and values of `tokens`,
+  // which fill whole pages, to the pages that it is given. From then on prompts that begin with
+  // them find them, until the pages are needed for others. Throws Error when all pages together are
+  // too few, and what fill throws.
+  using FillPages = std::function<void(std::span<const int32_t> pages)>;
+  void restore(std::span<const TokenId> tokens, const FillPages& fill);
+  // The pages that hold the whole pages of the prompt's beginning, the last token excepted.
+  BlockTable cached_pages(std::span<const TokenId> prompt) const {
+    return cache_.find(prompt).pages;
+  }
 
   // The next step() ends the sequence's generation, if it has one, as is_cancelled would.
   void cancel(const Sequence& sequence);

@@ -17,6 +17,12 @@ void Sequence::start(std::span<const TokenId> prompt) {
   last_used_ = Clock::now();
 }
 
+void Sequence::reserve(std::span<const TokenId> tokens) {
+  release_cache();
+  tokens_.assign(tokens.begin(), tokens.end());
+  pool_.grow(block_table_, num_tokens());
+}
+
 void Sequence::adopt(std::span<const int32_t> pages, std::span<const PageName> names) {
   release_cache();
   for (const int32_t page : pages) pool_.share(block_table_, page);

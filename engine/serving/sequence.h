@@ -26,6 +26,11 @@ class Sequence {
   // prompt would write to while others hold it.
   void start(std::span<const TokenId> prompt);
 
+  // Makes `tokens`, which fill whole pages, the sequence's tokens, and takes free pages for them,
+  // which whoever calls fills before advance(). Nothing is cached until then. Throws Error when too
+  // few pages are free.
+  void reserve(std::span<const TokenId> tokens);
+
   // Takes pages that hold the first of its tokens, more than it has in its own, instead of these.
   void adopt(std::span<const int32_t> pages, std::span<const PageName> names);
 

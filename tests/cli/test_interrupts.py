@@ -214,6 +214,11 @@ class Computing(Interrupts):
         text = self.write("long.txt", LONG_PROMPT)
         self.assert_ends(self.begin_slow("summarize", text), signal.SIGINT)
 
+    def test_prefill(self):
+        text = self.write("long.txt", LONG_PROMPT)
+        self.assert_ends(self.begin_slow("prefill", text, "-o", "long.kv"), signal.SIGINT)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["long.txt"])
+
     def test_decode(self):
         for model in (self.slow, self.long_model()):
             process = self.begin("generate", *model, "--ignore-eos", "-n", "4000", "-p", "x",

@@ -4,7 +4,7 @@ from support import Case
 
 
 class Help(Case):
-    COMMANDS = ("chat", "generate", "summarize", "batch", "tokenize", "inspect", "bench")
+    COMMANDS = ("chat", "generate", "summarize", "prefill", "batch", "tokenize", "inspect", "bench")
 
     def test_alone_prints_help(self):
         result = self.check()

@@ -40,5 +40,6 @@ FuzzTarget tokenizer_model_target();
 FuzzTarget tokenizer_json_target();
 FuzzTarget batch_line_target();
 FuzzTarget conversation_target();
+FuzzTarget kv_file_target();
 
 }  // namespace tessera

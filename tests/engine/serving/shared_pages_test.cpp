@@ -349,5 +349,38 @@ TEST_P(RandomRequestsTest, AnswerAsTheyWouldAlone) {
 
 INSTANTIATE_TEST_SUITE_P(, RandomRequestsTest, testing::Range(0, 60));
 
+// As branches of a chat do: they hold the same whole pages, and none writes to the others'.
+TEST_P(EitherSharedPagesTest, BranchesShareWhatTheyBeginWith) {
+  make(setting());
+  const std::vector<TokenId> stem = prompt_of(43, 0, 0);
+  Sequence& trunk = submit(stem, 1);
+  finish();
+  std::vector<Sequence*> branches;
+  std::vector<std::vector<TokenId>> prompts;
+  for (int i = 0; i < 3; ++i) {
+    prompts.push_back(stem);
+    prompts.back().push_back(kFirst + static_cast<TokenId>(i));
+    branches.push_back(&submit(prompts.back(), 5));
+  }
+  const int64_t computed = runner_->num_computed;
+  finish();
+  for (size_t page = 0; page < 5; ++page) {
+    EXPECT_EQ(pool_->num_holders(trunk.block_table()[page]), 4);
+    for (Sequence* branch : branches) {
+      EXPECT_EQ(branch->block_table()[page], trunk.block_table()[page]);
+    }
+  }
+  // Of the page in which they part, each has its own.
+  EXPECT_EQ(pool_->num_holders(trunk.block_table()[5]), 1);
+  int64_t own = 0;
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<TokenId> tokens = answer(prompts[static_cast<size_t>(i)], 5);
+    EXPECT_EQ(result(*branches[static_cast<size_t>(i)]).tokens, tokens);
+    own += 44 - 40 + std::max<int64_t>(std::ssize(tokens) - 1, 0);
+  }
+  EXPECT_LE(runner_->num_computed - computed,
+            own + 3 * 2);  // beside what runs ahead and is dropped
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,0 +1,53 @@
+#include "apps/answer/kv_input.h"
+
+#include <spdlog/spdlog.h>
+
+#include "apps/answer/answer.h"
+#include "apps/terminal/human_units.h"
+#include "apps/terminal/progress_bar.h"
+#include "engine/load_timings.h"
+#include "engine/model_fingerprint.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kShownDigits = 12;
+
+void require_own_model(const KvFile& file, const EngineOptions& options) {
+  const std::string& theirs = file.header().model_fingerprint;
+  const std::string own = model_fingerprint(options);
+  if (theirs == own) return;
+  throw Error(concat(file.path(), ": was computed by another model (sha256 ",
+                     theirs.substr(0, kShownDigits), "..., ", options.model, " has ",
+                     own.substr(0, kShownDigits), "...)"),
+              "tessera prefill writes one for this model");
+}
+
+}  // namespace
+
+KvInput open_kv(const std::string& path, const EngineOptions& options) {
+  KvFile file = KvFile::open(path);
+  require_own_model(file, options);
+  Conversation opening = Conversation::parse(file.text(), path);
+  return {std::move(file), std::move(opening)};
+}
+
+std::optional<KvInput> open_kv_option(const std::string& path, const EngineOptions& options) {
+  if (path.empty()) return std::nullopt;
+  KvInput input = open_kv(path, options);
+  CHECK(!input.opening.ends_with_question(), path,
+        ": its conversation ends with a question, and another cannot follow");
+  return input;
+}
+
+void load_kv(Engine& engine, const KvFile& file, const Console& console) {
+  ProgressBar bar(console, "reading keys and values");
+  LapClock clock;
+  engine.load_kv(file, interruptible(bar));
+  const double seconds = clock.lap();
+  const KvFileHeader& header = file.header();
+  spdlog::info("{}: {} tokens, {} in {:.3f} s", file.path(), header.num_tokens(),
+               human_bytes(header.file_bytes()), seconds);
+}
+
+}  // namespace tessera

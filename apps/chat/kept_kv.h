@@ -1,0 +1,21 @@
+// Keys and values of a conversation, kept beside its text: FILE.kv beside FILE.
+//
+// Two files, for FILE stays what people and other programs read, write and send, a few kilobytes;
+// FILE.kv is large, belongs to one model, and can be deleted: it is only ever computed anew.
+#pragma once
+
+#include <string>
+
+#include "apps/chat/session.h"
+
+namespace tessera {
+
+// Writes what is computed of the session's conversation, and says how much that is. Throws Error
+// when writing fails, Interrupted.
+void save_kv_beside(ChatSession& session, const std::string& path);
+
+// Reads it for the conversation that was loaded from `path`. Where it is missing, damaged, of
+// another model or another conversation, says so and goes on. Throws Interrupted.
+void load_kv_beside(ChatSession& session, const std::string& path);
+
+}  // namespace tessera
