@@ -80,6 +80,7 @@ void add_generate(CLI::App& app, Invocation& invocation) {
   add_replace_invalid_option(command, options->prompt.invalid_utf8);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  add_prompt_lookup_option(command, options->engine, /*is_auto=*/true);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
   command.footer(

@@ -78,6 +78,7 @@ void add_summarize(CLI::App& app, Invocation& invocation) {
   add_thinking_options(command, options->thinking);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  add_prompt_lookup_option(command, options->engine, /*is_auto=*/true);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
   command.footer(
