@@ -39,7 +39,7 @@ struct WantedSizes {
   int64_t prefill_chunk = 0;  // prompt tokens of a step; 0: the device's number above
   int64_t max_pages = 0;      // KV pages, but enough for one sequence; 0: as memory allows
   KvDType kv_dtype = KvDType::kActivation;
-  bool has_drafts = false;    // steps may have drafts
+  bool has_drafts = false;  // steps may have drafts
 };
 
 struct StepLimits {
