@@ -73,6 +73,15 @@ void Engine::Impl::read_text_files(const EngineOptions& options) {
   }
 }
 
+namespace {
+
+DraftCosts draft_costs(const EngineOptions& options, bool is_asynchronous) {
+  if (options.prompt_lookup == PromptLookupChoice::kAlways) return {};
+  return is_asynchronous ? kCudaDraftCosts : kCpuDraftCosts;
+}
+
+}  // namespace
+
 void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& checkpoint,
                             std::unique_ptr<Backend> backend) {
   plan = plan_memory(folder.config, wanted_sizes(options),
@@ -81,9 +90,9 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
   spdlog::info("memory\n{}", plan.table());
   spdlog::info("attention: {}", backend->operations().attention_description(
                                     kernel_limits(plan.limits, folder.config)));
-  const bool runs_ahead =
-      options.run_ahead == RunAhead::kAlways ||
-      (options.run_ahead == RunAhead::kWhereItHelps && backend->device().is_asynchronous());
+  const bool is_asynchronous = backend->device().is_asynchronous();
+  const bool runs_ahead = options.run_ahead == RunAhead::kAlways ||
+                          (options.run_ahead == RunAhead::kWhereItHelps && is_asynchronous);
   runner.emplace(folder.config, checkpoint, plan, tokenizer->size(), std::move(backend));
   const std::string& problem = runner->fused_decoder_problem();
   spdlog::info("decode: {}",
@@ -93,7 +102,8 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
                LoopOptions{.limits = plan.limits,
                            .stop_tokens = stop_tokens,
                            .runs_ahead = runs_ahead,
-                           .prefix_cache = options.prefix_cache});
+                           .prefix_cache = options.prefix_cache,
+                           .draft_costs = draft_costs(options, is_asynchronous)});
 }
 
 }  // namespace tessera

@@ -10,7 +10,8 @@ WantedSizes wanted_sizes(const EngineOptions& options) {
           .page_size = options.page_size,
           .prefill_chunk = options.prefill_chunk,
           .max_pages = options.max_pages,
-          .kv_dtype = options.kv_dtype};
+          .kv_dtype = options.kv_dtype,
+          .has_drafts = options.prompt_lookup != PromptLookupChoice::kNever};
 }
 
 void validate(const EngineOptions& options) {

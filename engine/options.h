@@ -30,6 +30,15 @@ enum class RunAhead : uint8_t {
   kNever,
 };
 
+// Whether answers that repeat their prompt or themselves are drafted from it, so that several
+// tokens of a sequence are computed in one step. The tokens are those that would be drawn one by
+// one, as far as sums in another order leave the logits the same.
+enum class PromptLookupChoice : uint8_t {
+  kNever,
+  kWhereItPays,
+  kAlways,  // for tests
+};
+
 struct EngineOptions {
   std::string model;         // folder, or org/name[@revision] in the Hugging Face cache
   std::string cache_folder;  // the Hugging Face cache, for names; "" when there is none
@@ -57,6 +66,7 @@ struct EngineOptions {
   bool check_weights = false;          // look for NaN and infinity while loading
   RunAhead run_ahead = RunAhead::kWhereItHelps;
   bool prefix_cache = true;  // sequences share the KV pages of prompts that begin alike
+  PromptLookupChoice prompt_lookup = PromptLookupChoice::kNever;
   // Variables of the chat template, the same for every conversation.
   std::vector<TemplateArgument> template_arguments = {};
 };

@@ -44,6 +44,9 @@ std::string stats_line(const Engine& engine, const GenerationResult& result,
       read_rate > 0.0 ? concat(' ', fixed(read_rate / 1e9, 1), " GB/s") : "", " | ttft ",
       result.is_prompt_computed() ? concat(fixed(result.prefill_seconds, 2), " s") : "-", " | kv ",
       held + generated, '/', engine.context_size());
+  if (result.drafted_tokens > 0) {
+    line += concat(" | drafts ", result.accepted_tokens, " of ", result.drafted_tokens);
+  }
   if (params.temperature != 0.0) line += concat(" | seed ", params.seed);
   return line;
 }
@@ -74,6 +77,8 @@ OrderedJson stats_json(const Engine& engine, const EngineOptions& options,
   object["cached_prompt_tokens"] = result.cached_prompt_tokens;
   object["computed_prompt_tokens"] = result.computed_prompt_tokens;
   object["completion_tokens"] = result.tokens.size();
+  object["drafted_tokens"] = result.drafted_tokens;
+  object["accepted_tokens"] = result.accepted_tokens;
   object["finish_reason"] = finish_reason(result.stop_reason);
   object["ttft_seconds"] = nullptr;
   if (result.is_prompt_computed()) object["ttft_seconds"] = result.prefill_seconds;

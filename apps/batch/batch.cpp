@@ -26,6 +26,9 @@ void write_stats(const StatsFile& stats, const Engine* engine, const BatchOption
   if (engine != nullptr) {
     object = engine_json(*engine, options.engine);
     object["max_sequences"] = engine->memory_plan().limits.max_sequences;
+    const ServingStatistics statistics = engine->statistics();
+    object["drafted_tokens"] = statistics.drafted_tokens;
+    object["accepted_tokens"] = statistics.accepted_tokens;
   }
   add_counts(counts, digest, object);
   if (options.sampling.seed) object["seed"] = *options.sampling.seed;

@@ -57,6 +57,7 @@ void add_batch(CLI::App& app, Invocation& invocation) {
   add_system_options(command, options->prompt);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  add_prompt_lookup_option(command, options->engine, /*is_auto=*/false);
   add_template_option(command, options->engine);
   add_kv_option(command, options->kv_path);
   add_console_options(command, invocation.console);

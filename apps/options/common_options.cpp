@@ -148,6 +148,28 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
       ->group(kModelGroup);
 }
 
+void add_prompt_lookup_option(CLI::App& app, EngineOptions& options, bool is_auto) {
+  const auto choose = [&options](bool looks_up) {
+    options.prompt_lookup =
+        looks_up ? PromptLookupChoice::kWhereItPays : PromptLookupChoice::kNever;
+  };
+  choose(is_auto);
+  app.add_option_function<std::string>(
+         "--prompt-lookup",
+         [choose](const std::string& text) {
+           if (text != "auto" && text != "off") {
+             throw CLI::ValidationError("--prompt-lookup", "must be auto or off, got " + text);
+           }
+           choose(text == "auto");
+         },
+         concat(
+             "compute several tokens of an answer at once where it repeats its prompt or itself:\n"
+             "auto, as far as that pays, or off (",
+             is_auto ? "auto" : "off", ")"))
+      ->option_text("auto|off")
+      ->group(kModelGroup);
+}
+
 void add_sampling_options(CLI::App& app, SamplingOptions& options) {
   constexpr const char* kGroup = "Sampling";
   for (const SamplingField& field : sampling_fields()) {

@@ -122,11 +122,13 @@ StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t con
   const bool has_own_chunk = wanted.prefill_chunk == 0 && wanted.max_sequences > 1;
   const int64_t beside_decodes =
       device == DeviceType::kCuda ? kCudaTokensBesideDecodes : kCpuTokensBesideDecodes;
-  return {.max_tokens = std::min(std::max(chunk, wanted.max_sequences), most_tokens),
+  const int64_t max_tokens = std::min(std::max(chunk, wanted.max_sequences), most_tokens);
+  return {.max_tokens = max_tokens,
           .max_sequences = wanted.max_sequences,
           .context_size = context_size,
           .max_tokens_beside_decodes = has_own_chunk ? beside_decodes : 0,
-          .kv_dtype = wanted.kv_dtype};
+          .kv_dtype = wanted.kv_dtype,
+          .max_drafted_tokens = wanted.has_drafts ? std::min(kDraftedStepTokens, max_tokens) : 0};
 }
 
 int64_t choose_num_pages(const MemoryPlan& plan, DeviceType device) {

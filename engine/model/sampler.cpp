@@ -13,22 +13,21 @@ SamplingBatch add_sampling(std::span<const TokenChunk> step, PackedUpload& input
           .random = inputs.add(lists.random, {lists.num_tokens(), 2})};
 }
 
-int64_t sampling_elements(int64_t max_sequences) {
-  return 4 * PackedUpload::padded_size(max_sequences) +
-         PackedUpload::padded_size(2 * max_sequences);
+int64_t sampling_elements(int64_t max_draws) {
+  return 4 * PackedUpload::padded_size(max_draws) + PackedUpload::padded_size(2 * max_draws);
 }
 
-Sampler::Sampler(Arena& arena, int64_t max_sequences, int64_t max_penalized_tokens) {
+Sampler::Sampler(Arena& arena, int64_t max_draws, int64_t max_penalized_tokens) {
   const auto take = [&](std::string_view name, DType dtype, int64_t size) {
     return arena.take(name, dtype, {size});
   };
-  tokens_ = take("sampled tokens", DType::kInt32, max_sequences);
-  penalty_offsets_ = take("penalty offsets", DType::kInt32, max_sequences + 1);
+  tokens_ = take("sampled tokens", DType::kInt32, max_draws);
+  penalty_offsets_ = take("penalty offsets", DType::kInt32, max_draws + 1);
   penalty_tokens_ = take("penalty tokens", DType::kInt32, max_penalized_tokens);
   penalty_counts_ = take("penalty counts", DType::kInt32, max_penalized_tokens);
-  repetition_ = take("repetition penalty", DType::kFloat32, max_sequences);
-  frequency_ = take("frequency penalty", DType::kFloat32, max_sequences);
-  presence_ = take("presence penalty", DType::kFloat32, max_sequences);
+  repetition_ = take("repetition penalty", DType::kFloat32, max_draws);
+  frequency_ = take("frequency penalty", DType::kFloat32, max_draws);
+  presence_ = take("presence penalty", DType::kFloat32, max_draws);
 }
 
 Tensor Sampler::sample(const Tensor& logits, std::span<const TokenChunk> step,

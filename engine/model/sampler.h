@@ -14,12 +14,13 @@ namespace tessera {
 // inputs.upload().
 SamplingBatch add_sampling(std::span<const TokenChunk> step, PackedUpload& inputs);
 // Elements that add_sampling() takes, at most.
-int64_t sampling_elements(int64_t max_sequences);
+int64_t sampling_elements(int64_t max_draws);
 
 class Sampler {
  public:
-  // max_penalized_tokens: distinct tokens of each sequence that the penalties of a step list.
-  Sampler(Arena& arena, int64_t max_sequences, int64_t max_penalized_tokens);
+  // max_draws: tokens that a step draws; max_penalized_tokens: distinct tokens of each sequence
+  // that the penalties of a step list.
+  Sampler(Arena& arena, int64_t max_draws, int64_t max_penalized_tokens);
 
   // One token per row of logits float32 [num_sampled, vocab_size], which penalties change in place;
   // kNonFiniteLogits where the row is not finite. The rows are those of the chunks that ask for a
@@ -33,10 +34,10 @@ class Sampler {
  private:
   void penalize(const Tensor& logits, std::span<const TokenChunk> step, Operations& operations);
 
-  Tensor tokens_;                             // int32 [max_sequences]
-  Tensor penalty_offsets_;                    // int32 [max_sequences + 1]
+  Tensor tokens_;                             // int32 [max_draws]
+  Tensor penalty_offsets_;                    // int32 [max_draws + 1]
   Tensor penalty_tokens_, penalty_counts_;    // int32 [max_penalized_tokens]
-  Tensor repetition_, frequency_, presence_;  // float32 [max_sequences]
+  Tensor repetition_, frequency_, presence_;  // float32 [max_draws]
 };
 
 }  // namespace tessera

@@ -38,20 +38,36 @@ bool is_penalized(const TokenChunk& chunk) {
   return chunk.sampling != nullptr && (has_penalty(*chunk.sampling) || !chunk.barred.empty());
 }
 
+void list_draw(const TokenChunk& chunk, int64_t draw, SamplingLists& lists) {
+  const SamplingParams& params = *chunk.sampling;
+  lists.temperature.push_back(static_cast<float>(params.temperature));
+  lists.top_k.push_back(static_cast<int32_t>(params.top_k));
+  lists.top_p.push_back(static_cast<float>(params.top_p));
+  lists.min_p.push_back(static_cast<float>(params.min_p));
+  const uint64_t bits = random_bits(params.seed, static_cast<uint64_t>(chunk.answer_index + draw));
+  lists.random.push_back(static_cast<int32_t>(bits));
+  lists.random.push_back(static_cast<int32_t>(bits >> 32));
+}
+
+void list_penalty(const TokenChunk& chunk, PenaltyLists& lists) {
+  const SamplingParams& params = *chunk.sampling;
+  if (has_penalty(params)) list_recent_tokens(chunk, lists);
+  for (const TokenId token : barred_tokens(chunk)) {
+    lists.tokens.push_back(token);
+    lists.counts.push_back(kBarredCount);
+  }
+  lists.offsets.push_back(static_cast<int32_t>(lists.tokens.size()));
+  lists.repetition.push_back(static_cast<float>(params.repetition_penalty));
+  lists.frequency.push_back(static_cast<float>(params.frequency_penalty));
+  lists.presence.push_back(static_cast<float>(params.presence_penalty));
+}
+
 }  // namespace
 
 SamplingLists list_sampling(std::span<const TokenChunk> step) {
   SamplingLists lists;
   for (const TokenChunk& chunk : step) {
-    if (chunk.sampling == nullptr) continue;
-    const SamplingParams& params = *chunk.sampling;
-    lists.temperature.push_back(static_cast<float>(params.temperature));
-    lists.top_k.push_back(static_cast<int32_t>(params.top_k));
-    lists.top_p.push_back(static_cast<float>(params.top_p));
-    lists.min_p.push_back(static_cast<float>(params.min_p));
-    const uint64_t bits = random_bits(params.seed, static_cast<uint64_t>(chunk.answer_index));
-    lists.random.push_back(static_cast<int32_t>(bits));
-    lists.random.push_back(static_cast<int32_t>(bits >> 32));
+    for (int64_t draw = 0; draw < chunk.num_draws(); ++draw) list_draw(chunk, draw, lists);
   }
   return lists;
 }
@@ -60,17 +76,7 @@ PenaltyLists list_penalties(std::span<const TokenChunk> step) {
   PenaltyLists lists;
   lists.offsets.push_back(0);
   for (const TokenChunk& chunk : step) {
-    if (chunk.sampling == nullptr) continue;
-    const SamplingParams& params = *chunk.sampling;
-    if (has_penalty(params)) list_recent_tokens(chunk, lists);
-    for (const TokenId token : barred_tokens(chunk)) {
-      lists.tokens.push_back(token);
-      lists.counts.push_back(kBarredCount);
-    }
-    lists.offsets.push_back(static_cast<int32_t>(lists.tokens.size()));
-    lists.repetition.push_back(static_cast<float>(params.repetition_penalty));
-    lists.frequency.push_back(static_cast<float>(params.frequency_penalty));
-    lists.presence.push_back(static_cast<float>(params.presence_penalty));
+    for (int64_t draw = 0; draw < chunk.num_draws(); ++draw) list_penalty(chunk, lists);
   }
   return lists;
 }

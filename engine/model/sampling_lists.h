@@ -1,5 +1,6 @@
 // How the tokens of a step are drawn, as lists on the host. Entries are those of the chunks that
-// ask for a token, in order.
+// ask for a token, in order, one for each token of a chunk that asks for several. Such chunks have
+// neither penalties nor barred tokens, which would differ from token to token.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,7 @@ struct HostStep {
 
 void add_chunk(HostStep& step, const TokenChunk& chunk, int64_t page_size, int64_t table_pages) {
   for (int64_t position = chunk.begin; position < chunk.end(); ++position) {
-    const bool is_known = position < static_cast<int64_t>(chunk.tokens.size());
-    step.token_ids.push_back(is_known ? chunk.tokens[static_cast<size_t>(position)] : 0);
+    step.token_ids.push_back(chunk.token(position).value_or(0));
     step.positions.push_back(static_cast<int32_t>(position));
     step.kv_slots.push_back(kv_slot(chunk.block_table, position, page_size));
   }
@@ -47,7 +46,9 @@ void add_chunk(HostStep& step, const TokenChunk& chunk, int64_t page_size, int64
   const size_t row_end = step.block_tables.size() + static_cast<size_t>(table_pages);
   step.block_tables.insert(step.block_tables.end(), table.begin(), table.end());
   step.block_tables.resize(row_end);
-  if (chunk.sampling != nullptr) step.sampled_rows.push_back(num_tokens - 1);
+  for (int64_t row = num_tokens - chunk.num_draws(); row < num_tokens; ++row) {
+    step.sampled_rows.push_back(static_cast<int32_t>(row));
+  }
 }
 
 // The sizes of the step's attention.
@@ -75,8 +76,9 @@ StepInputs::StepInputs(Arena& arena, const StepLimits& limits, int64_t page_size
   const auto padded = PackedUpload::padded_size;
   // Ids, positions and slots; lengths, sampled rows and drawn ids; query starts; sampling; block
   // tables.
-  const int64_t size = 3 * padded(limits.max_tokens) + 3 * padded(limits.max_sequences) +
-                       padded(limits.max_sequences + 1) + sampling_elements(limits.max_sequences) +
+  const int64_t size = 3 * padded(limits.max_tokens) + padded(limits.max_sequences) +
+                       2 * padded(limits.max_draws()) + padded(limits.max_sequences + 1) +
+                       sampling_elements(limits.max_draws()) +
                        padded(checked_multiply(limits.max_sequences, max_pages_, "block tables"));
   buffer_ = arena.take("step inputs", DType::kInt32, {size});
 }

@@ -17,8 +17,8 @@ class StepInputs {
   StepInputs(Arena& arena, const StepLimits& limits, int64_t page_size);
 
   // Describes the step and copies it to the device. The sampled rows are the last tokens of the
-  // chunks that ask for a token, in order. `drawn` are the tokens that the step before drew, of
-  // which this step takes those that the host does not know.
+  // chunks that ask for a token, as many of each as it asks for, in order. `drawn` are the tokens
+  // that the step before drew, of which this step takes those that the host does not know.
   //   drawn int32 [any]
   ForwardBatch prepare(std::span<const TokenChunk> step, const Tensor& drawn,
                        Operations& operations);

@@ -1,6 +1,7 @@
 // The sizes that a caller asks for, and the limits of every step that are made of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/tensor/dtype.h"
@@ -27,6 +28,10 @@ inline constexpr int64_t kCpuMaxSequences = 64;
 // times as many as they look at by default. Who needs more takes turns.
 inline constexpr int64_t kPenalizedTokensOfMany = 256;
 
+// Tokens of a step that has drafts among them (serving/prompt_lookup.h), of all its sequences: as
+// many as kernels for few tokens take.
+inline constexpr int64_t kDraftedStepTokens = 8;
+
 struct WantedSizes {
   int64_t context_size = 0;   // tokens of a sequence; 0: as many as the model has and memory allows
   int64_t max_sequences = 1;  // running at the same time; 0: as many as suit the device
@@ -34,6 +39,7 @@ struct WantedSizes {
   int64_t prefill_chunk = 0;  // prompt tokens of a step; 0: the device's number above
   int64_t max_pages = 0;      // KV pages, but enough for one sequence; 0: as memory allows
   KvDType kv_dtype = KvDType::kActivation;
+  bool has_drafts = false;  // steps may have drafts
 };
 
 struct StepLimits {
@@ -46,6 +52,11 @@ struct StepLimits {
   // Tokens that the penalties of a step may list; 0: no limit.
   int64_t max_penalized_tokens = 0;
   KvDType kv_dtype = KvDType::kActivation;  // what is attended to
+  // Tokens of a step that has drafts among them; 0: none has.
+  int64_t max_drafted_tokens = 0;
+
+  // Tokens that a step draws: one of each sequence, and in one with drafts one behind each token.
+  int64_t max_draws() const { return std::max(max_sequences, max_drafted_tokens); }
 };
 
 }  // namespace tessera

@@ -13,7 +13,7 @@ namespace tessera {
 
 // A step that the device has been given.
 struct LaunchedTokens {
-  int64_t count = 0;      // tokens that it draws: one for each chunk that asks for one
+  int64_t count = 0;      // tokens that it draws: as many of each chunk as it asks for
   uint64_t download = 0;  // how the runner finds them
 };
 

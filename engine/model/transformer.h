@@ -30,7 +30,7 @@ class Transformer {
   // the keys and values in the cache.
   void forward(const ForwardBatch& batch);
 
-  // Logits of the given tokens of the last forward(), at most max_sequences of them.
+  // Logits of the given tokens of the last forward(), at most max_draws of them.
   //   rows int32 [num_rows]; returns float32 [num_rows, vocab_size]
   Tensor logits(const Tensor& rows);
 

@@ -53,6 +53,10 @@ class Generation {
   // progress of the prompt.
   void advance(int64_t num_tokens);
 
+  // Records drafts that a step computed, or that one of them was the next token.
+  void count_drafts(int64_t num_drafts) { result_.drafted_tokens += num_drafts; }
+  void count_accepted() { ++result_.accepted_tokens; }
+
   // Takes the next token: streams its text, and ends the generation where it or a limit does. False
   // when the token is no part of the answer.
   bool append(TokenId token);

@@ -17,6 +17,8 @@ GenerationLoop::GenerationLoop(StepRunner& runner, PagePool& pool, const Tokeniz
                 .context_size =
                     std::min(options.limits.context_size, pool.num_pages() * pool.page_size())},
       runs_ahead_(options.runs_ahead),
+      has_drafts_(options.limits.max_drafted_tokens > 0),
+      draft_costs_(options.draft_costs),
       cache_(pool, options.prefix_cache),
       scheduler_(options.limits, pool, cache_, [this] { return release_oldest_unused_cache(); }) {}
 
@@ -61,6 +63,7 @@ void GenerationLoop::submit(Sequence& sequence, std::span<const TokenId> prompt,
   Request request = {
       .sequence = &sequence, .generation = &generation, .max_length = generation.max_length()};
   if (has_penalty(params)) request.penalty_window = params.penalty_window;
+  request.lookup = make_lookup(member, params);
   scheduler_.add(request);
 }
 
@@ -74,6 +77,16 @@ void GenerationLoop::restore(std::span<const TokenId> tokens, const FillPages& f
   sequence.advance(num_tokens);
   cache_.add(sequence, num_tokens);
   cache_.publish();
+}
+
+PromptLookup* GenerationLoop::make_lookup(Member& member, const SamplingParams& params) {
+  member.lookup.reset();
+  if (!has_drafts_ || has_penalty(params)) return nullptr;
+  const int64_t prompt_tokens = member.generation->result().prompt_tokens;
+  return &member.lookup.emplace(
+      draft_costs_, PromptLookup::Lengths{.prompt_tokens = prompt_tokens,
+                                          .first_length = prompt_tokens + params.min_tokens,
+                                          .max_length = member.generation->max_length()});
 }
 
 void GenerationLoop::cancel(const Sequence& sequence) {
@@ -202,15 +215,41 @@ void GenerationLoop::collect(const LaunchedStep& step) {
   auto token = tokens.begin();
   for (const ScheduledSequence& scheduled : step.batch) {
     if (!scheduled.completes) continue;
-    if (scheduled.request) take_token(Request(*scheduled.request), *token);
-    ++token;
+    const std::span drawn(token, static_cast<size_t>(scheduled.num_draws()));
+    if (scheduled.request) take_tokens(scheduled, drawn);
+    token += scheduled.num_draws();
   }
+}
+
+// Nothing is kept that plain decoding would not have drawn: whoever ends the generation, or cancels
+// it, at one of the tokens does not get those behind it.
+void GenerationLoop::take_tokens(const ScheduledSequence& scheduled,
+                                 std::span<const std::optional<TokenId>> tokens) {
+  const Request request = *scheduled.request;
+  take_token(request, tokens.front());
+  if (scheduled.drafts.empty()) return;
+  const int64_t num_drafts = std::ssize(scheduled.drafts);
+  counted_.drafted_tokens += num_drafts;
+  if (scheduled.request) request.generation->count_drafts(num_drafts);
+  const auto is_wanted = [&] {
+    bool is_cancelled = false;
+    guard(request, [&] { is_cancelled = request.generation->is_cancelled(); });
+    return scheduled.request && !is_cancelled;
+  };
+  for (size_t i = 0; i < scheduled.drafts.size() && scheduled.request; ++i) {
+    if (tokens[i] != scheduled.drafts[i] || !is_wanted()) break;
+    ++counted_.accepted_tokens;
+    request.generation->count_accepted();
+    request.sequence->advance(scheduled.known_end() + static_cast<int64_t>(i) + 1);
+    take_token(request, tokens[i + 1]);
+  }
+  if (scheduled.request) request.sequence->drop_drafts();
 }
 
 void GenerationLoop::advance(const ScheduledSequence& scheduled) {
   const Request request = *scheduled.request;
-  request.sequence->advance(scheduled.end());
-  guard(request, [&] { request.generation->advance(scheduled.num_tokens); });
+  request.sequence->advance(scheduled.known_end());
+  guard(request, [&] { request.generation->advance(scheduled.known_end() - scheduled.begin); });
 }
 
 void GenerationLoop::take_token(const Request& request, std::optional<TokenId> token) {

@@ -18,6 +18,7 @@
 #include "engine/serving/generation.h"
 #include "engine/serving/launched_step.h"
 #include "engine/serving/prefix_cache.h"
+#include "engine/serving/prompt_lookup.h"
 #include "engine/serving/scheduler.h"
 #include "engine/serving/sequence.h"
 #include "engine/serving/serving_statistics.h"
@@ -29,6 +30,7 @@ struct LoopOptions {
   std::vector<TokenId> stop_tokens;  // that end an answer
   bool runs_ahead = false;           // launches a step before the tokens of the last are known
   bool prefix_cache = false;         // sequences share pages of the same tokens
+  DraftCosts draft_costs = {};       // where limits.max_drafted_tokens asks for drafts
 };
 
 class GenerationLoop {
@@ -83,6 +85,7 @@ class GenerationLoop {
   struct Member {
     Sequence sequence;
     std::optional<Generation> generation;
+    std::optional<PromptLookup> lookup = {};
 
     bool is_generating() const { return generation && !generation->is_finished(); }
   };
@@ -98,7 +101,14 @@ class GenerationLoop {
   // Waits for the step and appends what it drew.
   void collect(const LaunchedStep& step);
   void advance(const ScheduledSequence& scheduled);
+  // Takes what a step drew behind the sequence's newest token and behind its drafts, up to the
+  // first draft that is another token.
+  void take_tokens(const ScheduledSequence& scheduled,
+                   std::span<const std::optional<TokenId>> tokens);
   void take_token(const Request& request, std::optional<TokenId> token);
+  // Makes the drafts of the member's generation, if it can have any: a draw with penalties or
+  // barred tokens has to know all tokens before it.
+  PromptLookup* make_lookup(Member& member, const SamplingParams& params);
   void finish(const Request& request, StopReason reason, std::string error = {});
   // No step computes the sequence any more, and nobody takes the token that a launched one draws
   // for it. Its pages may have other owners at once: their steps run after those launched.
@@ -112,6 +122,8 @@ class GenerationLoop {
   const Tokenizer& tokenizer_;
   EndRule end_rule_;
   bool runs_ahead_;
+  bool has_drafts_;
+  DraftCosts draft_costs_;
   PrefixCache cache_;
   std::unordered_map<const Sequence*, std::unique_ptr<Member>> members_;
   Scheduler scheduler_;

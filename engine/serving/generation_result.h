@@ -30,6 +30,8 @@ struct GenerationResult {
   int64_t prompt_tokens = 0;
   int64_t cached_prompt_tokens = 0;    // of these, found in the sequence's KV cache
   int64_t computed_prompt_tokens = 0;  // and computed now
+  int64_t drafted_tokens = 0;          // computed before they were known to be the next ones
+  int64_t accepted_tokens = 0;         // of these, those that were
   double prefill_seconds = 0.0;        // from start to the first token, or without one to the last
                                        // step of the prompt
   double decode_seconds = 0.0;         // from the first token to the last

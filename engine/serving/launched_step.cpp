@@ -10,8 +10,9 @@ namespace {
 TokenChunk chunk_of(const ScheduledSequence& item) {
   const Sequence& sequence = *item.request->sequence;
   const Generation& generation = *item.request->generation;
-  const int64_t answer_index = item.end() - generation.result().prompt_tokens;
+  const int64_t answer_index = item.known_end() - generation.result().prompt_tokens;
   return {.tokens = sequence.tokens(),
+          .drafts = item.drafts,
           .block_table = sequence.block_table(),
           .begin = item.begin,
           .num_tokens = item.num_tokens,

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "engine/serving/sequence.h"
 
 namespace tessera {
 
 class Generation;
+class PromptLookup;
 
 // A sequence that is to be answered, and what its steps depend on.
 struct Request {
@@ -18,7 +20,8 @@ struct Request {
   // Last tokens that its penalties look at, 0 for all of them; nothing without penalties. With them
   // a draw needs to know all tokens before it.
   std::optional<int64_t> penalty_window = {};
-  uint64_t arrival = 0;  // set by the scheduler: lower is older
+  PromptLookup* lookup = nullptr;  // makes its drafts; null: it has none
+  uint64_t arrival = 0;            // set by the scheduler: lower is older
 };
 
 // A sequence and which of its tokens to compute in a step.
@@ -26,12 +29,16 @@ struct ScheduledSequence {
   std::optional<Request> request;  // nothing once its generation has ended
   int64_t begin = 0;               // position of the first token
   int64_t num_tokens = 0;
+  // The last of these tokens: they are supposed to follow those that are known.
+  std::vector<TokenId> drafts = {};
   bool completes = false;  // reaches the sequence's last token, so that a new one is drawn
   bool is_first = false;   // since it runs: all tokens before it were in the cache
   // Of a token that is not known when the step is launched; see TokenChunk.
   std::optional<int64_t> draw_index = {};
 
   int64_t end() const { return begin + num_tokens; }
+  int64_t known_end() const { return end() - std::ssize(drafts); }
+  int64_t num_draws() const { return completes ? 1 + std::ssize(drafts) : 0; }
 };
 
 }  // namespace tessera

@@ -77,9 +77,14 @@ std::vector<ScheduledSequence> Scheduler::batch_ahead() {
 
 bool Scheduler::can_run_ahead() const {
   int64_t missing_pages = 0;
+  const PromptLookup::Room room = draft_room();
   for (const Request& request : running_) {
     const Sequence& sequence = *request.sequence;
+    if (sequence.has_drafts()) return false;
     if (!decodes(request) || is_ending(request)) continue;
+    if (request.lookup != nullptr && request.lookup->awaits_drafts(sequence.tokens(), room)) {
+      return false;
+    }
     if (request.penalty_window && sequence.awaits_token()) return false;
     missing_pages += pool_.pages_missing(sequence.block_table(), sequence.num_launched() + 1);
   }
@@ -88,16 +93,45 @@ bool Scheduler::can_run_ahead() const {
 
 // The oldest first, so that who gives way is younger and not yet in the step.
 void Scheduler::schedule_decodes(StepPlan& plan) {
+  PromptLookup::Room room = draft_room();
   for (size_t i = 0; i < running_.size(); ++i) {
     const Request request = running_[i];
     if (!decodes(request) || is_ending(request)) continue;
-    const ScheduledSequence scheduled = plan.next_tokens(request);
+    ScheduledSequence scheduled = plan.next_tokens(request);
     if (scheduled.num_tokens == 0) continue;
     while (request.sequence->is_running() && !take_pages(*request.sequence, scheduled.end(), 0)) {
       preempt_youngest();
     }
-    if (request.sequence->is_running()) schedule(plan, scheduled);
+    if (!request.sequence->is_running()) continue;
+    add_drafts(scheduled, room);
+    schedule(plan, scheduled);
   }
+}
+
+PromptLookup::Room Scheduler::draft_room() const {
+  const bool has_prompts = !std::ranges::all_of(running_, decodes);
+  const bool admits = !waiting_.empty() && num_running() < limits_.max_sequences;
+  if (has_prompts || admits) return {};
+  return {.drafts = limits_.max_drafted_tokens - num_running(), .sequences = num_running()};
+}
+
+void Scheduler::add_drafts(ScheduledSequence& scheduled, PromptLookup::Room& room) {
+  const Request& request = *scheduled.request;
+  Sequence& sequence = *request.sequence;
+  if (request.lookup == nullptr || !scheduled.completes || sequence.awaits_token()) return;
+  const int64_t rows = rows_behind(sequence, scheduled.end(), room.drafts);
+  scheduled.drafts = request.lookup->drafts(
+      sequence.tokens(), {.drafts = std::min(room.drafts, rows), .sequences = room.sequences});
+  scheduled.num_tokens += std::ssize(scheduled.drafts);
+  room.drafts -= std::ssize(scheduled.drafts);
+  pool_.grow(sequence.block_table(), scheduled.end());
+}
+
+int64_t Scheduler::rows_behind(const Sequence& sequence, int64_t end, int64_t wanted) const {
+  const BlockTable& table = sequence.block_table();
+  const bool has_pages =
+      pool_.pages_missing(table, end + wanted) + num_running() <= pool_.num_free_pages();
+  return has_pages ? wanted : std::ssize(table) * pool_.page_size() - end;
 }
 
 // Their pages were taken when they were admitted.
@@ -184,7 +218,7 @@ void Scheduler::launched(std::span<const ScheduledSequence> batch) {
   int64_t num_draws = 0;
   for (const ScheduledSequence& scheduled : batch) {
     scheduled.request->sequence->launch(scheduled.end(), num_draws);
-    if (scheduled.completes) ++num_draws;
+    num_draws += scheduled.num_draws();
   }
   cache_.publish();
 }

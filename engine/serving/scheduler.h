@@ -10,6 +10,7 @@
 #include "engine/model/page_pool.h"
 #include "engine/model/step_limits.h"
 #include "engine/serving/prefix_cache.h"
+#include "engine/serving/prompt_lookup.h"
 #include "engine/serving/request.h"
 #include "engine/serving/step_plan.h"
 
@@ -44,7 +45,8 @@ class Scheduler {
 
   // The same while the tokens that the newest step draws are not known, with that token of each
   // sequence that counting does not end there. Empty where next_batch() has to decide once they are
-  // known: when penalties need them, and when free pages are short, as some may not come.
+  // known: when penalties need them, when drafts are made of them or follow them in that step, and
+  // when free pages are short, as some may not come.
   std::vector<ScheduledSequence> batch_ahead();
 
   // The step that was planned last has been launched, or given up.
@@ -53,6 +55,12 @@ class Scheduler {
 
  private:
   bool can_run_ahead() const;
+  // What drafts of one sequence may add to a step in which all who run decode; none beside prompts.
+  PromptLookup::Room draft_room() const;
+  void add_drafts(ScheduledSequence& scheduled, PromptLookup::Room& room);
+  // The tokens behind `end` for which the sequence has pages, or takes free ones of which those
+  // who decode need none.
+  int64_t rows_behind(const Sequence& sequence, int64_t end, int64_t wanted) const;
   void schedule_decodes(StepPlan& plan);
   void schedule_prompts(StepPlan& plan);
   void schedule(StepPlan& plan, const ScheduledSequence& scheduled);

@@ -41,6 +41,9 @@ class Sequence {
   void launch(int64_t end, int64_t draw_index);
   // Records that its tokens up to `end` are cached.
   void advance(int64_t end);
+  // What has been launched and not recorded were drafts that are no tokens of the sequence: steps
+  // compute their positions anew.
+  void drop_drafts() { num_launched_ = num_cached_; }
   // What has been launched and not recorded is dropped, and the pages taken for it are given back.
   void drop_launched();
 
@@ -50,6 +53,8 @@ class Sequence {
   int64_t num_launched() const { return num_launched_; }  // these, and those that steps compute
   // Whether a step that has been launched draws the token after those that are known.
   bool awaits_token() const { return num_launched_ >= num_tokens(); }
+  // Whether the newest step computes drafts: nobody knows how many tokens will follow.
+  bool has_drafts() const { return num_launched_ > num_tokens(); }
   // Which of the tokens that the newest step draws that is.
   int64_t draw_index() const { return draw_index_; }
   // Tokens that no step computes yet; the one it awaits counts.

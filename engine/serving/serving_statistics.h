@@ -19,6 +19,8 @@ struct ServingStatistics {
   int64_t num_preemptions = 0;         // sequences that gave way
   int64_t num_steps = 0;               // launched
   int64_t num_tokens = 0;              // of answers
+  int64_t drafted_tokens = 0;          // computed before they were known to be the next ones
+  int64_t accepted_tokens = 0;         // of these, those that were
 };
 
 }  // namespace tessera

@@ -73,10 +73,10 @@ class TransformerTest : public testing::Test {
                                .head_dim = config.head_dim};
     FusedOperations& fused = backend_->fused_operations(config.block);
     Arena measure;
-    Activations(measure, config, limits, fused);
+    Activations(measure, config, limits, limits.max_sequences, fused);
     const Buffer memory = backend_->device().allocate(measure.used_bytes(), "activations");
     Arena arena(memory);
-    const Activations activations(arena, config, limits, fused);
+    const Activations activations(arena, config, limits, limits.max_sequences, fused);
     const Shape page_shape{1, config.num_kv_heads, 16, config.head_dim};
     const KvPages pages{empty(page_shape), empty(page_shape)};
     Transformer transformer(weights, {&pages, 1}, activations, backend_->operations());

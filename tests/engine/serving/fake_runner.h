@@ -35,8 +35,11 @@ class FakeRunner : public StepRunner {
       steps.back() += concat(steps.back().empty() ? "" : " ", chunk.begin, "+", chunk.num_tokens,
                              chunk.sampling != nullptr ? "!" : "");
       if (chunk.sampling != nullptr) {
-        answer_indices.push_back(chunk.answer_index);
-        launched.tokens.push_back(draw_after(last_token(chunk)));
+        for (int64_t draw = 0; draw < chunk.num_draws(); ++draw) {
+          answer_indices.push_back(chunk.answer_index + draw);
+          launched.tokens.push_back(
+              draw_after(token_at(chunk, chunk.end() - chunk.num_draws() + draw)));
+        }
       }
     }
     launched.number = ++num_launched_;
@@ -73,12 +76,12 @@ class FakeRunner : public StepRunner {
       const int32_t slot = kv_slot(chunk.block_table, position, page_size_);
       EXPECT_TRUE(slots.insert(slot).second) << "two tokens in slot " << slot;
     }
-    EXPECT_EQ(chunk.draw_index.has_value(), chunk.end() > std::ssize(chunk.tokens));
+    EXPECT_EQ(chunk.draw_index.has_value(), !chunk.token(chunk.end() - 1));
     EXPECT_TRUE(!chunk.draw_index || chunk.num_tokens == 1);
   }
 
-  TokenId last_token(const TokenChunk& chunk) const {
-    if (!chunk.draw_index) return chunk.tokens[static_cast<size_t>(chunk.end() - 1)];
+  TokenId token_at(const TokenChunk& chunk, int64_t position) const {
+    if (!chunk.draw_index) return *chunk.token(position);
     return last_drawn_.at(static_cast<size_t>(*chunk.draw_index)).value_or(0);
   }
 

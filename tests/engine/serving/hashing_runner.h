@@ -36,7 +36,9 @@ class HashingRunner : public StepRunner {
     for (const TokenChunk& chunk : step) write(chunk, 0);
     for (const TokenChunk& chunk : step) {
       num_computed += chunk.num_tokens;
-      if (chunk.sampling != nullptr) drawn.push_back(token_after(read(chunk)));
+      for (int64_t draw = 0; draw < chunk.num_draws(); ++draw) {
+        drawn.push_back(token_after(read(chunk, chunk.end() - chunk.num_draws() + draw + 1)));
+      }
     }
     drawn_ = drawn;
     launched_.push_back(drawn);
@@ -64,14 +66,16 @@ class HashingRunner : public StepRunner {
  private:
   void check_limits(std::span<const TokenChunk> step) const {
     ASSERT_FALSE(step.empty());
-    int64_t num_tokens = 0, num_sampled = 0;
+    int64_t num_tokens = 0, num_sampled = 0, num_drafts = 0;
     for (const TokenChunk& chunk : step) {
       num_tokens += chunk.num_tokens;
-      num_sampled += chunk.sampling != nullptr ? 1 : 0;
-      EXPECT_EQ(chunk.draw_index.has_value(), chunk.end() > std::ssize(chunk.tokens));
+      num_sampled += chunk.num_draws();
+      num_drafts += std::ssize(chunk.drafts);
+      EXPECT_EQ(chunk.draw_index.has_value(), !chunk.token(chunk.end() - 1));
     }
     EXPECT_LE(num_tokens, limits_.max_tokens);
-    EXPECT_LE(num_sampled, limits_.max_sequences);
+    EXPECT_LE(num_sampled, limits_.max_draws());
+    EXPECT_LE(num_drafts > 0 ? num_tokens : 0, limits_.max_drafted_tokens);
     EXPECT_LE(std::ssize(step), limits_.max_sequences);
     EXPECT_TRUE(std::ranges::is_partitioned(
         step, [](const TokenChunk& chunk) { return chunk.num_tokens == 1; }));
@@ -81,17 +85,16 @@ class HashingRunner : public StepRunner {
     for (int64_t position = chunk.begin; position < chunk.end(); ++position) {
       const auto page = static_cast<size_t>(position / pool_.page_size());
       EXPECT_EQ(pool_.num_holders(chunk.block_table[page]), 1) << "writes to a page of others";
-      const bool is_known = position < std::ssize(chunk.tokens);
-      const TokenId token = is_known
-                                ? chunk.tokens[static_cast<size_t>(position)]
-                                : drawn_.at(static_cast<size_t>(*chunk.draw_index)).value_or(0);
+      const std::optional<TokenId> known = chunk.token(position);
+      const TokenId token =
+          known ? *known : drawn_.at(static_cast<size_t>(*chunk.draw_index)).value_or(0);
       pages_[kv_slot(chunk.block_table, position, pool_.page_size())] = token + offset;
     }
   }
 
-  std::vector<TokenId> read(const TokenChunk& chunk) const {
+  std::vector<TokenId> read(const TokenChunk& chunk, int64_t end) const {
     std::vector<TokenId> tokens;
-    for (int64_t position = 0; position < chunk.end(); ++position) {
+    for (int64_t position = 0; position < end; ++position) {
       tokens.push_back(pages_.at(kv_slot(chunk.block_table, position, pool_.page_size())));
     }
     return tokens;
