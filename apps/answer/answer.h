@@ -40,6 +40,11 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
                      const SamplingParams& params, const AnswerStyle& style,
                      const Console& console);
 
+// What an answer cost: a line for people, an object for programs.
+void tell_answer_cost(const Engine& engine, const EngineOptions& options,
+                      const GenerationResult& result, const SamplingParams& params,
+                      const StatsFile& stats, const Console& console);
+
 // The one answer of a program that gives one: stream_answer and its statistics, of what was
 // computed when a signal cut it short. Throws Interrupted then.
 void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
