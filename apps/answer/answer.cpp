@@ -106,9 +106,11 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
 
 void tell_answer_cost(const Engine& engine, const EngineOptions& options,
                       const GenerationResult& result, const SamplingParams& params,
-                      const StatsFile& stats, const Console& console) {
+                      const std::optional<LeftOut>& left_out, const StatsFile& stats,
+                      const Console& console) {
   console.say_dim(stats_line(engine, result, params));
   nlohmann::ordered_json object = stats_json(engine, options, result, params);
+  if (left_out) object["left_out"] = left_out_json(*left_out);
   object["first_token_seconds"] = nullptr;
   if (result.is_prompt_computed()) {
     const FirstToken first = first_token(engine, result);
@@ -118,12 +120,13 @@ void tell_answer_cost(const Engine& engine, const EngineOptions& options,
   stats.write(object);
 }
 
-void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
+void answer_once(Engine& engine, const EngineOptions& options, const FittedPrompt& prompt,
                  const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
                  const Console& console) {
+  if (prompt.left_out) console.say(prompt.left_out->text());
   const SequencePtr sequence = engine.create_sequence();
-  const Answer answer = stream_answer(engine, *sequence, prompt, params, style, console);
-  tell_answer_cost(engine, options, answer.result, params, stats, console);
+  const Answer answer = stream_answer(engine, *sequence, prompt.tokens, params, style, console);
+  tell_answer_cost(engine, options, answer.result, params, prompt.left_out, stats, console);
   throw_if_interrupted();
 }
 

@@ -107,7 +107,8 @@ int run_batch(BatchOptions& options, const Console& console) {
     tell_interrupt(options, output.is_file(), num_begun, console);
   };
   BatchRun run(engine.get(), {input, output},
-               {model_name(options.engine.model), system, options.sampling}, on_interrupt, console);
+               {model_name(options.engine.model), system, options.sampling, options.on_overflow},
+               on_interrupt, console);
   const BatchCounts counts = run.run();
   console.say(summary_line(counts, output.digest()));
   write_stats(stats, engine.get(), options, counts, output.digest());

@@ -23,6 +23,7 @@ Json batch_settings(const BatchOptions& options, const std::vector<Message>& sys
                    {"kv_dtype", nullptr},
                    {"context_size", nullptr},
                    {"batch_invariant", nullptr},
+                   {"on_overflow", nullptr},
                    {"system", nullptr},
                    {"shard", nullptr}};
   if (!options.shard.is_whole()) settings["shard"] = options.shard.text();
@@ -35,6 +36,9 @@ Json batch_settings(const BatchOptions& options, const std::vector<Message>& sys
     settings["template_args"][argument.name] = parse_strict_json(argument.json, {});
   }
   if (engine.kv_dtype == KvDType::kFloat8E4M3) settings["kv_dtype"] = "fp8";
+  if (options.on_overflow != OnOverflow::kError) {
+    settings["on_overflow"] = to_string(options.on_overflow);
+  }
   if (engine.batch_invariant) settings["batch_invariant"] = true;
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (!system.empty()) settings["system"] = system.front().content;

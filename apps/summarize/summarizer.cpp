@@ -35,6 +35,17 @@ std::string joined_answers(const Report& report, const std::vector<size_t>& call
   return text;
 }
 
+// What one call did not read, counted in tokens of the documents.
+std::optional<LeftOut> left_out_tokens(const Report& report) {
+  if (report.plan.kind != SummaryPlan::Kind::kMiddle) return std::nullopt;
+  LeftOut sum;
+  for (const Slice& gap : left_out(report)) {
+    if (sum.count == 0) sum.begin = gap.tokens.begin;
+    sum.count += gap.tokens.size();
+  }
+  return sum;
+}
+
 }  // namespace
 
 Summarizer::Summarizer(Engine& engine, const SummarizeOptions& options, const StatsFile& stats,
@@ -180,7 +191,8 @@ int64_t Summarizer::text_tokens(const std::string& text) const {
 void Summarizer::tell_cost(const Report& report) const {
   const GenerationResult& first = report.calls.front().result;
   if (report.calls.size() == 1) {
-    return tell_answer_cost(engine_, options_.engine, first, params_, stats_, console_);
+    return tell_answer_cost(engine_, options_.engine, first, params_, left_out_tokens(report),
+                            stats_, console_);
   }
   console_.say_dim(cost_line(report));
   nlohmann::ordered_json object = engine_json(engine_, options_.engine);
