@@ -5,6 +5,7 @@
 #include "apps/answer/kv_input.h"
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
+#include "apps/options/overflow_option.h"
 #include "apps/options/template_options.h"
 #include "apps/process/exit_codes.h"
 #include "engine/model_description.h"
@@ -17,6 +18,7 @@ struct GenerateOptions {
   SamplingOptions sampling;
   PromptOptions prompt;
   ThinkingOptions thinking;
+  OnOverflow on_overflow = OnOverflow::kError;
   std::string text;
   std::string file;
   std::string kv_path;
@@ -25,7 +27,10 @@ struct GenerateOptions {
 
 std::string read_prompt(const GenerateOptions& options, const Console& console) {
   const InvalidUtf8 policy = options.prompt.invalid_utf8;
-  const auto find_limit = [&options] { return read_text_limit(options.engine); };
+  const auto find_limit = [&options] {
+    return options.on_overflow == OnOverflow::kError ? read_text_limit(options.engine)
+                                                     : TextLimit();
+  };
   std::string text;
   if (!options.file.empty()) {
     text = read_prompt_text(options.file, policy, find_limit, console);
@@ -42,11 +47,16 @@ std::vector<TokenId> encode_prompt(const Engine& engine, const GenerateOptions& 
                                    std::string text, const Conversation& opening,
                                    const Console& console) {
   ProgressBar bar(console, "tokenising");
-  if (options.prompt.raw) return engine.encode_text(text, interruptible(bar));
+  const bool takes_any = options.on_overflow == OnOverflow::kMiddle;
+  if (options.prompt.raw) {
+    return takes_any ? encode_long_text(engine, text, interruptible(bar))
+                     : engine.encode_text(text, interruptible(bar));
+  }
   const Message question = {Role::kUser, std::move(text)};
-  return engine.encode_chat(opening.continued({&question, 1}),
-                            thinking_inputs(engine, options.thinking.thinks, console),
-                            interruptible(bar));
+  const std::vector<Message> messages = opening.continued({&question, 1});
+  const ChatInputs inputs = thinking_inputs(engine, options.thinking.thinks, console);
+  return takes_any ? encode_long_chat(engine, messages, inputs, interruptible(bar))
+                   : engine.encode_chat(messages, inputs, interruptible(bar));
 }
 
 int run_generate(const GenerateOptions& options, const Console& console) {
@@ -59,8 +69,11 @@ int run_generate(const GenerateOptions& options, const Console& console) {
 
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
-  const std::vector<TokenId> prompt =
-      encode_prompt(*engine, options, std::move(text), opening, console);
+  FittedPrompt prompt = {
+      .tokens = encode_prompt(*engine, options, std::move(text), opening, console), .left_out = {}};
+  if (options.on_overflow == OnOverflow::kMiddle) {
+    prompt = leave_out_middle(*engine, std::move(prompt.tokens), params);
+  }
   if (kv) load_kv(*engine, kv->file, console);
   const AnswerStyle style = {.has_thinking = !options.prompt.raw,
                              .shows_thinking = options.thinking.is_shown};
@@ -80,6 +93,7 @@ void add_generate(CLI::App& app, Invocation& invocation) {
   file->option_text("FILE")->excludes(text)->group("Prompt");
   add_system_options(command, options->prompt);
   add_raw_option(command, options->prompt);
+  add_overflow_option(command, options->on_overflow, /*can_chunk=*/false);
   add_template_option(command, options->engine);
   add_thinking_options(command, options->thinking);
   add_replace_invalid_option(command, options->prompt.invalid_utf8);

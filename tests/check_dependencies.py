@@ -29,7 +29,7 @@ MAY_INCLUDE = {
        for folder in ["options", "answer"]},
     **{f"apps/{folder}": ["apps/answer", "apps/options", "apps/files", "apps/terminal",
                           "apps/process", "engine"]
-       for folder in ["batch", "bench"]},
+       for folder in ["batch", "bench", "summarize"]},
     "apps/chat": ["apps/answer", "apps/line_editor", "apps/options", "apps/files",
                   "apps/terminal", "apps/process", "engine"],
     # Rooms, each above the next: benchmark, the public face, serving, model, text. Serving knows no

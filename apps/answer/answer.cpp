@@ -5,6 +5,7 @@
 #include "apps/answer/load_report.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/output.h"
+#include "apps/terminal/remaining_time.h"
 
 namespace tessera {
 namespace {
@@ -84,9 +85,10 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
   AnswerStream stream(style, style.has_thinking && ends_in_thinking(engine.tokenizer(), prompt),
                       console);
   GenerationCallbacks callbacks;
-  callbacks.on_prefill = [&bar](int64_t done, int64_t total) {
+  const RemainingTime time;
+  callbacks.on_prefill = [&bar, &time](int64_t done, int64_t total) {
     const double fraction = static_cast<double>(done) / static_cast<double>(total);
-    bar.update(fraction, concat(done, '/', total, " tokens"));
+    bar.update(fraction, concat(done, '/', total, " tokens, ETA ", time.text(fraction)));
   };
   callbacks.on_text = [&](std::string_view text) {
     if (!text.empty()) bar.clear();
@@ -102,14 +104,13 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
   return answer;
 }
 
-void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
-                 const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
-                 const Console& console) {
-  const SequencePtr sequence = engine.create_sequence();
-  const GenerationResult result =
-      stream_answer(engine, *sequence, prompt, params, style, console).result;
+void tell_answer_cost(const Engine& engine, const EngineOptions& options,
+                      const GenerationResult& result, const SamplingParams& params,
+                      const std::optional<LeftOut>& left_out, const StatsFile& stats,
+                      const Console& console) {
   console.say_dim(stats_line(engine, result, params));
   nlohmann::ordered_json object = stats_json(engine, options, result, params);
+  if (left_out) object["left_out"] = left_out_json(*left_out);
   object["first_token_seconds"] = nullptr;
   if (result.is_prompt_computed()) {
     const FirstToken first = first_token(engine, result);
@@ -117,6 +118,15 @@ void answer_once(Engine& engine, const EngineOptions& options, std::span<const T
     object["first_token_seconds"] = first.total_seconds;
   }
   stats.write(object);
+}
+
+void answer_once(Engine& engine, const EngineOptions& options, const FittedPrompt& prompt,
+                 const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
+                 const Console& console) {
+  if (prompt.left_out) console.say(prompt.left_out->text());
+  const SequencePtr sequence = engine.create_sequence();
+  const Answer answer = stream_answer(engine, *sequence, prompt.tokens, params, style, console);
+  tell_answer_cost(engine, options, answer.result, params, prompt.left_out, stats, console);
   throw_if_interrupted();
 }
 

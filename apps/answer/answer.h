@@ -9,6 +9,7 @@
 #include <string>
 
 #include "apps/answer/answer_printer.h"
+#include "apps/answer/overflow.h"
 #include "apps/answer/stats.h"
 #include "apps/options/sampling_options.h"
 #include "apps/terminal/console.h"
@@ -40,9 +41,17 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
                      const SamplingParams& params, const AnswerStyle& style,
                      const Console& console);
 
+// What an answer cost: a line for people, an object for programs, which has `left_out` of the
+// prompt where there is something.
+void tell_answer_cost(const Engine& engine, const EngineOptions& options,
+                      const GenerationResult& result, const SamplingParams& params,
+                      const std::optional<LeftOut>& left_out, const StatsFile& stats,
+                      const Console& console);
+
 // The one answer of a program that gives one: stream_answer and its statistics, of what was
-// computed when a signal cut it short. Throws Interrupted then.
-void answer_once(Engine& engine, const EngineOptions& options, std::span<const TokenId> prompt,
+// computed when a signal cut it short. Says what of the prompt was left out. Throws Interrupted
+// then.
+void answer_once(Engine& engine, const EngineOptions& options, const FittedPrompt& prompt,
                  const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
                  const Console& console);
 

@@ -89,6 +89,10 @@ OrderedJson stats_json(const Engine& engine, const EngineOptions& options,
   return object;
 }
 
+OrderedJson left_out_json(const LeftOut& left_out) {
+  return {{"begin", left_out.begin}, {"tokens", left_out.count}};
+}
+
 uint64_t peak_resident_bytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);

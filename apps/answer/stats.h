@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "apps/answer/overflow.h"
 #include "engine/engine.h"
 
 namespace tessera {
@@ -21,6 +22,9 @@ std::string stats_line(const Engine& engine, const GenerationResult& result,
 // out: (n - 1) / (time of the last token - time of the first).
 nlohmann::ordered_json stats_json(const Engine& engine, const EngineOptions& options,
                                   const GenerationResult& result, const SamplingParams& params);
+
+// The tokens that a prompt lost: "begin" and "tokens".
+nlohmann::ordered_json left_out_json(const LeftOut& left_out);
 
 // The engine's part of stats_json: model, device, memory, load times.
 nlohmann::ordered_json engine_json(const Engine& engine, const EngineOptions& options);

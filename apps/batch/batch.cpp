@@ -113,7 +113,8 @@ int run_batch(BatchOptions& options, const Console& console) {
     tell_interrupt(options, output.is_file(), num_begun, console);
   };
   BatchRun run(engine.get(), {input, output},
-               {model_name(options.engine.model), opening, options.kv_path, options.sampling},
+               {model_name(options.engine.model), opening, options.kv_path, options.sampling,
+                options.on_overflow},
                on_interrupt, console);
   const BatchCounts counts = run.run();
   console.say(summary_line(counts, output.digest()));

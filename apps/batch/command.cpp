@@ -55,6 +55,7 @@ void add_batch(CLI::App& app, Invocation& invocation) {
              "answers that are computed at the same time; 0: as many as suit the device (0)")
       ->group("Model and device");
   add_system_options(command, options->prompt);
+  add_overflow_option(command, options->on_overflow, /*can_chunk=*/false);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
   add_prompt_lookup_option(command, options->engine, /*is_auto=*/false);

@@ -10,6 +10,7 @@ struct BatchCounts {
   int64_t skipped = 0;  // answered by an earlier run
   int64_t answered = 0;
   int64_t errors = 0;
+  int64_t shortened = 0;  // of the answered, by prompts without their middle
   // Of this run's answers, all choices of each.
   int64_t prompt_tokens = 0;
   int64_t cached_prompt_tokens = 0;  // of these, found in the KV cache

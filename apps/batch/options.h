@@ -6,6 +6,7 @@
 
 #include "apps/batch/shard.h"
 #include "apps/options/common_options.h"
+#include "apps/options/overflow_option.h"
 #include "apps/options/sampling_options.h"
 #include "engine/options.h"
 
@@ -15,6 +16,7 @@ struct BatchOptions {
   EngineOptions engine;
   SamplingOptions sampling;
   PromptOptions prompt;
+  OnOverflow on_overflow = OnOverflow::kError;
   std::string input_path;   // "-": standard input
   std::string output_path;  // "-": standard output
   Shard shard;

@@ -19,6 +19,9 @@ std::vector<TokenId> encode_chat(const Engine& engine, BatchRequest& request,
         "the chat has a system message of its own, but ", defaults.kv_path,
         " says what chats begin with");
   if (!has_own_system) request.messages = defaults.opening.continued(request.messages);
+  if (defaults.on_overflow == OnOverflow::kMiddle) {
+    return encode_long_chat(engine, request.messages, request.inputs, progress);
+  }
   return engine.encode_chat(request.messages, request.inputs, progress);
 }
 
@@ -28,7 +31,15 @@ std::vector<TokenId> encode(const Engine& engine, BatchRequest& request,
     return encode_chat(engine, request, defaults, progress);
   }
   if (auto* tokens = std::get_if<std::vector<TokenId>>(&request.prompt)) return std::move(*tokens);
-  return engine.encode_text(std::get<std::string>(request.prompt), progress);
+  const std::string& text = std::get<std::string>(request.prompt);
+  return defaults.on_overflow == OnOverflow::kMiddle ? encode_long_text(engine, text, progress)
+                                                     : engine.encode_text(text, progress);
+}
+
+void fit_prompt(const Engine& engine, PreparedRequest& request) {
+  FittedPrompt fitted = leave_out_middle(engine, std::move(request.prompt), request.params);
+  request.prompt = std::move(fitted.tokens);
+  request.left_out = fitted.left_out;
 }
 
 // Throws Error for a prompt that generate() would refuse.
@@ -67,6 +78,7 @@ std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const 
   };
   try {
     prepared.prompt = encode(engine, request, defaults, progress);
+    if (defaults.on_overflow == OnOverflow::kMiddle) fit_prompt(engine, prepared);
     prepared.is_thinking = is_chat && ends_in_thinking(engine.tokenizer(), prepared.prompt);
     check_prompt(engine, prepared);
     return prepared;

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "apps/answer/overflow.h"
 #include "apps/batch/input.h"
 #include "apps/batch/request.h"
 #include "apps/files/conversation.h"
+#include "apps/options/overflow_option.h"
 #include "apps/options/sampling_options.h"
 #include "engine/engine.h"
 
@@ -20,6 +23,7 @@ struct BatchDefaults {
   Conversation opening;      // what precedes chats without a system message
   std::string kv_path;       // where it comes from, if every chat has to begin with it
   SamplingOptions sampling;  // for what a request does not set
+  OnOverflow on_overflow = OnOverflow::kError;
 };
 
 struct PreparedRequest {
@@ -27,7 +31,8 @@ struct PreparedRequest {
   std::string custom_id;
   Endpoint endpoint = Endpoint::kChatCompletions;
   std::vector<TokenId> prompt;
-  bool is_thinking = false;  // the prompt of a chat ends with the mark of thoughts
+  std::optional<LeftOut> left_out;  // of the prompt as it was asked for
+  bool is_thinking = false;         // the prompt of a chat ends with the mark of thoughts
   int64_t num_choices = 1;
   SamplingParams params;
 

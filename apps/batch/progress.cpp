@@ -28,7 +28,7 @@ std::string text_of(const ServingState& state) {
 }  // namespace
 
 BatchProgress::BatchProgress(const Console& console) : bar_(console, "batch") {
-  samples_.push_back({.time = start_});
+  samples_.push_back({.time = Clock::now()});
 }
 
 void BatchProgress::show(const BatchCounts& counts, int64_t prompt_tokens, int64_t generated_tokens,
@@ -53,10 +53,9 @@ void BatchProgress::add(const Sample& now) {
 
 std::string BatchProgress::eta(const BatchCounts& counts) const {
   const int64_t done_now = counts.answered + counts.errors;
-  if (done_now == 0) return "?";
-  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  return human_duration(seconds / static_cast<double>(done_now) *
-                        static_cast<double>(counts.total - counts.done()));
+  const int64_t all_now = counts.total - counts.skipped;
+  return time_.text(static_cast<double>(done_now) /
+                    static_cast<double>(std::max<int64_t>(all_now, 1)));
 }
 
 }  // namespace tessera

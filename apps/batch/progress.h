@@ -11,6 +11,7 @@
 #include "apps/batch/serving_state.h"
 #include "apps/terminal/console.h"
 #include "apps/terminal/progress_bar.h"
+#include "apps/terminal/remaining_time.h"
 
 namespace tessera {
 
@@ -41,7 +42,7 @@ class BatchProgress {
   std::string eta(const BatchCounts& counts) const;
 
   ProgressBar bar_;
-  Clock::time_point start_ = Clock::now();
+  RemainingTime time_;
   std::deque<Sample> samples_;  // oldest first, one at least
 };
 

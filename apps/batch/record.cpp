@@ -62,6 +62,11 @@ OrderedJson answer_record(const RecordHead& head, Endpoint endpoint, const std::
   return record;
 }
 
+void add_left_out(const LeftOut& left_out, OrderedJson& record) {
+  OrderedJson& details = record["response"]["body"]["usage"]["prompt_tokens_details"];
+  details["left_out_tokens"] = left_out.count;
+}
+
 OrderedJson error_record(const RecordHead& head, const std::string& code,
                          const std::string& message) {
   OrderedJson record = record_head(head);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "apps/answer/overflow.h"
 #include "apps/batch/input.h"
 #include "engine/engine.h"
 
@@ -22,6 +23,9 @@ struct RecordHead {
 nlohmann::ordered_json answer_record(const RecordHead& head, Endpoint endpoint,
                                      const std::string& model,
                                      std::span<const GenerationResult> results, bool is_thinking);
+
+// Adds how many tokens of the prompt were left out, beside those that were cached.
+void add_left_out(const LeftOut& left_out, nlohmann::ordered_json& record);
 
 // A request that could not be answered: {"code", "message", "line"} under "error".
 nlohmann::ordered_json error_record(const RecordHead& head, const std::string& code,

@@ -118,8 +118,14 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
     if (result.stop_reason != StopReason::kNonFiniteLogits) continue;
     return append_error(request.item, {request.custom_id, "non_finite_logits", result.error});
   }
-  files_.output.append(answer_record({request.item, request.custom_id}, request.endpoint,
-                                     defaults_.model_name, finished.results, request.is_thinking));
+  nlohmann::ordered_json record =
+      answer_record({request.item, request.custom_id}, request.endpoint, defaults_.model_name,
+                    finished.results, request.is_thinking);
+  if (request.left_out) {
+    add_left_out(*request.left_out, record);
+    ++counts_.shortened;
+  }
+  files_.output.append(record);
   ++counts_.answered;
   counts_.generation_seconds = seconds_since(*first_step_);
 }

@@ -24,6 +24,7 @@ Json batch_settings(const BatchOptions& options, const Conversation& opening) {
                    {"kv_dtype", nullptr},
                    {"context_size", nullptr},
                    {"batch_invariant", nullptr},
+                   {"on_overflow", nullptr},
                    {"system", nullptr},
                    {"kv_sha256", nullptr},
                    {"shard", nullptr}};
@@ -37,6 +38,9 @@ Json batch_settings(const BatchOptions& options, const Conversation& opening) {
     settings["template_args"][argument.name] = parse_strict_json(argument.json, {});
   }
   if (engine.kv_dtype == KvDType::kFloat8E4M3) settings["kv_dtype"] = "fp8";
+  if (options.on_overflow != OnOverflow::kError) {
+    settings["on_overflow"] = to_string(options.on_overflow);
+  }
   if (engine.batch_invariant) settings["batch_invariant"] = true;
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (!opening.system().empty()) settings["system"] = opening.system();

@@ -9,6 +9,9 @@ std::string summary_line(const BatchCounts& counts, const AnswersDigest& digest)
   constexpr size_t kShownDigits = 16;
   std::string line = concat(counted(counts.total, "request"), ": ", counts.answered, " answered, ",
                             counted(counts.errors, "error"));
+  if (counts.shortened > 0) {
+    line += concat(" (", counts.shortened, " without the middle of the prompt)");
+  }
   if (counts.skipped > 0) line += concat(", ", counts.skipped, " answered before");
   if (counts.done() < counts.total) line += concat(", ", counts.total - counts.done(), " to do");
   line += concat(" | prompt ", counts.prompt_tokens, " tok");
@@ -28,6 +31,7 @@ void add_counts(const BatchCounts& counts, const AnswersDigest& digest,
   stats["skipped"] = counts.skipped;
   stats["answered"] = counts.answered;
   stats["errors"] = counts.errors;
+  stats["shortened"] = counts.shortened;
   stats["prompt_tokens"] = counts.prompt_tokens;
   stats["cached_prompt_tokens"] = counts.cached_prompt_tokens;
   stats["completion_tokens"] = counts.generated_tokens;

@@ -129,6 +129,7 @@ void add_chat(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand("chat", "talk with a model");
   add_system_options(command, *prompt);
   add_replace_invalid_option(command, prompt->invalid_utf8);
+  add_overflow_option(command, options->on_overflow, /*can_chunk=*/false);
   add_template_option(command, options->engine);
   add_thinking_options(command, options->thinking);
   add_sampling_options(command, options->sampling);

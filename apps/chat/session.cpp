@@ -56,14 +56,15 @@ void ChatSession::answer_again() {
 std::optional<std::string> ChatSession::last_stats() const { return last_stats_; }
 
 void ChatSession::answer(Conversation conversation) {
-  const std::vector<TokenId> prompt = encode(conversation);
-  check_room(prompt, conversation);
+  const FittedPrompt prompt = fitted(conversation);
   const auto [result, text] = stream_answer(
-      engine_, *branches_.current().sequence, prompt, params_,
+      engine_, *branches_.current().sequence, prompt.tokens, params_,
       {.breaks = LineBreaks::kAtWords, .shows_thinking = options_.thinking.is_shown}, console_);
   last_stats_ = stats_line(engine_, result, params_);
   if (shows_stats_) console_.say_dim(*last_stats_);
-  stats_.write(stats_json(engine_, options_.engine, result, params_));
+  nlohmann::ordered_json stats = stats_json(engine_, options_.engine, result, params_);
+  if (prompt.left_out) stats["left_out"] = left_out_json(*prompt.left_out);
+  stats_.write(stats);
   if (result.stop_reason == StopReason::kCancelled && text.answer.empty()) {
     console_.say("stopped before the answer began: your message was taken back");
     return;
@@ -75,8 +76,22 @@ void ChatSession::answer(Conversation conversation) {
   }
 }
 
+FittedPrompt ChatSession::fitted(const Conversation& conversation) const {
+  std::vector<TokenId> prompt = encode(conversation);
+  if (options_.on_overflow == OnOverflow::kError) {
+    check_room(prompt, conversation);
+    return {std::move(prompt), std::nullopt};
+  }
+  FittedPrompt fitted = leave_out_middle(engine_, std::move(prompt), params_);
+  if (fitted.left_out) console_.say(fitted.left_out->text());
+  return fitted;
+}
+
 std::vector<TokenId> ChatSession::encode(const Conversation& conversation) const {
   ProgressBar bar(console_, "tokenising");
+  if (options_.on_overflow == OnOverflow::kMiddle) {
+    return encode_long_chat(engine_, conversation.continued({}), inputs_, interruptible(bar));
+  }
   try {
     return engine_.encode_chat(conversation.continued({}), inputs_, interruptible(bar));
   } catch (const PromptTooLong& error) {

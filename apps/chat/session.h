@@ -8,6 +8,7 @@
 #include "apps/chat/branches.h"
 #include "apps/files/conversation.h"
 #include "apps/files/text_input.h"
+#include "apps/options/overflow_option.h"
 #include "apps/options/sampling_options.h"
 #include "apps/options/template_options.h"
 #include "apps/terminal/console.h"
@@ -19,6 +20,7 @@ struct ChatOptions {
   SamplingOptions sampling;
   ThinkingOptions thinking;
   std::string kv_path;  // of --kv; "" for none
+  OnOverflow on_overflow = OnOverflow::kError;  // kMiddle: the longest message loses its own
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
   bool shows_stats = false;  // after each answer
   std::string stats_path;
@@ -68,6 +70,8 @@ class ChatSession {
  private:
   // Answers `conversation`, which ends with a question, and makes it the session's own.
   void answer(Conversation conversation);
+  // The prompt that fits, after the choice of options_.on_overflow. Says what it leaves out.
+  FittedPrompt fitted(const Conversation& conversation) const;
   // The prompt, with progress. Throws Error when it cannot fit, or Interrupted.
   std::vector<TokenId> encode(const Conversation& conversation) const;
   const Conversation& conversation() const { return branches_.current().conversation; }

@@ -43,6 +43,11 @@ ENGINE = {
     "--kv-pages": ("an integer in 0..1073741824", ["-1", "1073741825"]),
 }
 BATCH = {"--max-sequences": ("an integer in 0..4096", ["-1", "4097"])}
+SUMMARIZE = {
+    "--words": ("an integer in 1..1000000", ["0", "1000001"]),
+    "--chunk-tokens": ("an integer in 64..1073741824", ["0", "63"]),
+    "--overlap": ("an integer in 0..1073741824", ["-1"]),
+}
 BENCH = {
     "--prompt-lengths": ("an integer in 1..1073741824", ["-1", "0", "512,0", "1,,2", ","]),
     "--context": ("an integer in 1..1073741824", ["0"]),
@@ -99,7 +104,7 @@ class Numbers(Case):
         """These share the flags' definitions with generate: one value of each."""
         for command, tables, arguments in [
             ("chat", SAMPLING | ENGINE, ["-m", "absent"]),
-            ("summarize", SAMPLING | ENGINE, ["-m", "absent", "file"]),
+            ("summarize", SAMPLING | ENGINE | SUMMARIZE, ["-m", "absent", "file"]),
             ("batch", SAMPLING | ENGINE | BATCH, ["-m", "absent", "-i", "in", "-o", "out"]),
             ("inspect", ENGINE, ["-m", "absent"]),
             ("bench", ENGINE, ["-m", "absent"]),

@@ -1,8 +1,14 @@
 """tessera summarize."""
 
+import json
 import re
+import signal
+import time
 
+import support
 from support import Case
+
+LINES = "".join(f"This is line {number} of a report.\n" for number in range(120))
 
 
 class Summarize(Case):
@@ -19,31 +25,215 @@ class Summarize(Case):
         prompt = "Summarize the following document.\n\nA short report."
         self.assertEqual(self.check("generate", *self.model, "-p", prompt, "-n", "8").out, summary)
 
-    def test_instruction(self):
+    def test_instructions(self):
         path = self.write("document.txt", "A short report.")
-        result = self.check("summarize", *self.model, path, "-n", "8", "--instruction", "Shout.")
-        prompt = "Shout.\n\nA short report."
-        self.assertEqual(
-            self.check("generate", *self.model, "-p", prompt, "-n", "8").out, result.out
+        for flags, instruction in [
+            (["--instruction", "Shout."], "Shout."),
+            (["--style", "bullets"], "Summarize the following document in bullet points."),
+            (["--style", "facts"], "List the key facts of the following document."),
+            (["--style", "paragraph", "--words", "5"],
+             "Summarize the following document in one paragraph. Use at most 5 words."),
+            (["--instruction", "Shout.", "--focus", "Who?"],
+             "Shout. Say above all what answers this question: Who?"),
+        ]:  # fmt: skip
+            result = self.check("summarize", *self.model, path, "-n", "8", *flags)
+            prompt = instruction + "\n\nA short report."
+            answer = self.check("generate", *self.model, "-p", prompt, "-n", "8").out
+            self.assertEqual(answer, result.out, flags)
+
+    def test_the_plan_comes_first(self):
+        path = self.write("document.txt", "A short report.")
+        result = self.check("summarize", *self.model, path, "-n", "8")
+        self.assertRegex(
+            result.err.splitlines()[0],
+            r"document\.txt: \d+ tokens, context 256, 8 reserved for the summary; one pass; "
+            r"KV [\d.]+ KiB; about \d+ s$",
         )
 
-    def test_too_long_for_the_model(self):
+    def test_a_cut_is_said(self):
+        path = self.write("document.txt", "A short report.")
+        result = self.check("summarize", *self.model, path, "-n", "8", "--ignore-eos")
+        self.assertIn("the summary was cut at 8 tokens", result.err)
+
+    def test_bad_flags(self):
+        path = self.write("document.txt", "A short report.")
+        for flags, text in [
+            (["--style", "verse"], "--style must be bullets, paragraph or facts"),
+            (["--on-overflow", "cut"], "--on-overflow must be error, chunk or middle"),
+            (["-o", path], "the same file"),
+            (["--style", "facts", "--instruction", "x"], "--instruction"),
+            (["-", "-"], "standard input can be read only once"),
+        ]:
+            result = self.check("summarize", *self.model, path, *flags, code=2)
+            self.assert_one_error(result, text)
+        self.assertEqual(path.read_text(), "A short report.")
+
+    def test_empty(self):
+        path = self.write("empty.txt", "\n")
+        self.assert_one_error(self.check("summarize", *self.model, path, code=2), "empty")
+
+
+class TooLong(Case):
+    """Documents that do not fit the context."""
+
+    def test_refused_where_asked_for(self):
         path = self.write("long.txt", "word " * 200)
-        result = self.check("summarize", *self.model, path, code=1)
+        flags = ["--on-overflow", "error"]
+        result = self.check("summarize", *self.model, path, *flags, code=1)
         self.assert_one_error(result, "512 reserved")
         self.assertIn("longer context", result.err)
 
-    def test_too_long_for_the_context_asked_for(self):
+    def test_refused_with_the_context_that_would_hold_it(self):
         path = self.write("long.txt", "word " * 1000)
-        flags = self.long_model()
+        flags = [*self.long_model(), "--on-overflow", "error"]
         result = self.check("summarize", *flags, path, "-c", "1k", code=1)
         self.assert_one_error(result, "1024")
         needed = re.search(r"hint: -c (\d+)", result.err)[1]
         self.check("summarize", *flags, path, "-c", needed)
 
-    def test_empty(self):
-        path = self.write("empty.txt", "\n")
-        self.assert_one_error(self.check("summarize", *self.model, path, code=2), "empty")
+    def test_no_room_even_for_a_part(self):
+        path = self.write("long.txt", LINES)
+        result = self.check("summarize", *self.model, path, "-n", "200", code=1)
+        self.assert_one_error(result, "no room")
+        self.assertIn("hint: ", result.err)
+
+    def test_the_middle_is_left_out_and_that_is_said(self):
+        path = self.write("long.txt", LINES)
+        flags = ["-n", "8", "--on-overflow", "middle", "--json"]
+        result = self.check("summarize", *self.model, path, *flags)
+        report = json.loads(result.out)
+        self.assertEqual(report["plan"]["kind"], "middle")
+        (gap,) = report["left_out"]
+        first, last = report["coverage"]
+        self.assertEqual(first["tokens"][0], 0)
+        self.assertEqual([first["tokens"][1], last["tokens"][0]], gap["tokens"])
+        self.assertEqual(last["bytes"][1], len(LINES) - 1)
+        self.assertIn("left out: tokens {} to {} of".format(*gap["tokens"]), result.err)
+
+
+class Chunks(Case):
+    """Documents that are read in parts."""
+
+    def report(self, *arguments, model=None, **options):
+        flags = ["-n", "16", "--ignore-eos", "--json"]
+        result = self.check("summarize", *(model or self.model), *flags, *arguments, **options)
+        return json.loads(result.out), result
+
+    def assert_covered(self, report, name, text):
+        """Every token and byte in order, none twice but in the overlap; calls that read them."""
+        (document,) = [d for d in report["documents"] if d["name"] == str(name)]
+        parts = [part for part in report["coverage"] if part["document"] == str(name)]
+        self.assertEqual(document["bytes"], len(text))
+        tokens, size = 0, 0
+        for part in parts:
+            self.assertLessEqual(part["tokens"][0], tokens)
+            self.assertLessEqual(tokens - part["tokens"][0], report["plan"]["overlap_tokens"])
+            self.assertLessEqual(part["bytes"][0], size)
+            self.assertGreater(part["bytes"][1], size)
+            tokens, size = part["tokens"][1], part["bytes"][1]
+            self.assertEqual(report["calls"][part["call"]]["round"], 0)
+        self.assertEqual((tokens, size), (document["tokens"], document["bytes"]))
+        self.assertEqual(report["left_out"], [])
+
+    def test_all_of_it_is_read(self):
+        path = self.write("long.txt", LINES)
+        report, result = self.report(path)
+        self.assert_covered(report, path, LINES[:-1].encode())
+        plan = report["plan"]
+        self.assertEqual(plan["kind"], "chunks")
+        self.assertRegex(
+            result.err.splitlines()[0],
+            r"; does not fit: {chunks} chunks of at most {chunk_tokens} tokens, overlap at most "
+            r"{overlap_tokens}, {merge_rounds} merge rounds of {merge_calls} calls".format(**plan),
+        )
+        for call in report["calls"]:
+            self.assertLessEqual(call["prompt_tokens"] + 16, 256)
+        self.assertIn("summaries were cut at 16 tokens", result.err)
+
+    def test_odd_shapes(self):
+        for number, text in enumerate(["word " * 900, "x" * 3000, "🦊🏳️‍🌈" * 120, "a\r\n" * 700]):
+            path = self.write(f"odd{number}.txt", text + ".")
+            report, _ = self.report(path)
+            self.assert_covered(report, path, (text + ".").encode())
+            self.assertGreater(len(report["coverage"]), 3)
+
+    def test_merges_end_with_one_summary(self):
+        path = self.write("long.txt", LINES * 3)
+        report, _ = self.report(path)
+        merged = [part for call in report["calls"] for part in call.get("merged", [])]
+        # Each but the last is merged once.
+        self.assertEqual(sorted(merged), list(range(len(report["calls"]) - 1)))
+        self.assertEqual(report["summary"], report["calls"][-1]["text"])
+        self.assertGreater(report["calls"][-1]["round"], 1)
+
+    def test_in_parts_also_what_would_fit(self):
+        path = self.write("document.txt", LINES[:1000])
+        model = self.long_model()
+        report, _ = self.report(path, model=model)
+        self.assertEqual(report["plan"]["kind"], "one_pass")
+        self.assert_covered(report, path, LINES[:1000].encode())
+        report, result = self.report(path, "--chunk", "--chunk-tokens", "100", model=model)
+        self.assertEqual(report["plan"]["kind"], "chunks")
+        self.assert_covered(report, path, LINES[:1000].encode())
+        self.assertNotIn("does not fit", result.err)
+
+    def test_the_instruction_is_computed_once(self):
+        path = self.write("document.txt", LINES)
+        flags = ["--instruction", "Say what this is about. " * 12, "--chunk-tokens", "200"]
+        report, _ = self.report(path, "--chunk", *flags, model=self.long_model())
+        cached = [call["cached_prompt_tokens"] for call in report["calls"]]
+        self.assertGreaterEqual(sum(tokens >= 64 for tokens in cached), len(cached) - 1)
+
+    def test_several_files(self):
+        texts = {self.write(f"{name}.txt", text): text
+                 for name, text in [("a", LINES[:700]), ("b", "Short."), ("c", LINES[700:1200])]}
+        report, _ = self.report(*texts)
+        for path, text in texts.items():
+            self.assert_covered(report, path, text.strip("\n").encode())
+        lines = self.check("summarize", *self.model, *texts, "-n", "8", "--each", "--json").out
+        reports = [json.loads(line) for line in lines.splitlines()]
+        names = [document["name"] for r in reports for document in r["documents"]]
+        self.assertEqual(names, [str(path) for path in texts])
+        text = self.check("summarize", *self.model, *texts, "-n", "8", "--each").out
+        places = [text.index(f"{path}:\n\n") for path in texts]
+        self.assertEqual(places, sorted(places))
+
+    def test_into_a_file(self):
+        path = self.write("long.txt", LINES)
+        shown = self.check("summarize", *self.model, path, "-n", "8").out
+        result = self.check("summarize", *self.model, path, "-n", "8", "-o", "summary.txt")
+        self.assertEqual(result.out, "")
+        self.assertEqual((self.folder / "summary.txt").read_text(), shown)
+
+    def test_statistics(self):
+        path = self.write("long.txt", LINES)
+        report, _ = self.report(path, "--stats-json", "stats.json")
+        stats = json.loads((self.folder / "stats.json").read_text())
+        self.assertEqual(stats["calls"], len(report["calls"]))
+        self.assertEqual(stats["prompt_tokens"],
+                         sum(call["prompt_tokens"] for call in report["calls"]))
+
+    def test_an_interrupt_keeps_what_has_been_read(self):
+        path = self.write("long.txt", LINES * 60)
+        flags = ["--chunk", "--chunk-tokens", "64", "--ignore-eos", "-n", "64", "--json"]
+        # A sequence at a time, so that some parts have been read while others have not.
+        process = self.start("summarize", *self.long_model(), "-c", "512", "--kv-pages", "8", path,
+                             *flags)  # fmt: skip
+        time.sleep(2.0 if not support.is_sanitized() else 20.0)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=support.TIMEOUT_SECONDS)
+        if not support.is_sanitized():
+            self.assertLess(time.monotonic() - sent, 0.5)
+        self.assertEqual(process.returncode, 130, err)
+        report = json.loads(out)
+        self.assertFalse(report["complete"])
+        self.assertIn(b"interrupted: ", err)
+        finished = [call for call in report["calls"] if call["finish_reason"] != "cancelled"]
+        self.assertGreater(len(finished), 0)
+        self.assertLess(len(finished), len(report["calls"]))
+        self.assertTrue(all(call["text"] in report["summary"] for call in finished))
+        self.assertEqual(len(report["coverage"]), len(finished))
 
 
 class Demo(Case):

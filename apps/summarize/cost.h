@@ -1,0 +1,22 @@
+// What a summary of several calls cost, and what it does not hold.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/summarize/report.h"
+
+namespace tessera {
+
+// "25 calls | prompt 203111 tok (412 cached) | gen 1204 tok | 41.2 s".
+std::string cost_line(const Report& report);
+
+// The same for programs: seconds, numbers of calls and tokens.
+nlohmann::ordered_json cost_json(const Report& report);
+
+// For people, a line for each: a signal came first, summaries could not be merged, answers were
+// cut, a part of a document was left out.
+std::vector<std::string> loss_lines(const Report& report);
+
+}  // namespace tessera

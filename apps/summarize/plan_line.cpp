@@ -1,0 +1,44 @@
+#include "apps/summarize/plan_line.h"
+
+#include "apps/summarize/estimate.h"
+#include "apps/terminal/human_units.h"
+
+namespace tessera {
+namespace {
+
+std::string merges_text(const MergeCount& merges) {
+  if (merges.calls == 0) return "nothing to merge";
+  return concat(counted(merges.rounds, "merge round"), " of ", counted(merges.calls, "call"),
+                merges.rounds > 1 ? " in all" : "");
+}
+
+std::string how(const SummaryPlan& plan) {
+  switch (plan.kind) {
+    case SummaryPlan::Kind::kOnePass:
+      return "one pass";
+    case SummaryPlan::Kind::kMiddle:
+      return concat("does not fit: one pass over its beginning and its end, at most ",
+                    plan.room_tokens, " tokens");
+    case SummaryPlan::Kind::kChunks:
+      return concat(
+          plan.was_asked_to_chunk ? "" : "does not fit: ", counted(plan.calls.size(), "chunk"),
+          " of at most ", plan.chunk_tokens, " tokens, overlap at most ", plan.overlap_tokens, ", ",
+          merges_text(plan.merges));
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string plan_line(const Engine& engine, std::span<const MappedDocument> documents,
+                      const SummaryPlan& plan) {
+  const std::string name =
+      documents.size() == 1 ? printable(documents[0].name) : counted(documents.size(), "document");
+  return concat(name, ": ", counted(plan.document_tokens, "token"), ", context ", plan.context_size,
+                ", ", plan.answer_tokens, " reserved for ",
+                plan.kind == SummaryPlan::Kind::kChunks ? "each" : "the", " summary; ", how(plan),
+                "; KV ", human_bytes(kv_bytes_needed(engine, plan)), "; about ",
+                human_duration(estimated_seconds(engine, plan)));
+}
+
+}  // namespace tessera

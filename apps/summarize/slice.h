@@ -1,0 +1,43 @@
+// Parts of documents, in tokens and in bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/summarize/token_map.h"
+
+namespace tessera {
+
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;  // behind the last
+
+  int64_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+// What a call reads of a document. The bytes are those of the tokens.
+struct Slice {
+  size_t document = 0;  // index
+  Range tokens;
+  Range bytes;
+};
+
+// A document with the places where it can be cut.
+struct MappedDocument {
+  std::string name;
+  std::string text;
+  TokenMap map;
+  int64_t header_tokens = 0;  // of its name in a prompt; 0 where it is not named
+};
+
+// All of a document.
+inline Slice whole_slice(const MappedDocument& document, size_t index) {
+  return {.document = index,
+          .tokens = {0, document.map.num_tokens()},
+          .bytes = {0, static_cast<int64_t>(document.text.size())}};
+}
+
+}  // namespace tessera

@@ -1,0 +1,207 @@
+#include "apps/summarize/summarizer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "apps/answer/answer.h"
+#include "apps/process/signals.h"
+#include "apps/summarize/calls.h"
+#include "apps/summarize/cost.h"
+#include "apps/summarize/merges.h"
+#include "apps/summarize/plan_line.h"
+
+namespace tessera {
+namespace {
+
+// A limit in words needs room for them: about one and a half tokens each, and punctuation.
+constexpr int64_t kTokensOfWord = 2;
+
+SamplingParams sampling_for(const SummarizeOptions& options, const SamplingParams& defaults) {
+  SamplingOptions wanted = options.sampling;
+  const int64_t words_tokens = options.instruction.words * kTokensOfWord;
+  if (!wanted.max_tokens) wanted.max_tokens = std::max(kUsualAnswerTokens, words_tokens);
+  return resolve_sampling(wanted, defaults);
+}
+
+// With an empty line between any two; some may have said nothing.
+std::string joined_answers(const Report& report, const std::vector<size_t>& calls) {
+  std::string text;
+  for (const size_t call : calls) {
+    const std::string& answer = report.calls[call].answer;
+    if (!text.empty() && !answer.empty()) text += "\n\n";
+    text += answer;
+  }
+  return text;
+}
+
+// What one call did not read, counted in tokens of the documents.
+std::optional<LeftOut> left_out_tokens(const Report& report) {
+  if (report.plan.kind != SummaryPlan::Kind::kMiddle) return std::nullopt;
+  LeftOut sum;
+  for (const Slice& gap : left_out(report)) {
+    if (sum.count == 0) sum.begin = gap.tokens.begin;
+    sum.count += gap.tokens.size();
+  }
+  return sum;
+}
+
+}  // namespace
+
+Summarizer::Summarizer(Engine& engine, const SummarizeOptions& options, const StatsFile& stats,
+                       const Console& console)
+    : engine_(engine),
+      options_(options),
+      stats_(stats),
+      console_(console),
+      prompts_(engine, options, console),
+      params_(sampling_for(options, engine.default_sampling())) {}
+
+Report Summarizer::summarize(std::vector<Document> documents) {
+  Report report;
+  report.documents = map(std::move(documents));
+  report.instruction = options_.instruction.text();
+  report.plan = plan(report.documents);
+  console_.say(plan_line(engine_, report.documents, report.plan));
+  const auto start = std::chrono::steady_clock::now();
+  if (report.plan.kind == SummaryPlan::Kind::kChunks) {
+    read_in_chunks(report);
+  } else {
+    read_at_once(report);
+  }
+  report.is_complete = !is_interrupted();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  tell_cost(report);
+  tell_losses(report);
+  return report;
+}
+
+std::vector<MappedDocument> Summarizer::map(std::vector<Document> documents) const {
+  ProgressBar bar(console_, "tokenising");
+  std::vector<MappedDocument> mapped;
+  for (Document& document : documents) {
+    MappedDocument& added = mapped.emplace_back();
+    added.map = map_tokens(engine_.tokenizer(), document.text, interruptible(bar));
+    if (documents.size() > 1) added.header_tokens = prompts_.header_tokens(document.name);
+    added.name = std::move(document.name);
+    added.text = std::move(document.text);
+  }
+  return mapped;
+}
+
+int64_t Summarizer::whole_prompt_tokens(std::span<const MappedDocument> documents) const {
+  std::vector<Slice> slices;
+  for (const MappedDocument& document : documents) {
+    slices.push_back(whole_slice(document, slices.size()));
+  }
+  try {
+    return static_cast<int64_t>(prompts_.encode(joined_text(documents, slices)).size());
+  } catch (const PromptTooLong&) {
+    return 0;
+  }
+}
+
+SummaryPlan Summarizer::plan(std::span<const MappedDocument> documents) const {
+  return make_plan(documents,
+                   {.context_size = engine_.context_size(),
+                    .model_context_size = engine_.folder().config.max_position_embeddings,
+                    .frame_tokens = prompts_.frame_tokens(),
+                    .whole_prompt_tokens = options_.chunk ? 0 : whole_prompt_tokens(documents),
+                    .answer_tokens = reserved_tokens(params_),
+                    .has_answer_wish = options_.sampling.max_tokens.value_or(0) > 0,
+                    .on_overflow = options_.on_overflow,
+                    .chunk = options_.chunk,
+                    .chunk_tokens = options_.chunk_tokens,
+                    .overlap = options_.overlap});
+}
+
+void Summarizer::read_at_once(Report& report) {
+  const std::vector<Slice>& slices = report.plan.calls.front();
+  const std::vector<TokenId> prompt = prompts_.encode(joined_text(report.documents, slices));
+  if (!options_.streams()) return run(report, {{.slices = slices}}, {prompt}, "reading");
+  const SequencePtr sequence = engine_.create_sequence();
+  Answer answer = stream_answer(engine_, *sequence, prompt, params_,
+                                {.shows_thinking = options_.thinking.is_shown}, console_);
+  report.calls.push_back({.slices = slices,
+                          .result = std::move(answer.result),
+                          .answer = std::move(answer.text.answer)});
+}
+
+void Summarizer::read_in_chunks(Report& report) {
+  params_.max_tokens = report.plan.answer_tokens;
+  std::vector<CallRecord> calls;
+  std::vector<std::vector<TokenId>> prompts;
+  for (const std::vector<Slice>& slices : report.plan.calls) {
+    prompts.push_back(prompts_.encode(joined_text(report.documents, slices)));
+    calls.push_back({.slices = slices});
+  }
+  run(report, std::move(calls), prompts, "reading");
+  std::vector<size_t> open = report.unmerged_calls();
+  for (int64_t round = 1; open.size() > 1 && report.is_merged && !is_interrupted(); ++round) {
+    open = merge_round(report, open, round);
+  }
+}
+
+std::vector<Range> Summarizer::find_groups(Report& report, const std::vector<size_t>& open) const {
+  std::vector<int64_t> tokens;
+  for (const size_t call : open) {
+    tokens.push_back(text_tokens(report.calls[call].answer) + kJoinTokens);
+  }
+  std::vector<Range> groups = merge_groups(tokens, report.plan.room_tokens);
+  report.is_merged = groups_fit(groups, tokens, report.plan.room_tokens);
+  return groups;
+}
+
+std::vector<size_t> Summarizer::merge_round(Report& report, const std::vector<size_t>& open,
+                                            int64_t round) {
+  const std::vector<Range> groups = find_groups(report, open);
+  if (!report.is_merged) return open;
+  std::vector<CallRecord> merges;
+  std::vector<std::vector<TokenId>> prompts;
+  std::vector<size_t> next;
+  for (const Range& group : groups) {
+    const std::vector<size_t> members(open.begin() + group.begin, open.begin() + group.end);
+    const bool is_alone = members.size() == 1;
+    next.push_back(is_alone ? members.front() : report.calls.size() + merges.size());
+    if (is_alone) continue;
+    prompts.push_back(prompts_.encode(joined_answers(report, members)));
+    merges.push_back({.round = round, .merged = members});
+  }
+  run(report, std::move(merges), prompts, "merging");
+  return next;
+}
+
+void Summarizer::run(Report& report, std::vector<CallRecord> calls,
+                     const std::vector<std::vector<TokenId>>& prompts, const std::string& label) {
+  std::vector<GenerationResult> results = run_calls(engine_, prompts, params_, label, console_);
+  for (size_t index = 0; index < calls.size(); ++index) {
+    CallRecord& call = calls[index];
+    call.result = std::move(results[index]);
+    call.answer =
+        split_thinking(call.result.text, ends_in_thinking(engine_.tokenizer(), prompts[index]))
+            .answer;
+    report.calls.push_back(std::move(call));
+  }
+}
+
+int64_t Summarizer::text_tokens(const std::string& text) const {
+  return static_cast<int64_t>(engine_.tokenizer().encode(text, /*at_start=*/false).size());
+}
+
+void Summarizer::tell_cost(const Report& report) const {
+  const GenerationResult& first = report.calls.front().result;
+  if (report.calls.size() == 1) {
+    return tell_answer_cost(engine_, options_.engine, first, params_, left_out_tokens(report),
+                            stats_, console_);
+  }
+  console_.say_dim(cost_line(report));
+  nlohmann::ordered_json object = engine_json(engine_, options_.engine);
+  object.update(cost_json(report));
+  stats_.write(object);
+}
+
+void Summarizer::tell_losses(const Report& report) const {
+  for (const std::string& line : loss_lines(report)) console_.say(line);
+}
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+// Carrying out a plan: the calls that read the documents, and those that merge what they answer.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/answer/stats.h"
+#include "apps/summarize/options.h"
+#include "apps/summarize/prompts.h"
+#include "apps/summarize/report.h"
+#include "apps/terminal/console.h"
+#include "engine/engine.h"
+
+namespace tessera {
+
+// A text to summarize and what it is called.
+struct Document {
+  std::string name;
+  std::string text;
+};
+
+class Summarizer {
+ public:
+  // All must outlive this.
+  Summarizer(Engine& engine, const SummarizeOptions& options, const StatsFile& stats,
+             const Console& console);
+
+  // One summary of all documents. Says the plan first; shows the summary while it comes where it is
+  // read in one pass and `options` allow it. A signal ends it, stays pending, and leaves what had
+  // been answered. Throws Error with the numbers where there is no way to read the documents.
+  Report summarize(std::vector<Document> documents);
+
+ private:
+  std::vector<MappedDocument> map(std::vector<Document> documents) const;
+  SummaryPlan plan(std::span<const MappedDocument> documents) const;
+  int64_t whole_prompt_tokens(std::span<const MappedDocument> documents) const;
+  // The one call of a plan without merges.
+  void read_at_once(Report& report);
+  void read_in_chunks(Report& report);
+  // Merges the calls `open`, in their order. Returns which are open then: the same where they are
+  // too long to be merged, which the report then says.
+  std::vector<size_t> merge_round(Report& report, const std::vector<size_t>& open, int64_t round);
+  std::vector<Range> find_groups(Report& report, const std::vector<size_t>& open) const;
+  // Computes the prompts of the calls, and adds these to the report with their answers.
+  void run(Report& report, std::vector<CallRecord> calls,
+           const std::vector<std::vector<TokenId>>& prompts, const std::string& label);
+  int64_t text_tokens(const std::string& text) const;
+  void tell_cost(const Report& report) const;
+  void tell_losses(const Report& report) const;
+
+  Engine& engine_;
+  const SummarizeOptions& options_;
+  const StatsFile& stats_;
+  const Console& console_;
+  Prompts prompts_;
+  SamplingParams params_;
+};
+
+}  // namespace tessera
