@@ -100,7 +100,7 @@ void add_generate(CLI::App& app, Invocation& invocation) {
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
   add_kv_option(command, options->kv_path);
-  add_prompt_lookup_option(command, options->engine, /*is_auto=*/true);
+  add_prompt_lookup_option(command, options->engine);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
   command.footer(

@@ -58,7 +58,7 @@ void add_batch(CLI::App& app, Invocation& invocation) {
   add_overflow_option(command, options->on_overflow, /*can_chunk=*/false);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
-  add_prompt_lookup_option(command, options->engine, /*is_auto=*/false);
+  add_prompt_lookup_option(command, options->engine);
   add_template_option(command, options->engine);
   add_kv_option(command, options->kv_path);
   add_console_options(command, invocation.console);

@@ -46,6 +46,16 @@ void parse_device(const std::string& text, EngineOptions& options) {
   }
 }
 
+void parse_lookup(const std::string& text, EngineOptions& options) {
+  if (text == "auto") {
+    options.prompt_lookup = PromptLookupChoice::kWhereItPays;
+  } else if (text == "off") {
+    options.prompt_lookup = PromptLookupChoice::kNever;
+  } else {
+    throw CLI::ValidationError("--prompt-lookup", "must be auto or off, got " + text);
+  }
+}
+
 void parse_dtype(const std::string& text, EngineOptions& options) {
   if (text == "auto" || text == "bfloat16") {
     options.compute_dtype = DType::kBFloat16;
@@ -148,24 +158,11 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
       ->group(kModelGroup);
 }
 
-void add_prompt_lookup_option(CLI::App& app, EngineOptions& options, bool is_auto) {
-  const auto choose = [&options](bool looks_up) {
-    options.prompt_lookup =
-        looks_up ? PromptLookupChoice::kWhereItPays : PromptLookupChoice::kNever;
-  };
-  choose(is_auto);
+void add_prompt_lookup_option(CLI::App& app, EngineOptions& options) {
   app.add_option_function<std::string>(
-         "--prompt-lookup",
-         [choose](const std::string& text) {
-           if (text != "auto" && text != "off") {
-             throw CLI::ValidationError("--prompt-lookup", "must be auto or off, got " + text);
-           }
-           choose(text == "auto");
-         },
-         concat(
-             "compute several tokens of an answer at once where it repeats its prompt or itself:\n"
-             "auto, as far as that pays, or off (",
-             is_auto ? "auto" : "off", ")"))
+         "--prompt-lookup", [&options](const std::string& text) { parse_lookup(text, options); },
+         "compute several tokens of an answer at once where it repeats its prompt or itself:\n"
+         "auto, as far as that pays, or off (off)")
       ->option_text("auto|off")
       ->group(kModelGroup);
 }

@@ -18,8 +18,8 @@ namespace tessera {
 // --model, --device, --ctx-size and their like.
 void add_model_options(CLI::App& app, EngineOptions& options);
 
-// --prompt-lookup; `is_auto` without it.
-void add_prompt_lookup_option(CLI::App& app, EngineOptions& options, bool is_auto);
+// --prompt-lookup.
+void add_prompt_lookup_option(CLI::App& app, EngineOptions& options);
 
 // Of these, the ones that say how a model reads text: --model, --chat-template and their like.
 void add_text_model_options(CLI::App& app, EngineOptions& options);

@@ -37,6 +37,7 @@ class UsageErrors(Case):
             (["-p", "x", "-f", "y"], "--prompt"),
             (["-p", "x", "--device", "gpu"], "cuda:N"),
             (["-p", "x", "--dtype", "int3"], "bfloat16"),
+            (["-p", "x", "--prompt-lookup", "on"], "auto or off"),
             (["-p", "x", "-c", "5q"], "5q"),
             (["-p", "x", "--color", "pink"], "always"),
             ([], "no prompt"),
