@@ -61,7 +61,8 @@ def summarize(arguments, text):
 def result_line(custom_id, report):
     """In the form of `tessera batch`, with how the document was read."""
     choice = {"message": {"content": report["summary"]}, "finish_reason": report["calls"][-1]["finish_reason"]}
-    return {"custom_id": custom_id, "response": {"body": {"choices": [choice]}}, "error": None, "plan": report["plan"]}
+    return {"custom_id": custom_id, "response": {"body": {"choices": [choice]}}, "error": None, "plan": report["plan"],
+            "answers": [call["text"] for call in report["calls"]]}
 
 
 def main():

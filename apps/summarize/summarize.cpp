@@ -26,6 +26,9 @@ void check_files(const SummarizeOptions& options) {
   }
   if (num_standard_inputs > 1) throw UsageError("standard input can be read only once");
   require_separate_files(options.output_path, options.stats_path, "--output and --stats-json");
+  if (options.json && !options.has_output_file() && options.stats_path == "-") {
+    throw UsageError("--json and --stats-json cannot both go to standard output");
+  }
 }
 
 // How long a document can be: of any length where it may be read in parts.
@@ -52,6 +55,7 @@ std::vector<Document> read_documents(const SummarizeOptions& options, const Cons
 // few bytes fit whatever their tokens are.
 int64_t wanted_sequences(const SummarizeOptions& options, const std::vector<Document>& documents) {
   if (options.chunk) return 0;
+  if (options.on_overflow != OnOverflow::kChunk) return 1;
   uint64_t bytes = 0;
   for (const Document& document : documents) bytes += document.text.size();
   const int64_t context = options.engine.context_size > 0

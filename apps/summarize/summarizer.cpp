@@ -55,13 +55,15 @@ Summarizer::Summarizer(Engine& engine, const SummarizeOptions& options, const St
       stats_(stats),
       console_(console),
       prompts_(engine, options, console),
-      params_(sampling_for(options, engine.default_sampling())) {}
+      wanted_params_(sampling_for(options, engine.default_sampling())),
+      params_(wanted_params_) {}
 
 Report Summarizer::summarize(std::vector<Document> documents) {
   Report report;
-  report.documents = map(std::move(documents));
+  report.documents = map_documents(engine_, prompts_, std::move(documents), console_);
   report.instruction = options_.instruction.text();
-  report.plan = plan(report.documents);
+  report.plan = plan_summary(engine_, prompts_, options_, wanted_params_, report.documents);
+  params_ = wanted_params_;
   console_.say(plan_line(engine_, report.documents, report.plan));
   const auto start = std::chrono::steady_clock::now();
   if (report.plan.kind == SummaryPlan::Kind::kChunks) {
@@ -74,45 +76,6 @@ Report Summarizer::summarize(std::vector<Document> documents) {
   tell_cost(report);
   tell_losses(report);
   return report;
-}
-
-std::vector<MappedDocument> Summarizer::map(std::vector<Document> documents) const {
-  ProgressBar bar(console_, "tokenising");
-  std::vector<MappedDocument> mapped;
-  for (Document& document : documents) {
-    MappedDocument& added = mapped.emplace_back();
-    added.map = map_tokens(engine_.tokenizer(), document.text, interruptible(bar));
-    if (documents.size() > 1) added.header_tokens = prompts_.header_tokens(document.name);
-    added.name = std::move(document.name);
-    added.text = std::move(document.text);
-  }
-  return mapped;
-}
-
-int64_t Summarizer::whole_prompt_tokens(std::span<const MappedDocument> documents) const {
-  std::vector<Slice> slices;
-  for (const MappedDocument& document : documents) {
-    slices.push_back(whole_slice(document, slices.size()));
-  }
-  try {
-    return static_cast<int64_t>(prompts_.encode(joined_text(documents, slices)).size());
-  } catch (const PromptTooLong&) {
-    return 0;
-  }
-}
-
-SummaryPlan Summarizer::plan(std::span<const MappedDocument> documents) const {
-  return make_plan(documents,
-                   {.context_size = engine_.context_size(),
-                    .model_context_size = engine_.folder().config.max_position_embeddings,
-                    .frame_tokens = prompts_.frame_tokens(),
-                    .whole_prompt_tokens = options_.chunk ? 0 : whole_prompt_tokens(documents),
-                    .answer_tokens = reserved_tokens(params_),
-                    .has_answer_wish = options_.sampling.max_tokens.value_or(0) > 0,
-                    .on_overflow = options_.on_overflow,
-                    .chunk = options_.chunk,
-                    .chunk_tokens = options_.chunk_tokens,
-                    .overlap = options_.overlap});
 }
 
 void Summarizer::read_at_once(Report& report) {

@@ -7,18 +7,13 @@
 
 #include "apps/answer/stats.h"
 #include "apps/summarize/options.h"
+#include "apps/summarize/planning.h"
 #include "apps/summarize/prompts.h"
 #include "apps/summarize/report.h"
 #include "apps/terminal/console.h"
 #include "engine/engine.h"
 
 namespace tessera {
-
-// A text to summarize and what it is called.
-struct Document {
-  std::string name;
-  std::string text;
-};
 
 class Summarizer {
  public:
@@ -32,9 +27,6 @@ class Summarizer {
   Report summarize(std::vector<Document> documents);
 
  private:
-  std::vector<MappedDocument> map(std::vector<Document> documents) const;
-  SummaryPlan plan(std::span<const MappedDocument> documents) const;
-  int64_t whole_prompt_tokens(std::span<const MappedDocument> documents) const;
   // The one call of a plan without merges.
   void read_at_once(Report& report);
   void read_in_chunks(Report& report);
@@ -54,7 +46,8 @@ class Summarizer {
   const StatsFile& stats_;
   const Console& console_;
   Prompts prompts_;
-  SamplingParams params_;
+  SamplingParams wanted_params_;
+  SamplingParams params_;  // of the present documents: their plan says how long answers may be
 };
 
 }  // namespace tessera

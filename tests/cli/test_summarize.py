@@ -62,6 +62,7 @@ class Summarize(Case):
             (["--on-overflow", "cut"], "--on-overflow must be error, chunk or middle"),
             (["-o", path], "the same file"),
             (["--style", "facts", "--instruction", "x"], "--instruction"),
+            (["--json", "--stats-json", "-"], "cannot both go to standard output"),
             (["-", "-"], "standard input can be read only once"),
         ]:
             result = self.check("summarize", *self.model, path, *flags, code=2)
@@ -192,6 +193,7 @@ class Chunks(Case):
             self.assert_covered(report, path, text.strip("\n").encode())
         lines = self.check("summarize", *self.model, *texts, "-n", "8", "--each", "--json").out
         reports = [json.loads(line) for line in lines.splitlines()]
+        self.assertEqual([r["plan"]["kind"] for r in reports], ["chunks", "one_pass", "chunks"])
         names = [document["name"] for r in reports for document in r["documents"]]
         self.assertEqual(names, [str(path) for path in texts])
         text = self.check("summarize", *self.model, *texts, "-n", "8", "--each").out
