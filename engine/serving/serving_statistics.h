@@ -19,6 +19,9 @@ struct ServingStatistics {
   int64_t num_preemptions = 0;         // sequences that gave way
   int64_t num_steps = 0;               // launched
   int64_t num_tokens = 0;              // of answers
+  // The longest time from one token of an answer to its next one, also where its sequence gave way
+  // to others in between.
+  double longest_token_wait_seconds = 0.0;
 };
 
 }  // namespace tessera
