@@ -25,7 +25,7 @@ struct PreparedRequest {
   std::string custom_id;
   Endpoint endpoint = Endpoint::kChatCompletions;
   std::vector<TokenId> prompt;
-  bool is_thinking = false;  // the prompt of a chat ends with the mark of thoughts
+  ThinkingStart thinking;  // of a chat
   int64_t num_choices = 1;
   SamplingParams params;
 

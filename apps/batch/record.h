@@ -17,11 +17,12 @@ struct RecordHead {
   const std::string& custom_id;  // "" when it has none
 };
 
-// A finished request with one result for each choice. `model` is the name to report; `is_thinking`:
-// the prompt of the chat ends with the mark of thoughts.
+// A finished request with one result for each choice. `model` is the name to report; `start`:
+// how the answer of a chat begins.
 nlohmann::ordered_json answer_record(const RecordHead& head, Endpoint endpoint,
                                      const std::string& model,
-                                     std::span<const GenerationResult> results, bool is_thinking);
+                                     std::span<const GenerationResult> results,
+                                     const ThinkingStart& start);
 
 // A request that could not be answered: {"code", "message", "line"} under "error".
 nlohmann::ordered_json error_record(const RecordHead& head, const std::string& code,

@@ -120,7 +120,7 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
     return append_error(request.item, {request.custom_id, "non_finite_logits", result.error});
   }
   files_.output.append(answer_record({request.item, request.custom_id}, request.endpoint,
-                                     defaults_.model_name, finished.results, request.is_thinking));
+                                     defaults_.model_name, finished.results, request.thinking));
   ++counts_.answered;
   counts_.generation_seconds = seconds_since(*first_step_);
 }
