@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <map>
 #include <string_view>
 
 #include "kernels/tensor/check.h"
@@ -18,6 +20,29 @@ constexpr int64_t kMaxTokenId = (int64_t{1} << 31) - 1;
 std::optional<std::string> find_token(const JsonObject& json, std::string_view key) {
   if (!json.is_object(key)) return json.find_string(key);
   return json.find_object(key)->get_string("content");
+}
+
+// additional_chat_templates/NAME.jinja, beside the default of chat_template.jinja. They take the
+// place of those of the same name.
+void add_template_files(const std::string& folder, TokenizerConfig& config) {
+  constexpr size_t kMaxTemplates = 64;
+  std::map<std::string, std::string> paths;
+  std::error_code problem;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {
+    if (entry.path().extension() == ".jinja") paths[entry.path().stem()] = entry.path();
+  }
+  CHECK(!problem || problem == std::errc::no_such_file_or_directory, folder, ": ",
+        problem.message());
+  CHECK(paths.size() <= kMaxTemplates, folder, ": more than ", kMaxTemplates, " templates");
+  std::vector<NamedChatTemplate>& templates = config.named_chat_templates;
+  if (!paths.empty() && templates.empty() && config.chat_template) {
+    templates.push_back({.name = "default", .source = *config.chat_template});
+  }
+  for (const auto& [name, path] : paths) {
+    std::erase_if(templates, [&](const NamedChatTemplate& other) { return other.name == name; });
+    templates.push_back({.name = name, .source = read_whole_file(path, kMaxChatTemplateBytes)});
+    if (name == "default") config.chat_template = templates.back().source;
+  }
 }
 
 // A template, or a list of named ones of which "default" is for chat.
@@ -118,6 +143,7 @@ TokenizerConfig read_tokenizer_config(const std::string& folder) {
     config.chat_template = read_whole_file(path, kMaxChatTemplateBytes);
     config.named_chat_templates.clear();
   }
+  add_template_files(join_path(folder, "additional_chat_templates"), config);
   return config;
 }
 

@@ -2,6 +2,7 @@
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/json.h"
+#include "model_loaders/json_decimal.h"
 #include "model_loaders/json_scanner.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/tokenizer_json_steps.h"
@@ -29,7 +30,7 @@ class Divider {
 
   bool has_vocabulary() const { return has_vocabulary_; }
   const std::string& rest() const { return rest_; }
-  BytePairEncoding take_model() { return std::move(model_); }
+  TokenizerModel take_model() { return std::move(model_); }
 
  private:
   // Copies an object to the rest, but for the values that `read_value` takes: a function of the
@@ -65,11 +66,10 @@ class Divider {
   bool read_large_list(std::string_view key) {
     if (key == R"("vocab")") {
       CHECK(!has_vocabulary_, path_, ": duplicate key 'vocab'");
-      // Other models have lists, which are not read: their type is refused.
       if (scanner_.is_next('{')) {
         read_vocabulary();
       } else {
-        scanner_.raw_value();
+        read_scored_vocabulary();
       }
       return has_vocabulary_ = true;
     }
@@ -86,10 +86,30 @@ class Divider {
       scanner_.expect(':');
       const int32_t id = scanner_.integer();
       CHECK(id <= kMaxEntryId, path_, ": model.vocab: ", printable(piece), " has the id ", id);
-      CHECK(model_.vocabulary.size() < kMaxEntries, path_, ": model.vocab has more than ",
-            kMaxEntries, " tokens");
-      model_.vocabulary.push_back({piece, id});
+      add_entry({piece, id});
     }
+  }
+
+  // [["a", -3.5], ...]: ids are places.
+  void read_scored_vocabulary() {
+    scanner_.expect('[');
+    for (bool ends = scanner_.consume(']'); !ends; ends = end_of_list(']')) {
+      scanner_.expect('[');
+      const std::string_view piece = scanner_.string();
+      scanner_.expect(',');
+      const std::optional<double> score = parse_json_decimal(scanner_.raw_value());
+      CHECK(score, path_, ": model.vocab[", model_.scores.size(),
+            "] must be a string and a number");
+      scanner_.expect(']');
+      add_entry({piece, static_cast<int32_t>(model_.scores.size())});
+      model_.scores.push_back(*score);
+    }
+  }
+
+  void add_entry(const VocabularyEntry& entry) {
+    CHECK(model_.vocabulary.size() < kMaxEntries, path_, ": model.vocab has more than ",
+          kMaxEntries, " tokens");
+    model_.vocabulary.push_back(entry);
   }
 
   void read_merges() {
@@ -124,7 +144,7 @@ class Divider {
   const std::string& path_;
   JsonScanner scanner_;
   std::string rest_;
-  BytePairEncoding model_;
+  TokenizerModel model_;
   bool has_vocabulary_ = false;
   bool has_merges_ = false;
 };
@@ -140,21 +160,39 @@ void refuse_options(const JsonObject& model) {
   }
 }
 
-void read_model(const JsonObject& json, bool has_vocabulary, BytePairEncoding& result) {
+void read_byte_pairs(const JsonObject& model, TokenizerModel& result) {
+  refuse_options(model);
+  result.unknown_token = model.find_string("unk_token");
+  result.fuses_unknown = model.find_bool("fuse_unk").value_or(false);
+  result.ignores_merges = model.find_bool("ignore_merges").value_or(false);
+}
+
+void read_unigram(const JsonObject& model, TokenizerModel& result) {
+  result.kind = TokenizerModel::Kind::kUnigram;
+  const auto num_pieces = static_cast<int64_t>(result.vocabulary.size());
+  const int64_t unknown = model.get_integer("unk_id", 0, num_pieces - 1);
+  result.unknown_token = result.vocabulary[static_cast<size_t>(unknown)].piece;
+}
+
+void read_model(const JsonObject& json, bool has_vocabulary, TokenizerModel& result) {
   const auto model = json.find_object("model");
   CHECK(model, json.path(), ": model is missing; it must be an object");
   const std::string type = model->find_string("type").value_or("BPE");  // old files say nothing
-  if (type != "BPE") {
+  if (type != "BPE" && type != "Unigram") {
     throw Error(concat(json.path(), ": ", model->field("type"), " is ", printable(type),
                        ", which is not supported"),
-                "supported is BPE");
+                "supported are BPE and Unigram");
   }
   CHECK(has_vocabulary, json.path(), ": ", model->field("vocab"), " is missing");
-  refuse_options(*model);
-  result.unknown_token = model->find_string("unk_token");
-  result.fuses_unknown = model->find_bool("fuse_unk").value_or(false);
+  const bool has_scores = !result.scores.empty();
+  CHECK(has_scores == (type == "Unigram"), json.path(), ": ", model->field("vocab"),
+        has_scores ? " has scores, but the model is " : " has no scores, but the model is ", type);
   result.has_byte_fallback = model->find_bool("byte_fallback").value_or(false);
-  result.ignores_merges = model->find_bool("ignore_merges").value_or(false);
+  if (has_scores) {
+    read_unigram(*model, result);
+  } else {
+    read_byte_pairs(*model, result);
+  }
 }
 
 std::vector<AddedToken> read_added_tokens(const JsonObject& json) {
@@ -185,7 +223,7 @@ TokenizerJson parse_tokenizer_json(std::string text, const std::string& path) {
   read_model(json, divider.has_vocabulary(), result.model);
   result.normalizer = read_normalizer(json);
   result.pre_tokenizer = read_pre_tokenizer(json);
-  result.prompt_prefix = read_prompt_prefix(json);
+  result.prompt_template = read_prompt_template(json);
   result.decoder = read_decoder(json);
   result.added_tokens = read_added_tokens(json);
   return result;

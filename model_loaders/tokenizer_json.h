@@ -1,7 +1,7 @@
 // tokenizer.json, the file of Hugging Face's tokenizers library: how text becomes tokens, as data.
 //
-// Only what models with byte-pair encoding use is understood. Everything else is an Error that
-// names it and what is supported.
+// What models with byte-pair encoding and unigram models use is understood. Everything else is an
+// Error that names it and what is supported.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,22 @@ struct TokenizerPattern {
 
 // Changes the text before it is divided.
 struct NormalizerStep {
-  enum class Kind : uint8_t { kNfc, kPrepend, kReplace };
+  enum class Kind : uint8_t {
+    kNfc,
+    kNfd,
+    kNfkc,
+    kNfkd,
+    kLowercase,
+    kStripAccents,  // marks go, wherever they stand
+    kStrip,         // white space goes at the ends
+    kPrepend,
+    kReplace,
+  };
   Kind kind = Kind::kNfc;
   TokenizerPattern pattern;  // kReplace
   std::string content;       // kPrepend, kReplace: what is put there
+  bool strips_left = true;   // kStrip
+  bool strips_right = true;  // kStrip
   std::string field;         // "normalizer.normalizers[0]", for messages
 };
 
@@ -75,23 +87,32 @@ struct Merge {
   std::string_view right;
 };
 
-// The model: byte-pair encoding.
-struct BytePairEncoding {
-  std::optional<std::string> unknown_token;
-  bool fuses_unknown = false;      // neighbouring unknown characters are one token
-  bool has_byte_fallback = false;  // unknown characters become tokens such as <0x0A>
-  bool ignores_merges = false;     // a word that is in the vocabulary is a token at once
+// The model: byte-pair encoding, or a unigram model.
+struct TokenizerModel {
+  enum class Kind : uint8_t { kBytePairs, kUnigram };
+  Kind kind = Kind::kBytePairs;
+  std::optional<std::string> unknown_token;  // a unigram model has one
+  bool fuses_unknown = false;                // neighbouring unknown characters are one token
+  bool has_byte_fallback = false;            // unknown characters become tokens such as <0x0A>
+  bool ignores_merges = false;               // a word that is in the vocabulary is a token at once
   std::vector<VocabularyEntry> vocabulary;
-  std::vector<Merge> merges;  // the earlier, the sooner
+  std::vector<Merge> merges;   // kBytePairs: the earlier, the sooner
+  std::vector<double> scores;  // kUnigram: of the tokens, logarithms of their probabilities
+};
+
+// The tokens that the post-processor puts around a text.
+struct PromptTemplate {
+  std::vector<std::string> prefix;
+  std::vector<std::string> suffix;
 };
 
 struct TokenizerJson {
   std::string path;
   std::vector<NormalizerStep> normalizer;
   std::vector<PreTokenizerStep> pre_tokenizer;
-  BytePairEncoding model;
-  std::vector<std::string> prompt_prefix;  // tokens that the post-processor puts in front
-  std::vector<DecoderStep> decoder;        // not empty
+  TokenizerModel model;
+  PromptTemplate prompt_template;
+  std::vector<DecoderStep> decoder;  // not empty
   std::vector<AddedToken> added_tokens;
   std::unique_ptr<std::string> text;  // what vocabulary and merges are views of
 };

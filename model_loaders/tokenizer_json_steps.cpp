@@ -1,5 +1,7 @@
 #include "model_loaders/tokenizer_json_steps.h"
 
+#include <algorithm>
+
 #include "kernels/tensor/check.h"
 #include "model_loaders/printable.h"
 
@@ -61,13 +63,29 @@ PrependScheme read_prepend_scheme(const JsonObject& step) {
   refuse(step, "prepend_scheme", *name, "always, first and never");
 }
 
+// Those that have no options.
+std::optional<NormalizerStep::Kind> simple_normalizer(const std::string& type) {
+  using Kind = NormalizerStep::Kind;
+  if (type == "NFC") return Kind::kNfc;
+  if (type == "NFD") return Kind::kNfd;
+  if (type == "NFKC") return Kind::kNfkc;
+  if (type == "NFKD") return Kind::kNfkd;
+  if (type == "Lowercase") return Kind::kLowercase;
+  if (type == "StripAccents") return Kind::kStripAccents;
+  return std::nullopt;
+}
+
 NormalizerStep read_normalizer_step(const JsonObject& step) {
   using Kind = NormalizerStep::Kind;
   const std::string type = step.get_string("type");
   NormalizerStep result;
   result.field = place(step);
-  if (type == "NFC") {
-    result.kind = Kind::kNfc;
+  if (const auto simple = simple_normalizer(type)) {
+    result.kind = *simple;
+  } else if (type == "Strip") {
+    result.kind = Kind::kStrip;
+    result.strips_left = step.get_bool_or("strip_left", true);
+    result.strips_right = step.get_bool_or("strip_right", true);
   } else if (type == "Prepend") {
     result.kind = Kind::kPrepend;
     result.content = step.get_string("prepend");
@@ -76,7 +94,8 @@ NormalizerStep read_normalizer_step(const JsonObject& step) {
     result.pattern = read_pattern(step);
     result.content = step.get_string("content");
   } else {
-    refuse(step, "type", type, "NFC, Prepend, Replace and Sequence");
+    refuse(step, "type", type,
+           "NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend, Replace and Sequence");
   }
   return result;
 }
@@ -97,6 +116,16 @@ PreTokenizerStep read_pre_tokenizer_step(const JsonObject& step) {
     result.pattern.text = R"(\p{N})";
     result.pattern.is_regex = true;
     result.behavior = individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous;
+  } else if (type == "Punctuation") {
+    result.kind = Kind::kSplit;
+    result.pattern.text = R"([\p{P}$+<=>^`|~])";  // and all of ASCII that is no letter or digit
+    result.pattern.is_regex = true;
+    if (step.contains("behavior")) result.behavior = read_behavior(step);
+  } else if (type == "WhitespaceSplit") {
+    result.kind = Kind::kSplit;
+    result.pattern.text = R"(\s)";
+    result.pattern.is_regex = true;
+    result.behavior = SplitBehavior::kRemoved;
   } else if (type == "ByteLevel") {
     result.kind = Kind::kByteLevel;
     result.adds_prefix_space = step.get_bool_or("add_prefix_space", true);
@@ -107,27 +136,35 @@ PreTokenizerStep read_pre_tokenizer_step(const JsonObject& step) {
     result.prepend_scheme = read_prepend_scheme(step);
     result.splits = step.get_bool_or("split", true);
   } else {
-    refuse(step, "type", type, "Split, Digits, ByteLevel, Metaspace and Sequence");
+    refuse(step, "type", type,
+           "Split, Digits, Punctuation, WhitespaceSplit, ByteLevel, Metaspace and Sequence");
   }
   return result;
 }
 
-// The tokens of a template before the text. None may follow it: the text is a prompt.
-std::vector<std::string> read_template(const JsonObject& step) {
-  std::vector<std::string> prefix;
+bool is_byte_level(const PreTokenizerStep& step) {
+  return step.kind == PreTokenizerStep::Kind::kByteLevel;
+}
+
+bool is_metaspace(const PreTokenizerStep& step) {
+  return step.kind == PreTokenizerStep::Kind::kMetaspace;
+}
+
+// The tokens of a template before the text and behind it.
+PromptTemplate read_template(const JsonObject& step) {
+  PromptTemplate result;
   const auto parts = step.find_objects("single");
   CHECK(parts, where(step, "single"), " is missing; it must be a list of objects");
   bool text_came = false;
   for (const JsonObject& part : *parts) {
     if (const auto special = part.find_object("SpecialToken")) {
-      CHECK(!text_came, special->path(), ": ", special->field("id"),
-            ": a token behind the text is not supported");
-      prefix.push_back(special->get_string("id"));
+      (text_came ? result.suffix : result.prefix).push_back(special->get_string("id"));
     } else {
+      CHECK(!text_came, part.path(), ": ", place(step), ".single has the text twice");
       text_came = true;
     }
   }
-  return prefix;
+  return result;
 }
 
 DecoderStep read_decoder_step(const JsonObject& step) {
@@ -180,27 +217,31 @@ std::vector<PreTokenizerStep> read_pre_tokenizer(const JsonObject& json) {
   const auto pre_tokenizer = json.find_object("pre_tokenizer");
   if (!pre_tokenizer) return steps;
   for_each_step(*pre_tokenizer, "pretokenizers", [&](const JsonObject& step) {
-    const bool is_last = !steps.empty() && steps.back().kind != PreTokenizerStep::Kind::kSplit;
-    CHECK(!is_last, step.path(), ": ", place(step),
-          ": a step after ByteLevel or Metaspace is not supported");
     steps.push_back(read_pre_tokenizer_step(step));
+    const bool follows_metaspace =
+        std::ranges::any_of(steps.begin(), steps.end() - 1, is_metaspace);
+    CHECK(!follows_metaspace, step.path(), ": ", place(step),
+          ": a step after Metaspace is not supported");
+    const bool follows_bytes = std::ranges::any_of(steps.begin(), steps.end() - 1, is_byte_level);
+    CHECK(!follows_bytes || steps.back().kind == PreTokenizerStep::Kind::kSplit, step.path(), ": ",
+          place(step), ": after ByteLevel, only steps that split are supported");
   });
   return steps;
 }
 
-std::vector<std::string> read_prompt_prefix(const JsonObject& json) {
-  std::vector<std::string> prefix;
+PromptTemplate read_prompt_template(const JsonObject& json) {
+  PromptTemplate result;
   const auto post_processor = json.find_object("post_processor");
-  if (!post_processor) return prefix;
+  if (!post_processor) return result;
   for_each_step(*post_processor, "processors", [&](const JsonObject& step) {
     const std::string type = step.get_string("type");
     if (type == "ByteLevel") return;  // moves offsets, which nobody here asks for
     if (type != "TemplateProcessing") {
       refuse(step, "type", type, "TemplateProcessing, ByteLevel and Sequence");
     }
-    prefix = read_template(step);
+    result = read_template(step);
   });
-  return prefix;
+  return result;
 }
 
 std::vector<DecoderStep> read_decoder(const JsonObject& json) {

@@ -13,7 +13,7 @@ namespace tessera {
 // must be there.
 std::vector<NormalizerStep> read_normalizer(const JsonObject& json);
 std::vector<PreTokenizerStep> read_pre_tokenizer(const JsonObject& json);
-std::vector<std::string> read_prompt_prefix(const JsonObject& json);
+PromptTemplate read_prompt_template(const JsonObject& json);
 std::vector<DecoderStep> read_decoder(const JsonObject& json);
 
 }  // namespace tessera

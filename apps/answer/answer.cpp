@@ -13,8 +13,8 @@ namespace {
 // Shows an answer and keeps its parts.
 class AnswerStream {
  public:
-  AnswerStream(const AnswerStyle& style, bool is_thinking, const Console& console)
-      : has_thinking_(style.has_thinking), splitter_(is_thinking), printer_(style, console) {}
+  AnswerStream(const AnswerStyle& style, const ThinkingStart& start, const Console& console)
+      : has_thinking_(style.has_thinking), splitter_(start), printer_(style, console) {}
 
   void append(std::string_view text) {
     take(has_thinking_ ? splitter_.append(text)
@@ -82,8 +82,9 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
                      const SamplingParams& params, const AnswerStyle& style,
                      const Console& console) {
   ProgressBar bar(console, "reading the prompt");
-  AnswerStream stream(style, style.has_thinking && ends_in_thinking(engine.tokenizer(), prompt),
-                      console);
+  AnswerStream stream(
+      style, style.has_thinking ? thinking_start(engine.tokenizer(), prompt) : ThinkingStart{},
+      console);
   GenerationCallbacks callbacks;
   const RemainingTime time;
   callbacks.on_prefill = [&bar, &time](int64_t done, int64_t total) {

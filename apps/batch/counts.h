@@ -15,8 +15,10 @@ struct BatchCounts {
   int64_t prompt_tokens = 0;
   int64_t cached_prompt_tokens = 0;  // of these, found in the KV cache
   int64_t generated_tokens = 0;
-  double seconds = 0.0;             // with the model loaded, to the last line
-  double generation_seconds = 0.0;  // from the first step to the last answer
+  double seconds = 0.0;                     // with the model loaded, to the last line
+  double generation_seconds = 0.0;          // from the first step to the last answer
+  int64_t preemptions = 0;                  // sequences that gave way to others when pages ran out
+  double longest_token_wait_seconds = 0.0;  // from one token of an answer to its next one
 
   int64_t done() const { return skipped + answered + errors; }
   double prompt_tokens_per_second() const { return per_second(prompt_tokens); }

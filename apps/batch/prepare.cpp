@@ -79,7 +79,7 @@ std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const 
   try {
     prepared.prompt = encode(engine, request, defaults, progress);
     if (defaults.on_overflow == OnOverflow::kMiddle) fit_prompt(engine, prepared);
-    prepared.is_thinking = is_chat && ends_in_thinking(engine.tokenizer(), prepared.prompt);
+    if (is_chat) prepared.thinking = thinking_start(engine.tokenizer(), prepared.prompt);
     check_prompt(engine, prepared);
     return prepared;
   } catch (const PromptTooLong& error) {

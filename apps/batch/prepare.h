@@ -32,7 +32,7 @@ struct PreparedRequest {
   Endpoint endpoint = Endpoint::kChatCompletions;
   std::vector<TokenId> prompt;
   std::optional<LeftOut> left_out;  // of the prompt as it was asked for
-  bool is_thinking = false;         // the prompt of a chat ends with the mark of thoughts
+  ThinkingStart thinking;           // of a chat
   int64_t num_choices = 1;
   SamplingParams params;
 

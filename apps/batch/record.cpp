@@ -13,19 +13,19 @@ OrderedJson record_head(const RecordHead& head) {
   return record;
 }
 
-OrderedJson chat_choice(const GenerationResult& result, bool is_thinking) {
-  const ThoughtAndAnswer text = split_thinking(result.text, is_thinking);
+OrderedJson chat_choice(const GenerationResult& result, const ThinkingStart& start) {
+  const ThoughtAndAnswer text = split_thinking(result.text, start);
   OrderedJson message = {{"role", "assistant"}, {"content", text.answer}};
   if (!text.thinking.empty()) message["reasoning_content"] = text.thinking;
   return {{"message", message}};
 }
 
 OrderedJson choices_json(Endpoint endpoint, std::span<const GenerationResult> results,
-                         bool is_thinking) {
+                         const ThinkingStart& start) {
   OrderedJson choices = OrderedJson::array();
   for (const GenerationResult& result : results) {
     OrderedJson choice = {{"index", choices.size()}};
-    choice.update(endpoint == Endpoint::kChatCompletions ? chat_choice(result, is_thinking)
+    choice.update(endpoint == Endpoint::kChatCompletions ? chat_choice(result, start)
                                                          : OrderedJson{{"text", result.text}});
     choice["finish_reason"] = finish_reason(result.stop_reason);
     choices.push_back(std::move(choice));
@@ -49,11 +49,11 @@ OrderedJson usage_json(std::span<const GenerationResult> results) {
 }  // namespace
 
 OrderedJson answer_record(const RecordHead& head, Endpoint endpoint, const std::string& model,
-                          std::span<const GenerationResult> results, bool is_thinking) {
+                          std::span<const GenerationResult> results, const ThinkingStart& start) {
   const bool is_chat = endpoint == Endpoint::kChatCompletions;
   const OrderedJson body = {{"object", is_chat ? "chat.completion" : "text_completion"},
                             {"model", model},
-                            {"choices", choices_json(endpoint, results, is_thinking)},
+                            {"choices", choices_json(endpoint, results, start)},
                             {"usage", usage_json(results)}};
   OrderedJson record = record_head(head);
   record["response"] = {

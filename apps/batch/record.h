@@ -18,11 +18,12 @@ struct RecordHead {
   const std::string& custom_id;  // "" when it has none
 };
 
-// A finished request with one result for each choice. `model` is the name to report; `is_thinking`:
-// the prompt of the chat ends with the mark of thoughts.
+// A finished request with one result for each choice. `model` is the name to report; `start`:
+// how the answer of a chat begins.
 nlohmann::ordered_json answer_record(const RecordHead& head, Endpoint endpoint,
                                      const std::string& model,
-                                     std::span<const GenerationResult> results, bool is_thinking);
+                                     std::span<const GenerationResult> results,
+                                     const ThinkingStart& start);
 
 // Adds how many tokens of the prompt were left out, beside those that were cached.
 void add_left_out(const LeftOut& left_out, nlohmann::ordered_json& record);

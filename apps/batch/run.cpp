@@ -63,6 +63,7 @@ BatchCounts BatchRun::run() {
   files_.output.finish();
   progress_.clear();
   counts_.seconds = seconds_since(start);
+  if (engine_ != nullptr) add_statistics(engine_->statistics());
   return counts_;
 }
 
@@ -120,7 +121,7 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
   }
   nlohmann::ordered_json record =
       answer_record({request.item, request.custom_id}, request.endpoint, defaults_.model_name,
-                    finished.results, request.is_thinking);
+                    finished.results, request.thinking);
   if (request.left_out) {
     add_left_out(*request.left_out, record);
     ++counts_.shortened;
@@ -128,6 +129,11 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
   files_.output.append(record);
   ++counts_.answered;
   counts_.generation_seconds = seconds_since(*first_step_);
+}
+
+void BatchRun::add_statistics(const ServingStatistics& statistics) {
+  counts_.preemptions = statistics.num_preemptions;
+  counts_.longest_token_wait_seconds = statistics.longest_token_wait_seconds;
 }
 
 void BatchRun::step() {

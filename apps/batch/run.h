@@ -49,6 +49,7 @@ class BatchRun {
   void begin(const BatchItem& item);
   void append_error(const BatchItem& item, const BatchProblem& problem);
   void append_answer(const FinishedRequest& finished);
+  void add_statistics(const ServingStatistics& statistics);
   void step();
   bool may_go_on(bool has_begun);
   void tell_interrupt();

@@ -21,6 +21,10 @@ std::string summary_line(const BatchCounts& counts, const AnswersDigest& digest)
   if (counts.generation_seconds > 0.0) {
     line += concat(", ", fixed(counts.generated_tokens_per_second(), 1), " tok/s");
   }
+  if (counts.preemptions > 0) line += concat(", ", counted(counts.preemptions, "preemption"));
+  if (counts.longest_token_wait_seconds > 0.0) {
+    line += concat(", longest wait ", fixed(counts.longest_token_wait_seconds, 3), " s");
+  }
   return line + concat(" | ", fixed(counts.seconds, 1), " s | digest ",
                        digest.text().substr(0, kShownDigits));
 }
@@ -39,6 +43,8 @@ void add_counts(const BatchCounts& counts, const AnswersDigest& digest,
   stats["generation_seconds"] = counts.generation_seconds;
   stats["prompt_tokens_per_second"] = counts.prompt_tokens_per_second();
   stats["completion_tokens_per_second"] = counts.generated_tokens_per_second();
+  stats["preemptions"] = counts.preemptions;
+  stats["longest_token_wait_seconds"] = counts.longest_token_wait_seconds;
   stats["digest"] = digest.text();
 }
 

@@ -9,8 +9,9 @@
 
 namespace tessera {
 
-// "1000 requests: 998 answered, 2 errors | prompt 349298 tok | gen 215731 tok, 11804.2 tok/s | 19.0
-// s | digest 0123456789abcdef", the first digits of the digest of all answers.
+// "1000 requests: 998 answered, 2 errors | prompt 349298 tok | gen 215731 tok, 11804.2 tok/s, 4
+// preemptions, longest wait 0.213 s | 19.0 s | digest 0123456789abcdef": the longest time that an
+// answer waited for its next token, and the first digits of the digest of all answers.
 std::string summary_line(const BatchCounts& counts, const AnswersDigest& digest);
 
 // Rates are those from the first step to the last answer, in tokens per second.

@@ -1,5 +1,7 @@
 #include "engine/serving/generation.h"
 
+#include <algorithm>
+
 namespace tessera {
 namespace {
 
@@ -67,10 +69,13 @@ std::string Generation::shown(const std::string& text) {
 void Generation::take_time() {
   const auto now = Clock::now();
   if (result_.tokens.empty()) {
-    first_token_ = now;
+    first_token_ = last_token_ = now;
     result_.prefill_seconds = seconds_between(started_, now);
   }
   result_.decode_seconds = seconds_between(first_token_, now);
+  result_.longest_wait_seconds =
+      std::max(result_.longest_wait_seconds, seconds_between(last_token_, now));
+  last_token_ = now;
 }
 
 void Generation::finish(StopReason reason, std::string error) {

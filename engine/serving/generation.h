@@ -87,6 +87,7 @@ class Generation {
   GenerationResult result_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point first_token_;
+  Clock::time_point last_token_;
 };
 
 }  // namespace tessera

@@ -268,6 +268,8 @@ void GenerationLoop::take_token(const Request& request, std::optional<TokenId> t
     sequence.append(*token);
     ++counted_.num_tokens;
   });
+  counted_.longest_token_wait_seconds = std::max(counted_.longest_token_wait_seconds,
+                                                 request.generation->result().longest_wait_seconds);
   if (!request.generation->is_finished()) return;
   cache_.add(sequence, sequence.num_cached());
   cache_.publish();

@@ -35,6 +35,7 @@ struct GenerationResult {
   double prefill_seconds = 0.0;        // from start to the first token, or without one to the last
                                        // step of the prompt
   double decode_seconds = 0.0;         // from the first token to the last
+  double longest_wait_seconds = 0.0;   // of these, from one token to the next
 
   // False when cancelling came first.
   bool is_prompt_computed() const {

@@ -21,6 +21,9 @@ struct ServingStatistics {
   int64_t num_tokens = 0;              // of answers
   int64_t drafted_tokens = 0;          // computed before they were known to be the next ones
   int64_t accepted_tokens = 0;         // of these, those that were
+  // The longest time from one token of an answer to its next one, also where its sequence gave way
+  // to others in between.
+  double longest_token_wait_seconds = 0.0;
 };
 
 }  // namespace tessera

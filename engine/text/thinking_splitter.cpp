@@ -6,15 +6,13 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kBegin = "<think>";
-constexpr std::string_view kEnd = "</think>";
 constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
 
 // Bytes at the end of `text` that a mark may go on from, with the white space before them: at the
 // end of thinking it is dropped.
-size_t held_bytes(std::string_view text) {
-  size_t mark = std::min(kEnd.size() - 1, text.size());
-  while (!text.ends_with(kEnd.substr(0, mark))) --mark;
+size_t held_bytes(std::string_view text, std::string_view end_mark) {
+  size_t mark = std::min(end_mark.size() - 1, text.size());
+  while (!text.ends_with(end_mark.substr(0, mark))) --mark;
   const std::string_view before = text.substr(0, text.size() - mark);
   return text.size() - (before.find_last_not_of(kWhiteSpace) + 1);
 }
@@ -49,29 +47,29 @@ void ThinkingSplitter::drop_white_space(State next) {
 void ThinkingSplitter::read_start() {
   const size_t begin = std::min(pending_.find_first_not_of(kWhiteSpace), pending_.size());
   const std::string_view text = std::string_view(pending_).substr(begin);
-  if (text.starts_with(kBegin)) {
-    pending_.erase(0, begin + kBegin.size());
+  if (text.starts_with(marks_.begin)) {
+    pending_.erase(0, begin + marks_.begin.size());
     state_ = State::kBlankThinking;
-  } else if (!kBegin.starts_with(text)) {
+  } else if (!marks_.begin.starts_with(text)) {
     state_ = State::kAnswer;
   }
 }
 
 void ThinkingSplitter::read_thinking(ThoughtAndAnswer& parts) {
-  const size_t end = pending_.find(kEnd);
+  const size_t end = pending_.find(marks_.end);
   if (end == std::string::npos) {
-    parts.thinking = pending_.substr(0, pending_.size() - held_bytes(pending_));
+    parts.thinking = pending_.substr(0, pending_.size() - held_bytes(pending_, marks_.end));
     pending_.erase(0, parts.thinking.size());
     return;
   }
   parts.thinking = pending_.substr(0, end);
   parts.thinking.resize(parts.thinking.find_last_not_of(kWhiteSpace) + 1);
-  pending_.erase(0, end + kEnd.size());
+  pending_.erase(0, end + marks_.end.size());
   state_ = State::kBlankAnswer;
 }
 
-ThoughtAndAnswer split_thinking(std::string_view text, bool is_thinking) {
-  ThinkingSplitter splitter(is_thinking);
+ThoughtAndAnswer split_thinking(std::string_view text, const ThinkingStart& start) {
+  ThinkingSplitter splitter(start);
   ThoughtAndAnswer parts = splitter.append(text);
   const ThoughtAndAnswer rest = splitter.finish();
   parts.thinking += rest.thinking;
@@ -79,15 +77,32 @@ ThoughtAndAnswer split_thinking(std::string_view text, bool is_thinking) {
   return parts;
 }
 
-bool ends_in_thinking(const Tokenizer& tokenizer, std::span<const TokenId> prompt) {
-  constexpr size_t kMaxMarkTokens = 16;  // a token a byte, and white space
+namespace {
+
+ThinkingMarks marks_of(const Tokenizer& tokenizer) {
+  for (const ThinkingMarks& marks : kThinkingMarks) {
+    if (tokenizer.special_token(marks.begin)) return marks;
+  }
+  return kThinkingMarks.back();
+}
+
+bool ends_with_mark(const Tokenizer& tokenizer, std::span<const TokenId> prompt,
+                    std::string_view mark) {
+  constexpr size_t kMaxMarkTokens = 24;  // a token a byte, and white space
   std::string tail;
   for (const TokenId token : prompt.last(std::min(prompt.size(), kMaxMarkTokens))) {
     tail += tokenizer.is_special(token) ? tokenizer.piece(token)
                                         : tokenizer.token_bytes(token, /*is_first=*/false);
   }
   tail.resize(tail.find_last_not_of(kWhiteSpace) + 1);
-  return tail.ends_with(kBegin);
+  return tail.ends_with(mark);
+}
+
+}  // namespace
+
+ThinkingStart thinking_start(const Tokenizer& tokenizer, std::span<const TokenId> prompt) {
+  const ThinkingMarks marks = marks_of(tokenizer);
+  return {.marks = marks, .is_thinking = ends_with_mark(tokenizer, prompt, marks.begin)};
 }
 
 }  // namespace tessera

@@ -72,6 +72,7 @@ std::vector<TokenId> Tokenizer::encode_prompt(std::string_view text,
                                               const EncodeProgress& progress) const {
   std::vector<TokenId> tokens = encode(text, /*at_start=*/true, progress);
   tokens.insert(tokens.begin(), prompt_prefix().begin(), prompt_prefix().end());
+  tokens.insert(tokens.end(), prompt_suffix().begin(), prompt_suffix().end());
   return tokens;
 }
 
@@ -122,6 +123,7 @@ int64_t Tokenizer::size() const { return static_cast<int64_t>(impl_->vocabulary.
 std::optional<TokenId> Tokenizer::bos_token() const { return impl_->bos_token; }
 std::optional<TokenId> Tokenizer::eos_token() const { return impl_->eos_token; }
 const std::vector<TokenId>& Tokenizer::prompt_prefix() const { return impl_->prompt_prefix; }
+const std::vector<TokenId>& Tokenizer::prompt_suffix() const { return impl_->prompt_suffix; }
 
 std::string TextStream::append(TokenId token) {
   pending_ += tokenizer_.token_bytes(token, is_first_);

@@ -40,7 +40,8 @@ class Tokenizer {
   std::vector<TokenId> encode(std::string_view text, bool at_start = true,
                               const EncodeProgress& progress = {}) const;
 
-  // The same for a text that is a whole prompt: begins with prompt_prefix().
+  // The same for a text that is a whole prompt: begins with prompt_prefix() and ends with
+  // prompt_suffix().
   std::vector<TokenId> encode_prompt(std::string_view text,
                                      const EncodeProgress& progress = {}) const;
 
@@ -61,12 +62,13 @@ class Tokenizer {
   // model removes them, and characters unknown to a model without byte pieces, which are lost.
   std::string decode(const std::vector<TokenId>& tokens) const;
 
-  // Bytes that one token adds to a text: "" for special tokens, one byte for byte pieces.
+  // Bytes that one token adds to a text: "" for special tokens other than the marks of thoughts
+  // (engine/text/thinking_marks.h), one byte for byte pieces.
   // `is_first`: only special tokens came before it, so that the space which encode() put in front
   // is left out. Joined over a sequence they give decode(); TextStream makes them whole characters.
   std::string token_bytes(TokenId token, bool is_first) const;
 
-  // Whether the token adds nothing to a text.
+  // Whether the token means something that no text can say.
   bool is_special(TokenId token) const;
 
   // Whether the white space left or right of the special token is not to be encoded.
@@ -87,6 +89,9 @@ class Tokenizer {
   // What a prompt begins with unless its template already put the first of these there: BOS, with
   // some models several special tokens, or nothing.
   const std::vector<TokenId>& prompt_prefix() const;
+  // What a tokenizer.json puts behind a prompt that no template renders, as EOS of models that were
+  // trained to expect it; mostly nothing.
+  const std::vector<TokenId>& prompt_suffix() const;
 
  private:
   struct Impl;

@@ -28,6 +28,7 @@ struct TokenizerParts {
   std::optional<TokenId> bos_token;
   std::optional<TokenId> eos_token;
   std::vector<TokenId> prompt_prefix;
+  std::vector<TokenId> prompt_suffix;
 };
 
 // From folder.tokenizer_path, which is of the one kind or the other.

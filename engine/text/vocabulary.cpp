@@ -1,5 +1,6 @@
 #include "engine/text/vocabulary.h"
 
+#include "engine/text/thinking_marks.h"
 #include "kernels/tensor/check.h"
 
 namespace tessera {
@@ -22,7 +23,9 @@ void Vocabulary::add_token(const AddedToken& added, const std::string& bytes) {
   VocabularyToken& token = tokens[id];
   const bool is_special = added.special || (token.piece == added.content && token.is_special);
   token = {.piece = added.content,
-           .bytes = is_special ? "" : bytes,
+           .bytes = !is_special                       ? bytes
+                    : is_thinking_mark(added.content) ? added.content
+                                                      : "",
            .is_special = is_special,
            .strips_left = added.lstrip,
            .strips_right = added.rstrip};

@@ -15,7 +15,7 @@ namespace tessera {
 struct VocabularyToken {
   std::string piece;         // "▁the", "<0x0A>", "<s>"
   std::string bytes;         // what it adds to a decoded text: " the", "\n", ""
-  bool is_special = false;   // adds nothing to a text, and no text becomes it
+  bool is_special = false;   // no text becomes it; adds nothing to one but a mark of thoughts
   bool strips_left = false;  // white space before it is not tokenised
   bool strips_right = false;
 };
@@ -27,7 +27,7 @@ struct Vocabulary {
   std::optional<TokenId> special_token(std::string_view content) const;
 
   // Defines added.id, which is not negative. `bytes` is what it adds to a text unless it is
-  // special, as it stays when it has been.
+  // special, as it stays when it has been. A special mark of thoughts adds its content.
   void add_token(const AddedToken& added, const std::string& bytes);
 
   // Fills the ids below `size` that nothing defines.

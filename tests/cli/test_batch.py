@@ -84,11 +84,15 @@ class Answers(BatchCase):
 
     def test_stats(self):
         self.write_input(short_line("a", "x"), short_line("b", "y"))
-        self.batch("--stats-json", "stats.json")
+        result = self.batch("--stats-json", "stats.json")
         stats = json.loads((self.folder / "stats.json").read_text())
         self.assertEqual((stats["requests"], stats["answered"], stats["errors"]), (2, 2, 0))
         self.assertGreater(stats["completion_tokens_per_second"], 0)
         self.assertLessEqual(stats["generation_seconds"], stats["seconds"])
+        self.assertEqual(stats["preemptions"], 0)
+        self.assertGreater(stats["longest_token_wait_seconds"], 0)
+        self.assertLess(stats["longest_token_wait_seconds"], stats["generation_seconds"])
+        self.assertIn(f", longest wait {stats['longest_token_wait_seconds']:.3f} s |", result.err)
 
 
 class Errors(BatchCase):

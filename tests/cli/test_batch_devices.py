@@ -36,6 +36,8 @@ class Devices(BatchCase):
         stats = json.loads((self.folder / "stats").read_text())
         self.assertEqual((stats["requests"], stats["answered"], stats["errors"]), (40, 39, 1))
         self.assertEqual([own["shard"] for own in stats["devices"]], ["0/3", "1/3", "2/3"])
+        waits = [own["longest_token_wait_seconds"] for own in stats["devices"]]
+        self.assertEqual(stats["longest_token_wait_seconds"], max(waits))
         # What they leave can be gone on with by one process.
         result = self.batch("--temp", "0", "--resume", code=3)
         self.assertIn("39 answered before", result.err)

@@ -83,6 +83,32 @@ TEST(TokenizerConfig, PrefersTheTemplateFile) {
   }
 }
 
+TEST(TokenizerConfig, TemplatesMayBeFilesOfAFolder) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "o"}]})");
+  folder.write("chat_template.jinja", "new");
+  EXPECT_TRUE(read_tokenizer_config(folder.path()).named_chat_templates.empty());
+  folder.write("additional_chat_templates/tool_use.jinja", "t");
+  folder.write("additional_chat_templates/rag.jinja", "r");
+  folder.write("additional_chat_templates/notes.txt", "x");
+  const TokenizerConfig config = read_tokenizer_config(folder.path());
+  EXPECT_EQ(config.chat_template, "new");
+  std::string all;
+  for (const auto& [name, source] : config.named_chat_templates) all += name + "=" + source + " ";
+  EXPECT_EQ(all, "default=new rag=r tool_use=t ");
+}
+
+TEST(TokenizerConfig, FilesTakeThePlaceOfTemplatesOfTheirName) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "d"},
+                                                              {"name": "rag", "template": "o"}]})");
+  folder.write("additional_chat_templates/rag.jinja", "r");
+  const TokenizerConfig config = read_tokenizer_config(folder.path());
+  EXPECT_EQ(config.chat_template, "d");
+  ASSERT_EQ(config.named_chat_templates.size(), 2u);
+  EXPECT_EQ(config.named_chat_templates[1].source, "r");
+}
+
 TEST(TokenizerConfig, FallsBackToTheOlderFiles) {
   const TemporaryFolder folder;
   folder.write("tokenizer_config.json", R"({"bos_token": "<s>"})");

@@ -102,6 +102,9 @@ void add_measurements(const nlohmann::ordered_json& statistics, BatchCounts& cou
     counts.seconds = std::max(counts.seconds, own.value("seconds", 0.0));
     counts.generation_seconds =
         std::max(counts.generation_seconds, own.value("generation_seconds", 0.0));
+    counts.preemptions += own.value("preemptions", int64_t{0});
+    counts.longest_token_wait_seconds =
+        std::max(counts.longest_token_wait_seconds, own.value("longest_token_wait_seconds", 0.0));
   }
 }
 

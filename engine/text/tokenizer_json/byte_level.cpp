@@ -24,6 +24,25 @@ constexpr std::array<int, kAlphabetEnd> make_bytes() {
 
 constexpr std::array<int, kAlphabetEnd> kBytes = make_bytes();
 
+// All of the alphabet are below U+0800.
+void append_character(size_t code_point, std::string& text) {
+  if (code_point < 0x80) {
+    text += static_cast<char>(code_point);
+    return;
+  }
+  text += static_cast<char>(0xC0 | code_point >> 6);
+  text += static_cast<char>(0x80 | (code_point & 0x3F));
+}
+
+std::array<std::string, 256> make_characters() {
+  std::array<std::string, 256> characters;
+  for (size_t code_point = 0; code_point < kAlphabetEnd; ++code_point) {
+    if (kBytes[code_point] < 0) continue;
+    append_character(code_point, characters[static_cast<size_t>(kBytes[code_point])]);
+  }
+  return characters;
+}
+
 }  // namespace
 
 std::optional<std::string> bytes_of_byte_level(std::string_view piece) {
@@ -37,6 +56,13 @@ std::optional<std::string> bytes_of_byte_level(std::string_view piece) {
     piece.remove_prefix(character.num_bytes);
   }
   return bytes;
+}
+
+std::string byte_level_of(std::string_view bytes) {
+  static const std::array<std::string, 256> kCharacters = make_characters();
+  std::string text;
+  for (const char byte : bytes) text += kCharacters[static_cast<unsigned char>(byte)];
+  return text;
 }
 
 }  // namespace tessera

@@ -12,4 +12,7 @@ namespace tessera {
 // is written as.
 std::optional<std::string> bytes_of_byte_level(std::string_view piece);
 
+// The other way: how the bytes are written.
+std::string byte_level_of(std::string_view bytes);
+
 }  // namespace tessera

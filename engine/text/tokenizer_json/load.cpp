@@ -61,13 +61,15 @@ Vocabulary make_vocabulary(const TokenizerJson& json, const TokenDecoder& decode
   return vocabulary;
 }
 
-// The special tokens that the post-processor puts in front of a text.
-std::vector<TokenId> template_prefix(const TokenizerJson& json, const Vocabulary& vocabulary) {
+// The special tokens that the post-processor puts `where` ("in front of", "behind") a text.
+std::vector<TokenId> template_tokens(const std::vector<std::string>& contents,
+                                     std::string_view where, const TokenizerJson& json,
+                                     const Vocabulary& vocabulary) {
   std::vector<TokenId> tokens;
-  for (const std::string& content : json.prompt_prefix) {
+  for (const std::string& content : contents) {
     const auto token = vocabulary.special_token(content);
-    CHECK(token, json.path, ": post_processor puts ", printable(content),
-          " in front of a text, which is not an added token");
+    CHECK(token, json.path, ": post_processor puts ", printable(content), ' ', where,
+          " a text, which is not an added token");
     tokens.push_back(*token);
   }
   return tokens;
@@ -95,11 +97,13 @@ TokenizerParts load_json_tokenizer(const ModelFolder& folder) {
   parts.max_token_bytes = encoder->max_token_bytes();
   parts.encoder = std::move(encoder);
   const TokenizerConfig& config = folder.tokenizer;
-  const std::vector<TokenId> prefix = template_prefix(json, parts.vocabulary);
-  const std::string first = json.prompt_prefix.size() == 1 ? json.prompt_prefix[0] : "";
+  const auto& [before, behind] = json.prompt_template;
+  const auto prefix = template_tokens(before, "in front of", json, parts.vocabulary);
+  const std::string first = before.size() == 1 ? before[0] : "";
   parts.bos_token = named_token(parts.vocabulary, "bos_token", config.bos_token, first, folder);
   parts.eos_token = named_token(parts.vocabulary, "eos_token", config.eos_token, "", folder);
   parts.prompt_prefix = prompt_prefix(prefix, parts.bos_token, config.add_bos_token);
+  parts.prompt_suffix = template_tokens(behind, "behind", json, parts.vocabulary);
   return parts;
 }
 

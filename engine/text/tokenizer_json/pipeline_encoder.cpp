@@ -16,8 +16,19 @@ constexpr size_t kMaxWordBytes = 4 << 20;
 PipelineEncoder::PipelineEncoder(const TokenizerJson& json, const Vocabulary& vocabulary)
     : normalizer_(json),
       pre_tokenizer_(json),
-      model_(json, vocabulary, pre_tokenizer_.is_byte_level()) {
+      model_(make_model(json, vocabulary, pre_tokenizer_.is_byte_level())) {
   read_added_text(json, vocabulary);
+}
+
+PipelineEncoder::Model PipelineEncoder::make_model(const TokenizerJson& json,
+                                                   const Vocabulary& vocabulary,
+                                                   bool is_byte_level) {
+  if (json.model.kind == TokenizerModel::Kind::kBytePairs) {
+    return BpeModel(json, vocabulary, is_byte_level);
+  }
+  CHECK(!is_byte_level, json.path, ": model.type is Unigram behind a pre_tokenizer of bytes, ",
+        "which is not supported");
+  return UnigramModel(json, vocabulary);
 }
 
 // Pieces of the vocabulary that are no more than text: what lies outside it or is special belongs
@@ -81,12 +92,21 @@ void PipelineEncoder::for_each_part(const AddedText& added, std::string_view tex
   if (done < text.size()) encode_part(text.substr(done), done == 0);
 }
 
+void PipelineEncoder::encode_by_model(std::string_view part, Run& run) const {
+  std::visit(
+      [&]<typename WordModel>(const WordModel& model) {
+        auto& memory = std::get<typename WordModel::Memory>(run.memory.models);
+        model.encode(part, run.pause, memory, run.tokens);
+      },
+      model_);
+}
+
 void PipelineEncoder::encode_part(std::string_view part, Run& run) const {
   Memory& memory = run.memory;
   if (part.size() > WordCache::kMaxWordBytes) {
     CHECK(part.size() <= kMaxWordBytes, "cannot tokenise more than ", kMaxWordBytes,
           " bytes in a row that cannot be divided, such as spaces or letters of one word");
-    return model_.encode(part, run.pause, memory.model, run.tokens);
+    return encode_by_model(part, run);
   }
   const WordCache::Key key(part);
   WordCache::Entry& entry = memory.words.place_of(key);
@@ -95,12 +115,14 @@ void PipelineEncoder::encode_part(std::string_view part, Run& run) const {
     return;
   }
   const size_t before = run.tokens.size();
-  model_.encode(part, run.pause, memory.model, run.tokens);
+  encode_by_model(part, run);
   entry.keep(key, std::span(run.tokens).subspan(before));
 }
 
 void PipelineEncoder::encode_word(std::string_view word, Run& run) const {
-  const TextChunker* const chunker = model_.chunker();
+  // The sums of a unigram model's scores depend on where they begin.
+  const auto* const byte_pairs = std::get_if<BpeModel>(&model_);
+  const TextChunker* const chunker = byte_pairs == nullptr ? nullptr : byte_pairs->chunker();
   while (!word.empty()) {
     const std::string_view part = chunker == nullptr ? word : chunker->first_chunk(word, 1);
     encode_part(part, run);
@@ -141,7 +163,8 @@ void PipelineEncoder::encode(std::string_view text, bool at_start, const EncodeP
 }
 
 std::optional<int64_t> PipelineEncoder::max_token_bytes() const {
-  const auto longest = model_.max_token_bytes();
+  const auto longest =
+      std::visit([](const auto& model) { return model.max_token_bytes(); }, model_);
   const auto shrinking = normalizer_.max_shrinking();
   if (!longest || !shrinking || pre_tokenizer_.drops_text()) return std::nullopt;
   return std::max(*longest, static_cast<int64_t>(longest_added_bytes_)) * *shrinking;

@@ -3,12 +3,15 @@
 
 #include <mutex>
 #include <optional>
+#include <tuple>
+#include <variant>
 
 #include "engine/text/text_encoder.h"
 #include "engine/text/tokenizer_json/added_text.h"
 #include "engine/text/tokenizer_json/bpe_model.h"
 #include "engine/text/tokenizer_json/normalizer.h"
 #include "engine/text/tokenizer_json/pre_tokenizer.h"
+#include "engine/text/tokenizer_json/unigram_model.h"
 #include "engine/text/tokenizer_json/word_cache.h"
 #include "engine/text/vocabulary.h"
 #include "model_loaders/tokenizer_json.h"
@@ -27,12 +30,15 @@ class PipelineEncoder final : public TextEncoder {
   std::optional<int64_t> max_token_bytes() const;
 
  private:
+  using Model = std::variant<BpeModel, UnigramModel>;
   struct Memory {
-    BpeModel::Memory model;
+    std::tuple<BpeModel::Memory, UnigramModel::Memory> models;
     WordCache words;
   };
   // What encode() goes through a text with.
   struct Run;
+  static Model make_model(const TokenizerJson& json, const Vocabulary& vocabulary,
+                          bool is_byte_level);
   void read_added_text(const TokenizerJson& json, const Vocabulary& vocabulary);
   // Each goes through a smaller part: what is between added tokens of the text as it was given,
   // what is between those of the normalised text, a word, what of it may be encoded by itself.
@@ -43,12 +49,13 @@ class PipelineEncoder final : public TextEncoder {
                             const EncodePart& encode_part);
   void encode_word(std::string_view word, Run& run) const;
   void encode_part(std::string_view part, Run& run) const;
+  void encode_by_model(std::string_view part, Run& run) const;
   void encode_with(Memory& memory, std::string_view text, bool at_start,
                    const EncodeProgress& progress, std::vector<TokenId>& tokens) const;
 
   Normalizer normalizer_;
   PreTokenizer pre_tokenizer_;
-  BpeModel model_;
+  Model model_;
   AddedText added_text_;             // looked for in the text as it was given
   AddedText normalized_added_text_;  // and in the normalised one
   size_t longest_added_bytes_ = 0;

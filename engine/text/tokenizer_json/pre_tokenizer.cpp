@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/text/tokenizer_json/byte_level.h"
 #include "kernels/tensor/check.h"
 
 namespace tessera {
@@ -120,6 +121,8 @@ std::optional<TokenizerPattern> pattern_of(const PreTokenizerStep& step) {
   return TokenizerPattern{.text = std::string(kByteLevelPattern), .is_regex = true};
 }
 
+bool sees_bytes(const PreTokenizerStep& step) { return step.kind == Kind::kByteLevel; }
+
 // ByteLevel after a Split: what it says of words is_byte_level() tells.
 bool changes_nothing(const PreTokenizerStep& step) {
   return step.kind == Kind::kByteLevel && !step.splits && !step.adds_prefix_space;
@@ -132,10 +135,10 @@ SplitBehavior behavior_of(const PreTokenizerStep& step) {
 }  // namespace
 
 PreTokenizer::PreTokenizer(const TokenizerJson& json)
-    : is_byte_level_(!json.pre_tokenizer.empty() &&
-                     json.pre_tokenizer.back().kind == Kind::kByteLevel) {
+    : is_byte_level_(std::ranges::any_of(json.pre_tokenizer, sees_bytes)),
+      splits_bytes_(is_byte_level_ && !sees_bytes(json.pre_tokenizer.back())) {
   for (const PreTokenizerStep& step : json.pre_tokenizer) {
-    if (changes_nothing(step)) continue;
+    if (changes_nothing(step) && !splits_bytes_) continue;
     steps_.push_back({.step = step});
     if (const auto pattern = pattern_of(step)) {
       steps_.back().pattern.emplace(*pattern, concat(json.path, ": ", step.field));
@@ -150,12 +153,18 @@ void PreTokenizer::split(std::string_view text, bool at_start, const Receive& re
 void PreTokenizer::run(size_t index, std::string_view text, bool at_start,
                        const Receive& receive) const {
   if (text.empty()) return;
-  if (index == steps_.size()) return receive(text);
+  if (index == steps_.size()) {
+    return splits_bytes_ ? receive(*bytes_of_byte_level(text)) : receive(text);
+  }
   const auto& [step, pattern] = steps_[index];
   std::string storage;
   text = prepare(step, text, at_start, storage);
   const auto run_next = [&](size_t begin, size_t end) {
-    run(index + 1, text.substr(begin, end - begin), at_start && begin == 0, receive);
+    const std::string_view part = text.substr(begin, end - begin);
+    const bool is_start = at_start && begin == 0;
+    if (splits_bytes_ && sees_bytes(step))
+      return run(index + 1, byte_level_of(part), is_start, receive);
+    run(index + 1, part, is_start, receive);
   };
   if (!pattern) return run_next(0, text.size());
   if (behavior_of(step) == SplitBehavior::kIsolated) {

@@ -35,6 +35,9 @@ class PreTokenizer {
   void run(size_t index, std::string_view text, bool at_start, const Receive& receive) const;
 
   bool is_byte_level_;
+  // Whether ByteLevel comes before the last step. What comes behind it looks at the alphabet of
+  // byte_level.h, where a split may cut a character.
+  bool splits_bytes_;
   std::vector<Step> steps_;
 };
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/engine/serving/generation_loop_fixture.h"
 
@@ -313,6 +315,25 @@ TEST_P(EitherLoopTest, CountsWhatItDoes) {
   EXPECT_EQ(then.num_tokens, std::ssize(result(first).tokens) + 8 + 7);
   EXPECT_EQ(then.num_steps, std::ssize(runner_.steps));
   EXPECT_EQ(then.num_preemptions, 0);
+}
+
+// From its first token on: what comes before that is another wait.
+TEST_P(EitherLoopTest, KnowsTheLongestWaitForANextToken) {
+  using namespace std::chrono_literals;
+  make_loop(GetParam());
+  runner_.while_computing = [] { std::this_thread::sleep_for(2ms); };
+  const Sequence& first = submit("a", {.max_tokens = 1});
+  finish();
+  EXPECT_EQ(result(first).longest_wait_seconds, 0.0);
+  EXPECT_EQ(loop_->statistics().longest_token_wait_seconds, 0.0);
+  runner_.while_computing = [this] {
+    if (runner_.steps.size() == 4) std::this_thread::sleep_for(40ms);
+  };
+  const Sequence& second = submit("b", {.max_tokens = 8});
+  finish();
+  EXPECT_GE(result(second).longest_wait_seconds, 0.04);
+  EXPECT_LE(result(second).longest_wait_seconds, result(second).decode_seconds);
+  EXPECT_EQ(loop_->statistics().longest_token_wait_seconds, result(second).longest_wait_seconds);
 }
 
 INSTANTIATE_TEST_SUITE_P(, EitherLoopTest, testing::Bool(),

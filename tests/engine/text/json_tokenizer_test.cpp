@@ -22,6 +22,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
+std::string name_of(const testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 std::string streamed(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
   TextStream stream(tokenizer);
   std::string text;
@@ -33,6 +39,19 @@ std::string streamed(const Tokenizer& tokenizer, const std::vector<TokenId>& tok
   return text + stream.finish();
 }
 
+void expect_tokens_and_text_of_the_library(const Tokenizer& tokenizer, const std::string& name) {
+  std::ifstream file(tokenizer_data(name + ".expected.jsonl"));
+  int num_lines = 0;
+  for (std::string line; std::getline(file, line); ++num_lines) {
+    const json expected = json::parse(line);
+    const std::vector<TokenId> tokens = tokenizer.encode(expected["text"].get<std::string>());
+    EXPECT_EQ(tokens, expected["ids"].get<std::vector<TokenId>>()) << line;
+    EXPECT_EQ(tokenizer.decode(tokens), expected["decoded"].get<std::string>()) << line;
+    EXPECT_EQ(streamed(tokenizer, tokens), expected["decoded"].get<std::string>()) << line;
+  }
+  EXPECT_GT(num_lines, 200);
+}
+
 class JsonTokenizer : public testing::TestWithParam<const char*> {
  protected:
   std::string text() const { return tokenizer_data_text(concat(GetParam(), ".json")); }
@@ -40,17 +59,7 @@ class JsonTokenizer : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(JsonTokenizer, TokensAndTextAreThoseOfTheLibrary) {
-  const auto tokenizer = load();
-  std::ifstream file(tokenizer_data(concat(GetParam(), ".expected.jsonl")));
-  int num_lines = 0;
-  for (std::string line; std::getline(file, line); ++num_lines) {
-    const json expected = json::parse(line);
-    const std::vector<TokenId> tokens = tokenizer->encode(expected["text"].get<std::string>());
-    EXPECT_EQ(tokens, expected["ids"].get<std::vector<TokenId>>()) << line;
-    EXPECT_EQ(tokenizer->decode(tokens), expected["decoded"].get<std::string>()) << line;
-    EXPECT_EQ(streamed(*tokenizer, tokens), expected["decoded"].get<std::string>()) << line;
-  }
-  EXPECT_GT(num_lines, 200);
+  expect_tokens_and_text_of_the_library(*load(), GetParam());
 }
 
 TEST_P(JsonTokenizer, NoTextBecomesAnAddedToken) {
@@ -119,13 +128,42 @@ TEST_P(JsonTokenizer, NoTokenIsLongerThanTheMost) {
 
 INSTANTIATE_TEST_SUITE_P(, JsonTokenizer,
                          testing::Values("gpt2", "gpt2-prefix", "llama3", "qwen2", "tekken",
-                                         "o200k", "deepseek", "cohere", "llama2", "metaspace",
-                                         "gemma", "gemma-added"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                                         "o200k", "deepseek", "cohere", "falcon3", "llama2",
+                                         "metaspace", "gemma", "gemma-added"),
+                         name_of);
+
+// Their normalizers change texts, so that decoding does not give them back.
+class UnigramTokenizer : public testing::TestWithParam<const char*> {
+ protected:
+  std::unique_ptr<Tokenizer> load() const {
+    return load_tokenizer_json(tokenizer_data_text(concat(GetParam(), ".json")));
+  }
+};
+
+TEST_P(UnigramTokenizer, TokensAndTextAreThoseOfTheLibrary) {
+  expect_tokens_and_text_of_the_library(*load(), GetParam());
+}
+
+TEST_P(UnigramTokenizer, NoTextBecomesASpecialToken) {
+  const auto tokenizer = load();
+  const TokenId end = *tokenizer->special_token("</s>");
+  EXPECT_THAT(tokenizer->encode("a</s>b</s>"), Not(Contains(end)));
+  EXPECT_THAT(tokenizer->encode_prompt("a"), ElementsAre(testing::_, end));
+}
+
+TEST_P(UnigramTokenizer, AMillionCharactersInARowAreTokens) {
+  const auto tokenizer = load();
+  for (const char* const unit : {"a", "中", "!", "1", "\u1fbb"}) {
+    std::string text;
+    while (text.size() < 1'000'000) text += unit;
+    const std::vector<TokenId> tokens = tokenizer->encode(text);
+    EXPECT_EQ(streamed(*tokenizer, tokens), tokenizer->decode(tokens)) << unit;
+    EXPECT_FALSE(tokens.empty()) << unit;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, UnigramTokenizer,
+                         testing::Values("unigram", "unigram-bytes", "unigram-lower"), name_of);
 
 // The letters a, b, c, and ab, abc, of bytes.
 json small() {
@@ -182,8 +220,22 @@ TEST(SmallJsonTokenizer, TheTemplateSaysWhatAPromptBeginsWith) {
   EXPECT_THAT(load_tokenizer_json(file.dump(), config)->prompt_prefix(), IsEmpty());
   file["post_processor"]["single"] = {{{"SpecialToken", {{"id", "<none>"}}}}, text};
   EXPECT_THAT(refusal(file), HasSubstr("puts <none> in front of a text"));
-  file["post_processor"]["single"] = {text, token};
-  EXPECT_THAT(refusal(file), HasSubstr("a token behind the text"));
+  file["post_processor"]["single"] = {text, {{"SpecialToken", {{"id", "<none>"}}}}};
+  EXPECT_THAT(refusal(file), HasSubstr("puts <none> behind a text"));
+  file["post_processor"]["single"] = {text, token, text};
+  EXPECT_THAT(refusal(file), HasSubstr("has the text twice"));
+}
+
+TEST(SmallJsonTokenizer, TheTemplateSaysWhatAPromptEndsWith) {
+  json file = small();
+  const json token = {{"SpecialToken", {{"id", "<s>"}}}};
+  const json text = {{"Sequence", {{"id", "A"}}}};
+  file["post_processor"] = {{"type", "TemplateProcessing"}, {"single", {text, token, token}}};
+  const auto tokenizer = load_tokenizer_json(file.dump());
+  EXPECT_THAT(tokenizer->prompt_prefix(), IsEmpty());
+  EXPECT_THAT(tokenizer->prompt_suffix(), ElementsAre(5, 5));
+  EXPECT_THAT(tokenizer->encode_prompt("a"), ElementsAre(0, 5, 5));
+  EXPECT_THAT(tokenizer->encode("a"), ElementsAre(0));
 }
 
 TEST(SmallJsonTokenizer, OnlyPiecesThatAreNoMoreThanTextAreFoundInText) {
@@ -216,10 +268,13 @@ TEST(SmallJsonTokenizer, RefusesByName) {
     file[json::json_pointer(pointer)] = value;
     return refusal(file);
   };
+  EXPECT_THAT(with("/model/type", "WordPiece"),
+              HasSubstr("model.type is WordPiece, which is not supp"));
   EXPECT_THAT(with("/model/type", "Unigram"),
-              HasSubstr("model.type is Unigram, which is not supp"));
+              HasSubstr("model.vocab has no scores, but the model"));
   EXPECT_THAT(with("/model/dropout", 0.1), HasSubstr("model.dropout is not supported"));
-  EXPECT_THAT(with("/normalizer/type", "NFKC"), HasSubstr("normalizer.type is NFKC, which is not"));
+  EXPECT_THAT(with("/normalizer/type", "Precompiled"),
+              HasSubstr("normalizer.type is Precompiled, which is not"));
   EXPECT_THAT(with("/pre_tokenizer/type", "Bert"), HasSubstr("pre_tokenizer.type is Bert, which"));
   EXPECT_THAT(with("/decoder/type", "CTC"), HasSubstr("decoder.type is CTC, which is not"));
   EXPECT_THAT(with("/decoder", nullptr), HasSubstr("decoder is missing"));
@@ -230,6 +285,42 @@ TEST(SmallJsonTokenizer, RefusesByName) {
   EXPECT_THAT(with("/model/vocab/abc", 2), HasSubstr("has the id 2, as "));
   EXPECT_THAT(with("/model/vocab/abc", 2000), HasSubstr("config.json has vocab_size 2000"));
   EXPECT_THAT(with("/model/unk_token", "?"), HasSubstr("model.unk_token is ?, which model.vocab"));
+}
+
+// "ab" twice as likely in one piece as in two; "x" is unknown.
+json small_unigram() {
+  return json::parse(R"({
+    "decoder": {"type": "Fuse"},
+    "model": {"type": "Unigram", "unk_id": 0, "byte_fallback": false,
+              "vocab": [["<unk>", 0], ["a", -2.5], ["b", -2e0], ["ab", -4], ["bab", -6.25]]}})");
+}
+
+TEST(SmallUnigramTokenizer, TakesThePiecesOfTheHighestSum) {
+  const auto tokenizer = load_tokenizer_json(small_unigram().dump());
+  EXPECT_THAT(tokenizer->encode("ab"), ElementsAre(3));
+  EXPECT_THAT(tokenizer->encode("abab"), ElementsAre(3, 3));
+  EXPECT_THAT(tokenizer->encode("bab"), ElementsAre(2, 3)) << "6 is less than 6.25";
+  EXPECT_THAT(tokenizer->encode("xxaxx"), ElementsAre(0, 1, 0));
+  EXPECT_EQ(tokenizer->max_token_bytes(), std::nullopt);
+}
+
+TEST(SmallUnigramTokenizer, RefusesByName) {
+  const auto with = [](const std::string& pointer, const json& value) {
+    json file = small_unigram();
+    file[json::json_pointer(pointer)] = value;
+    return refusal(file);
+  };
+  EXPECT_THAT(with("/model/unk_id", nullptr), HasSubstr("model.unk_id"));
+  EXPECT_THAT(with("/model/unk_id", 5), HasSubstr("model.unk_id"));
+  EXPECT_THAT(with("/model/vocab/2/1", "x"),
+              HasSubstr("model.vocab[2] must be a string and a num"));
+  EXPECT_THAT(with("/model/vocab/2/0", "a"), HasSubstr("model.vocab: a is there twice"));
+  EXPECT_THAT(with("/model/type", "BPE"),
+              HasSubstr("model.vocab has scores, but the model is BPE"));
+  EXPECT_THAT(with("/pre_tokenizer", {{"type", "ByteLevel"}}), HasSubstr("pre_tokenizer of bytes"));
+  json empty = small_unigram();
+  empty["model"]["vocab"] = json::array();
+  EXPECT_THAT(refusal(empty), HasSubstr("model.vocab has no scores"));
 }
 
 TEST(SmallJsonTokenizer, RefusesRegularExpressionsThatLibrariesReadDifferently) {

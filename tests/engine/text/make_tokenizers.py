@@ -95,6 +95,23 @@ FALLBACK = [TO_SPACE, {"type": "ByteFallback"}, {"type": "Fuse"}]
 STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 
 
+def unigram(normalizer, pre_tokenizer, decoder, has_bytes=False):
+    """Of a trainer that sees words, whose scores are those of the model."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.train_from_iterator(corpus(3, 3000), trainers.UnigramTrainer(
+        vocab_size=700, special_tokens=["<unk>", "</s>"], unk_token="<unk>", show_progress=False))  # fmt: skip
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)])
+    result = json.loads(tokenizer.to_str())
+    if has_bytes:
+        result["model"]["byte_fallback"] = True
+        result["model"]["vocab"] += [[f"<0x{byte:02X}>", 0.0] for byte in range(256)]
+    result.update(normalizer=normalizer, pre_tokenizer=pre_tokenizer, decoder=decoder)
+    return result
+
+
 def sequence(kind, steps):
     return {"type": "Sequence", kind: steps}
 
@@ -131,7 +148,7 @@ def added_text(result):
 def without_template_tokens(result):
     """For the library to read text as it is read here, where none becomes a token of templates. Texts
     have no token of files with an unknown one, which decoding leaves out."""
-    if result["model"]["unk_token"] is not None:
+    if result["model"]["type"] == "Unigram" or result["model"]["unk_token"] is not None:
         return result
     contents = added_text(result)
     return {**result, "added_tokens": [token for token in result["added_tokens"]
@@ -158,6 +175,9 @@ def make_all():
     yield "deepseek", byte_level(split(*DEEPSEEK), prefix="<|begin|>")
     yield "cohere", byte_level(pre_tokenizers.Sequence([
         pre_tokenizers.Digits(individual_digits=True), byte_level_alone]), normalizers.NFC())  # fmt: skip
+    yield "falcon3", byte_level(pre_tokenizers.Sequence([
+        pre_tokenizers.Punctuation("contiguous"), byte_level_alone, pre_tokenizers.Digits(False),
+        pre_tokenizers.Split(Regex("[0-9][0-9][0-9]"), "isolated")]))  # fmt: skip
     prepend = sequence("normalizers", [{"type": "Prepend", "prepend": SPACE}, REPLACE])
     yield "llama2", sentencepiece_like(prepend, None, sequence("decoders", [*FALLBACK, STRIP]))
     metaspace = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "first", "split": False}
@@ -165,6 +185,14 @@ def make_all():
     gemma = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
              "invert": False}  # fmt: skip
     yield "gemma", sentencepiece_like(REPLACE, gemma, sequence("decoders", FALLBACK))
+    spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    strip = {"type": "Strip", "strip_left": True, "strip_right": True}
+    always = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
+    yield "unigram", unigram(sequence("normalizers", [{"type": "NFKC"}, strip, spaces]), always, always)
+    yield "unigram-bytes", unigram(prepend, None, sequence("decoders", [*FALLBACK, STRIP]), True)
+    yield "unigram-lower", unigram(
+        sequence("normalizers", [{"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]),
+        sequence("pretokenizers", [{"type": "WhitespaceSplit"}, always]), always)  # fmt: skip
     yield "gemma-added", with_added_text(sentencepiece_like(REPLACE, gemma, sequence("decoders", FALLBACK)))
 
 

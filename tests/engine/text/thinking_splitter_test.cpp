@@ -9,7 +9,7 @@ namespace {
 
 // "thinking|answer" of `text` streamed in pieces of `piece_size` bytes.
 std::string streamed(std::string_view text, size_t piece_size, bool is_thinking = false) {
-  ThinkingSplitter splitter(is_thinking);
+  ThinkingSplitter splitter({.is_thinking = is_thinking});
   ThoughtAndAnswer all;
   const auto add = [&all](const ThoughtAndAnswer& more) {
     all.thinking += more.thinking;
@@ -69,9 +69,27 @@ TEST(ThinkingSplitter, HoldsBackNoMoreThanNeeded) {
 }
 
 TEST(ThinkingSplitter, WholeTextsAreDividedAlike) {
-  const ThoughtAndAnswer parts = split_thinking("a\n</think>b", /*is_thinking=*/true);
+  const ThoughtAndAnswer parts = split_thinking("a\n</think>b", {.is_thinking = true});
   EXPECT_EQ(parts.thinking, "a");
   EXPECT_EQ(parts.answer, "b");
+}
+
+TEST(ThinkingSplitter, SomeModelsHaveMarksOfTheirOwn) {
+  for (const ThinkingMarks& marks : kThinkingMarks) {
+    const std::string text = concat(" ", marks.begin, "a\n", marks.end, "b");
+    const ThoughtAndAnswer parts = split_thinking(text, {.marks = marks});
+    EXPECT_EQ(parts.thinking + '|' + parts.answer, "a|b") << marks.begin;
+    SentencePieceBuilder builder = small_model();
+    builder.add(std::string(marks.begin), PieceType::kControl);
+    const auto tokenizer = load_tokenizer(builder.build(), small_config());
+    std::vector<TokenId> prompt = tokenizer->encode("hello");
+    EXPECT_EQ(thinking_start(*tokenizer, prompt).marks.end, marks.end);
+    EXPECT_FALSE(thinking_start(*tokenizer, prompt).is_thinking);
+    prompt.push_back(tokenizer->special_token(marks.begin).value());
+    EXPECT_TRUE(thinking_start(*tokenizer, prompt).is_thinking);
+  }
+  const ThoughtAndAnswer other = split_thinking("[THINK]a[/THINK]b", {});
+  EXPECT_EQ(other.answer, "[THINK]a[/THINK]b") << "text of a model with other marks";
 }
 
 TEST(ThinkingSplitter, APromptMayEndInTheMark) {
@@ -89,10 +107,10 @@ TEST(ThinkingSplitter, APromptMayEndInTheMark) {
       prompt.insert(prompt.end(), tail.begin(), tail.end());
       return prompt;
     };
-    EXPECT_TRUE(ends_in_thinking(*tokenizer, tokens("hello", "")));
-    EXPECT_TRUE(ends_in_thinking(*tokenizer, tokens("hello", "\n")));
-    EXPECT_FALSE(ends_in_thinking(*tokenizer, tokens("hello", "\n\n</think>\n\n")));
-    EXPECT_FALSE(ends_in_thinking(*tokenizer, tokenizer->encode("think>")));
+    EXPECT_TRUE(thinking_start(*tokenizer, tokens("hello", "")).is_thinking);
+    EXPECT_TRUE(thinking_start(*tokenizer, tokens("hello", "\n")).is_thinking);
+    EXPECT_FALSE(thinking_start(*tokenizer, tokens("hello", "\n\n</think>\n\n")).is_thinking);
+    EXPECT_FALSE(thinking_start(*tokenizer, tokenizer->encode("think>")).is_thinking);
   }
 }
 

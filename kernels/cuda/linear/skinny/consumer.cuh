@@ -103,7 +103,6 @@ struct SkinnyConsumer {
         return {activation(gate.x) * up.x, activation(gate.y) * up.y, activation(gate.z) * up.z,
                 activation(gate.w) * up.w};
       };
-      // One formula for both took 0.4 us more for a product of 64 tokens.
       if (arguments.uses_gelu) return gated_by([](float x) { return gelu_tanh(x); });
       return gated_by([](float x) { return silu(x); });
     }

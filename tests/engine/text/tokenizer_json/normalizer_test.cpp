@@ -58,13 +58,76 @@ TEST(Normalizer, EveryPairOfCharacters) {
   EXPECT_EQ(normalized({{.kind = Kind::kNfc}}, text), nfc_at_once(text));
 }
 
+std::string at_once(const std::string& text, int options) {
+  utf8proc_uint8_t* mapped = nullptr;
+  const auto bytes = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                  static_cast<utf8proc_ssize_t>(text.size()), &mapped,
+                                  static_cast<utf8proc_option_t>(UTF8PROC_STABLE | options));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
+  return {reinterpret_cast<const char*>(mapped), static_cast<size_t>(bytes)};
+}
+
+TEST(Normalizer, OtherFormsOfLongTextsAreThoseOfTheWhole) {
+  std::string text;
+  std::mt19937 random(2);
+  const std::vector<std::string> parts = {"a",      "é",      "\u0301", "\u0327", "ﬁ", "\uff21",
+                                          "\u1e9b", "\u0323", "中",     "가",     " ", "\u3000",
+                                          "\u1161", "\u1100", "½",      "word ",  "Ω", "\u00a8"};
+  for (int i = 0; i < 20000; ++i) text += parts[random() % parts.size()];
+  EXPECT_EQ(normalized({{.kind = Kind::kNfd}}, text), at_once(text, UTF8PROC_DECOMPOSE));
+  EXPECT_EQ(normalized({{.kind = Kind::kNfkc}}, text),
+            at_once(text, UTF8PROC_COMPOSE | UTF8PROC_COMPAT));
+  EXPECT_EQ(normalized({{.kind = Kind::kNfkd}}, text),
+            at_once(text, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT));
+}
+
+// As the tokenizers library leaves them, whose tables are older.
+TEST(Normalizer, YoungCharactersStayAsTheyAre) {
+  EXPECT_EQ(normalized({{.kind = Kind::kNfkc}}, "Å\u32ffﬁ\U0001e030"), "Å\u32fffi\U0001e030");
+  EXPECT_EQ(normalized({{.kind = Kind::kNfkd}}, "\U00011938"), "\U00011938");
+  EXPECT_EQ(normalized({{.kind = Kind::kStripAccents}}, "a\u0afd\u0acd\u1cf2"), "a\u0afd");
+}
+
+TEST(Normalizer, LettersMarksAndWhiteSpace) {
+  EXPECT_EQ(normalized({{.kind = Kind::kLowercase}}, "ÀΣ AZ[`İſ中Ⅷ"), "àσ az[`i̇ſ中ⅷ");
+  EXPECT_EQ(normalized({{.kind = Kind::kStripAccents}}, "e\u0301é\u093f\u20e3x"), "eéx");
+  EXPECT_EQ(normalized({{.kind = Kind::kStrip}}, "\u3000\t a\u2028b \u0085"), "a\u2028b");
+  EXPECT_EQ(normalized({{.kind = Kind::kStrip, .strips_left = false}}, " a "), " a");
+  EXPECT_EQ(normalized({{.kind = Kind::kStrip, .strips_right = false}}, " a "), "a ");
+  EXPECT_EQ(normalized({{.kind = Kind::kStrip}}, " \n "), "");
+}
+
+TEST(Normalizer, NoStepShrinksMoreThanItSays) {
+  const auto most = [](const std::vector<NormalizerStep>& steps) {
+    TokenizerJson json;
+    json.normalizer = steps;
+    return Normalizer(json).max_shrinking();
+  };
+  EXPECT_EQ(most({}), 1);
+  EXPECT_EQ(most({{.kind = Kind::kNfd}, {.kind = Kind::kLowercase}}), 9);
+  EXPECT_EQ(most({{.kind = Kind::kStrip}}), std::nullopt);
+  EXPECT_EQ(most({{.kind = Kind::kStripAccents}}), std::nullopt);
+  for (const Kind kind : {Kind::kNfc, Kind::kNfd, Kind::kNfkc, Kind::kNfkd, Kind::kLowercase}) {
+    const int64_t limit = *most({{.kind = kind}});
+    for (utf8proc_int32_t code = 1; code < 0x110000; ++code) {
+      if (code >= 0xD800 && code < 0xE000) continue;
+      utf8proc_uint8_t bytes[4];
+      const auto size = utf8proc_encode_char(code, bytes);
+      const std::string text(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
+      ASSERT_GE(std::ssize(normalized({{.kind = kind}}, text)) * limit, size) << code;
+    }
+  }
+}
+
 TEST(Normalizer, PausesInLongTexts) {
   struct Stop {};
   const auto stop = [] { throw Stop(); };
   std::string accents;
   for (int i = 0; i < 10000; ++i) accents += "e\u0301 ";
   EXPECT_THROW(normalized({{.kind = Kind::kNfc}}, accents, stop), Stop);
-  const NormalizerStep replace = {.kind = Kind::kReplace, .pattern = {.text = " "}, .content = "_"};
+  NormalizerStep replace = {.kind = Kind::kReplace};
+  replace.pattern.text = " ";
+  replace.content = "_";
   EXPECT_THROW(normalized({replace}, accents, stop), Stop);
   EXPECT_EQ(normalized({replace}, "a b", stop), "a_b");
 }

@@ -1,0 +1,204 @@
+#include "engine/text/tokenizer_json/unicode_text.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+#include "engine/text/tokenizer_json/young_characters.h"
+#include "engine/text/utf8.h"
+#include "kernels/tensor/check.h"
+#include "model_loaders/utf8_character.h"
+
+namespace tessera {
+namespace {
+
+// Changing more than one word at a time costs less.
+constexpr size_t kChangedBytes = 256;
+
+// Characters that no form changes, and that compose with none before them: ASCII and those from
+// U+4000 to U+9FFF; for NFC also those up to U+02FF. `lead` begins a character or is within one.
+bool begins_anew(char lead, NormalForm form) {
+  const auto byte = static_cast<unsigned char>(lead);
+  return byte < 0x80 || (byte >= 0xE4 && byte <= 0xE9) ||
+         (form == NormalForm::kNfc && byte >= 0xC2 && byte < 0xCC);
+}
+
+// The same is true of U+2002 to U+203F for NFC, the quotes and dashes of printed English.
+bool is_general_punctuation(std::string_view text, NormalForm form) {
+  return form == NormalForm::kNfc && text.starts_with("\xE2\x80") &&
+         static_cast<unsigned char>(text[2]) >= 0x82;
+}
+
+// How much of the beginning is in the form, as a look at single characters can tell.
+size_t unchanged_prefix(std::string_view text, NormalForm form) {
+  size_t end = ascii_prefix(text);
+  while (end < text.size() &&
+         (begins_anew(text[end], form) || is_general_punctuation(text.substr(end), form))) {
+    end += utf8_character_bytes(text[end]);
+    end += ascii_prefix(text.substr(end));
+  }
+  return end;
+}
+
+utf8proc_option_t options_of(NormalForm form) {
+  const bool composes = form == NormalForm::kNfc || form == NormalForm::kNfkc;
+  const bool is_compatible = form == NormalForm::kNfkc || form == NormalForm::kNfkd;
+  return static_cast<utf8proc_option_t>(UTF8PROC_STABLE |
+                                        (composes ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE) |
+                                        (is_compatible ? UTF8PROC_COMPAT : 0));
+}
+
+void append_mapped(std::string_view text, NormalForm form, std::string& result) {
+  if (text.empty()) return;
+  utf8proc_uint8_t* mapped = nullptr;
+  const utf8proc_ssize_t bytes =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &mapped, options_of(form));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
+  CHECK(bytes >= 0, "a normal form of Unicode fails: ", utf8proc_errmsg(bytes));
+  result.append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(bytes));
+}
+
+void append_normal_form(std::string_view text, NormalForm form, std::string& result) {
+  if (form == NormalForm::kNfc) return append_mapped(text, form, result);
+  size_t done = 0;
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Character character = first_utf8_character(text.substr(at));
+    if (is_among(kYoungLetters, character.code_point)) {
+      append_mapped(text.substr(done, at - done), form, result);
+      result += text.substr(at, character.num_bytes);
+      done = at + character.num_bytes;
+    }
+    at += character.num_bytes;
+  }
+  append_mapped(text.substr(done), form, result);
+}
+
+// Where `text` may be cut at `at` or later: before a character that composes with none before it.
+size_t next_cut(std::string_view text, size_t at, NormalForm form) {
+  while (at < text.size() && !begins_anew(text[at], form)) ++at;
+  return std::min(at, text.size());
+}
+
+// Calls change(code point, its bytes, result) for each character that is not ASCII.
+template <typename Change>
+std::string change_characters(std::string_view text, const Change& change) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const size_t ascii = ascii_prefix(text);
+    result += text.substr(0, ascii);
+    text.remove_prefix(ascii);
+    if (text.empty()) break;
+    const Utf8Character character = first_utf8_character(text);
+    change(character.code_point, text.substr(0, character.num_bytes), result);
+    text.remove_prefix(character.num_bytes);
+  }
+  return result;
+}
+
+// White_Space of Unicode.
+bool is_white_space(uint32_t code_point) {
+  constexpr std::array<CodePoints, 10> kWhiteSpace = {{{0x09, 0x0D},
+                                                       {0x20, 0x20},
+                                                       {0x85, 0x85},
+                                                       {0xA0, 0xA0},
+                                                       {0x1680, 0x1680},
+                                                       {0x2000, 0x200A},
+                                                       {0x2028, 0x2029},
+                                                       {0x202F, 0x202F},
+                                                       {0x205F, 0x205F},
+                                                       {0x3000, 0x3000}}};
+  return is_among(kWhiteSpace, code_point);
+}
+
+}  // namespace
+
+std::optional<std::string> to_normal_form(std::string_view text, NormalForm form,
+                                          const Pause& pause) {
+  size_t unchanged = unchanged_prefix(text, form);
+  if (unchanged == text.size()) return std::nullopt;
+  std::string result;
+  result.reserve(text.size());
+  for (; unchanged < text.size(); unchanged = unchanged_prefix(text, form)) {
+    pause();
+    // What comes next may compose with the last of these characters.
+    size_t kept = unchanged;
+    while (kept > 0 && is_utf8_continuation(text[--kept])) {
+    }
+    const size_t end = next_cut(text, unchanged + kChangedBytes, form);
+    result += text.substr(0, kept);
+    append_normal_form(text.substr(kept, end - kept), form, result);
+    text.remove_prefix(end);
+  }
+  return result += text;
+}
+
+// Hangul syllables: three letters of three bytes become one character of three. U+1FEF, of three
+// bytes, is a letter of ASCII, and so are letters of four bytes to those who look for what is
+// compatible.
+int64_t max_shrinking(NormalForm form) {
+  constexpr int64_t kComposing = 3;
+  constexpr int64_t kDecomposing = 3;
+  constexpr int64_t kCompatible = 4;
+  switch (form) {
+    case NormalForm::kNfc:
+      return kComposing;
+    case NormalForm::kNfd:
+      return kDecomposing;
+    case NormalForm::kNfkc:
+      return kComposing * kCompatible;
+    case NormalForm::kNfkd:
+      return kCompatible;
+  }
+  return 1;
+}
+
+std::string to_lower_case(std::string_view text) {
+  constexpr uint32_t kCapitalIWithDot = 0x130;  // the only one that becomes two characters
+  std::string result =
+      change_characters(text, [](uint32_t code_point, std::string_view, std::string& lower) {
+        if (code_point == kCapitalIWithDot) {
+          lower += "i\u0307";
+          return;
+        }
+        std::array<utf8proc_uint8_t, 4> bytes = {};
+        const utf8proc_ssize_t count = utf8proc_encode_char(
+            utf8proc_tolower(static_cast<utf8proc_int32_t>(code_point)), bytes.data());
+        lower.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(count));
+      });
+  for (char& byte : result) {
+    if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');
+  }
+  return result;
+}
+
+std::string without_marks(std::string_view text) {
+  return change_characters(
+      text, [](uint32_t code_point, std::string_view bytes, std::string& result) {
+        const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
+        const bool is_mark = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+                             category == UTF8PROC_CATEGORY_ME;
+        if (is_mark == is_among(kYoungMarks, code_point)) result += bytes;
+      });
+}
+
+std::string_view stripped(std::string_view text, bool left, bool right) {
+  while (left && !text.empty()) {
+    const Utf8Character first = first_utf8_character(text);
+    if (!is_white_space(first.code_point)) break;
+    text.remove_prefix(first.num_bytes);
+  }
+  while (right && !text.empty()) {
+    size_t begin = text.size() - 1;
+    while (begin > 0 && is_utf8_continuation(text[begin])) --begin;
+    if (!is_white_space(first_utf8_character(text.substr(begin)).code_point)) break;
+    text = text.substr(0, begin);
+  }
+  return text;
+}
+
+}  // namespace tessera
