@@ -19,7 +19,7 @@ struct ChatOptions {
   EngineOptions engine;
   SamplingOptions sampling;
   ThinkingOptions thinking;
-  std::string kv_path;  // of --kv; "" for none
+  std::string kv_path;                          // of --kv; "" for none
   OnOverflow on_overflow = OnOverflow::kError;  // kMiddle: the longest message loses its own
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
   bool shows_stats = false;  // after each answer
