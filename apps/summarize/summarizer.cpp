@@ -141,7 +141,7 @@ void Summarizer::run(Report& report, std::vector<CallRecord> calls,
     CallRecord& call = calls[index];
     call.result = std::move(results[index]);
     call.answer =
-        split_thinking(call.result.text, ends_in_thinking(engine_.tokenizer(), prompts[index]))
+        split_thinking(call.result.text, thinking_start(engine_.tokenizer(), prompts[index]))
             .answer;
     report.calls.push_back(std::move(call));
   }
