@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
+#include <span>
+#include <vector>
 
 #include "engine/text/tokenizer_json/young_characters.h"
 #include "engine/text/utf8.h"
@@ -43,6 +43,12 @@ size_t unchanged_prefix(std::string_view text, NormalForm form) {
   return end;
 }
 
+void append_utf8(utf8proc_int32_t code_point, std::string& text) {
+  std::array<utf8proc_uint8_t, 4> bytes = {};
+  const utf8proc_ssize_t count = utf8proc_encode_char(code_point, bytes.data());
+  text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(count));
+}
+
 utf8proc_option_t options_of(NormalForm form) {
   const bool composes = form == NormalForm::kNfc || form == NormalForm::kNfkc;
   const bool is_compatible = form == NormalForm::kNfkc || form == NormalForm::kNfkd;
@@ -51,15 +57,47 @@ utf8proc_option_t options_of(NormalForm form) {
                                         (is_compatible ? UTF8PROC_COMPAT : 0));
 }
 
+void append_decomposed(char32_t code_point, utf8proc_option_t options,
+                       std::vector<utf8proc_int32_t>& points) {
+  constexpr size_t kLongest = 18;  // U+FDFA
+  std::array<utf8proc_int32_t, kLongest> parts = {};
+  const utf8proc_ssize_t count = utf8proc_decompose_char(
+      static_cast<utf8proc_int32_t>(code_point), parts.data(), std::ssize(parts), options, nullptr);
+  CHECK(count >= 0 && count <= std::ssize(parts),
+        "a normal form of Unicode fails: ", utf8proc_errmsg(count));
+  points.insert(points.end(), parts.begin(), parts.begin() + count);
+}
+
+// Puts marks behind one another in the order of their classes. The library's own way to do so takes
+// a time that grows with the square of their number.
+void sort_marks(std::vector<utf8proc_int32_t>& points) {
+  const auto mark_class = [](utf8proc_int32_t point) {
+    return utf8proc_get_property(point)->combining_class;
+  };
+  const auto is_mark = [&](utf8proc_int32_t point) { return mark_class(point) != 0; };
+  for (auto begin = points.begin(); begin != points.end();) {
+    const auto end = std::find_if_not(begin, points.end(), is_mark);
+    if (end - begin > 1) std::ranges::stable_sort(begin, end, {}, mark_class);
+    begin = std::find_if(end, points.end(), is_mark);
+  }
+}
+
 void append_mapped(std::string_view text, NormalForm form, std::string& result) {
-  if (text.empty()) return;
-  utf8proc_uint8_t* mapped = nullptr;
-  const utf8proc_ssize_t bytes =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &mapped, options_of(form));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
-  CHECK(bytes >= 0, "a normal form of Unicode fails: ", utf8proc_errmsg(bytes));
-  result.append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(bytes));
+  const utf8proc_option_t options = options_of(form);
+  std::vector<utf8proc_int32_t> points;
+  points.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Character character = first_utf8_character(text);
+    append_decomposed(character.code_point, options, points);
+    text.remove_prefix(character.num_bytes);
+  }
+  sort_marks(points);
+  const utf8proc_ssize_t count =
+      utf8proc_normalize_utf32(points.data(), std::ssize(points), options);
+  CHECK(count >= 0, "a normal form of Unicode fails: ", utf8proc_errmsg(count));
+  for (const utf8proc_int32_t point : std::span(points).first(static_cast<size_t>(count))) {
+    append_utf8(point, result);
+  }
 }
 
 void append_normal_form(std::string_view text, NormalForm form, std::string& result) {
@@ -165,10 +203,7 @@ std::string to_lower_case(std::string_view text) {
           lower += "i\u0307";
           return;
         }
-        std::array<utf8proc_uint8_t, 4> bytes = {};
-        const utf8proc_ssize_t count = utf8proc_encode_char(
-            utf8proc_tolower(static_cast<utf8proc_int32_t>(code_point)), bytes.data());
-        lower.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(count));
+        append_utf8(utf8proc_tolower(static_cast<utf8proc_int32_t>(code_point)), lower);
       });
   for (char& byte : result) {
     if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');

@@ -81,6 +81,19 @@ TEST(Normalizer, OtherFormsOfLongTextsAreThoseOfTheWhole) {
             at_once(text, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT));
 }
 
+// A time that grows with the square would be hours.
+TEST(Normalizer, AMillionMarksInARowAreSorted) {
+  std::string text = "a";
+  std::string expected = "a";
+  for (int i = 0; i < 500'000; ++i) text += "\u0301\u0327";
+  for (int i = 0; i < 500'000; ++i) expected += "\u0327";
+  for (int i = 0; i < 500'000; ++i) expected += "\u0301";
+  EXPECT_EQ(normalized({{.kind = Kind::kNfd}}, text), expected);
+  expected.replace(0, 1, "");
+  EXPECT_EQ(normalized({{.kind = Kind::kNfc}}, text),
+            "á" + expected.substr(0, 1'000'000) + expected.substr(1'000'002));
+}
+
 // As the tokenizers library leaves them, whose tables are older.
 TEST(Normalizer, YoungCharactersStayAsTheyAre) {
   EXPECT_EQ(normalized({{.kind = Kind::kNfkc}}, "Å\u32ffﬁ\U0001e030"), "Å\u32fffi\U0001e030");
