@@ -67,7 +67,8 @@ class Tokenizer(Row):
         path.write_text(json.dumps(good))
         self.works("generate", *self.flags(self.model_folder), "--raw", "-p", "x", "-n", "3")
         for damage, words in [
-            ({"model": {"type": "Unigram", "vocab": [["x", 0.0]]}}, "model.type is Unigram"),
+            ({"model": {"type": "WordPiece", "vocab": {"x": 0}}}, "model.type is WordPiece"),
+            ({"model": {"type": "Unigram", "vocab": [["x", 0.0]]}}, "model.unk_id is missing"),
             ({"model": {"type": "BPE", "vocab": {"x": 320}, "merges": []}}, "vocab_size 320"),
             ({"model": {"type": "BPE", "vocab": {"x": 0}, "merges": ["x y"]}}, "merges[0]"),
             ({"decoder": None}, "decoder is missing"),
