@@ -53,6 +53,8 @@ class Devices(BatchCase):
             self.wait_for_answer(f"out.jsonl.shard-{index}-of-3")
         process.send_signal(signal.SIGINT)
         line = process.stderr.readline().decode()
+        while line.startswith("batch: "):  # progress, every few seconds
+            line = process.stderr.readline().decode()
         self.assertIn("interrupted: requests in flight will be finished, Ctrl-C again stops", line)
         self.assertIn("--temp 1 --resume", line)
         return process

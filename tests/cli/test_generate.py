@@ -38,6 +38,7 @@ class Streams(Case):
             "computed_prompt_tokens", "completion_tokens",
             "finish_reason", "ttft_seconds", "decode_seconds", "prefill_tokens_per_second",
             "decode_tokens_per_second", "decode_bytes_per_second", "first_token_seconds",
+            "drafted_tokens", "accepted_tokens",
         }  # fmt: skip
         self.assertEqual(set(stats), expected)
         self.assertGreater(stats["decode_bytes_per_second"], 0)

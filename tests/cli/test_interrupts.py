@@ -334,9 +334,10 @@ class LongTexts(Case):
     def test_files(self):
         path = self.write_sparse("long.txt", 900_000_000)
         self.assert_refused("generate", *self.model, "-f", path)
-        self.assert_refused("summarize", *self.model, path)
+        self.assert_refused("summarize", *self.model, path, "--on-overflow", "error")
         edit_json(self.copy_model("broken") / "config.json", max_position_embeddings="many")
-        self.check("summarize", "-m", self.folder / "broken", path, code=1)
+        broken = ["-m", self.folder / "broken", path, "--on-overflow", "error"]
+        self.check("summarize", *broken, code=1)
 
     def test_pipes(self):
         self.assert_refused("generate", *self.model, "-p", "-", stdin=b"a" * 1_000_000)
