@@ -44,7 +44,7 @@ class Devices(BatchCase):
 
     def begin(self):
         """Starts a run, interrupts it twice in the middle of its answers, and leaves its shards."""
-        lines = [short_line(f"item {i}", "x", max_tokens=2000, ignore_eos=True) for i in range(60)]
+        lines = [short_line(f"item {i}", "x", max_tokens=2000, ignore_eos=True) for i in range(24)]
         self.write_input(*lines)
         process = self.start("batch", *self.long_model(), *DEVICES, "-i", "in.jsonl", "-o",
                              "out.jsonl", "--max-sequences", "2", "--temp", "1")  # fmt: skip
@@ -70,8 +70,8 @@ class Devices(BatchCase):
         result = self.check(*command, "--devices", "cpu,cpu", "--resume", code=2)
         self.assert_one_error(result, "is of a run on another number of devices than 2")
         result = self.check(*command, *DEVICES, "--resume")
-        self.assertRegex(result.err, r"60 requests: \d+ answered, 0 errors, \d+ answered before")
-        self.assertEqual(len(self.records()), 60)
+        self.assertRegex(result.err, r"24 requests: \d+ answered, 0 errors, \d+ answered before")
+        self.assertEqual(len(self.records()), 24)
         self.assertEqual(self.shards(), [])
         again = self.check(*command, *DEVICES, "--resume", code=2)
         self.assert_one_error(again, "holds answers already")
