@@ -18,6 +18,23 @@ void check_norm(const ArgumentCheck& check, const Tensor& out, DType out_dtype, 
   check("weight", weight, DType::kFloat32, {x.dim(1)});
 }
 
+void check_penalties(const ArgumentCheck& check, const Tensor& logits,
+                     const PenaltyBatch& penalties) {
+  check.rank("logits", logits, 2);
+  check.rank("tokens", penalties.tokens, 1);
+  const int64_t num_sequences = logits.dim(0);
+  check("logits", logits, DType::kFloat32, logits.shape);
+  check("offsets", penalties.offsets, DType::kInt32, {num_sequences + 1});
+  check("tokens", penalties.tokens, DType::kInt32, penalties.tokens.shape);
+  check("counts", penalties.counts, DType::kInt32, penalties.tokens.shape);
+  check("repetition", penalties.repetition, DType::kFloat32, {num_sequences});
+  check("frequency", penalties.frequency, DType::kFloat32, {num_sequences});
+  check("presence", penalties.presence, DType::kFloat32, {num_sequences});
+  if (penalties.before.shape.rank() > 0) {
+    check("before", penalties.before, DType::kFloat32, penalties.tokens.shape);
+  }
+}
+
 }  // namespace
 
 void Operations::embed(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
@@ -153,18 +170,15 @@ void Operations::softcap(const Tensor& logits, float cap) {
 }
 
 void Operations::penalize(const Tensor& logits, const PenaltyBatch& penalties) {
-  const ArgumentCheck check = check_of("penalize", *this);
-  check.rank("logits", logits, 2);
-  check.rank("tokens", penalties.tokens, 1);
-  const int64_t num_sequences = logits.dim(0);
-  check("logits", logits, DType::kFloat32, logits.shape);
-  check("offsets", penalties.offsets, DType::kInt32, {num_sequences + 1});
-  check("tokens", penalties.tokens, DType::kInt32, penalties.tokens.shape);
-  check("counts", penalties.counts, DType::kInt32, penalties.tokens.shape);
-  check("repetition", penalties.repetition, DType::kFloat32, {num_sequences});
-  check("frequency", penalties.frequency, DType::kFloat32, {num_sequences});
-  check("presence", penalties.presence, DType::kFloat32, {num_sequences});
-  if (num_sequences > 0) penalize_impl(logits, penalties);
+  check_penalties(check_of("penalize", *this), logits, penalties);
+  if (logits.dim(0) > 0) penalize_impl(logits, penalties);
+}
+
+void Operations::restore_penalized(const Tensor& logits, const PenaltyBatch& penalties) {
+  const ArgumentCheck check = check_of("restore_penalized", *this);
+  check_penalties(check, logits, penalties);
+  check("before", penalties.before, DType::kFloat32, penalties.tokens.shape);
+  if (logits.dim(0) > 0) restore_penalized_impl(logits, penalties);
 }
 
 void Operations::sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling) {
@@ -181,6 +195,24 @@ void Operations::sample(const Tensor& tokens, const Tensor& logits, const Sampli
   CHECK(sampling.num_candidates > 0 && sampling.num_candidates <= logits.dim(1),
         "sample: ", sampling.num_candidates, " candidates of ", logits.dim(1), " logits");
   if (num_sequences > 0) sample_impl(tokens, logits, sampling);
+}
+
+void Operations::logprobs(const Tensor& logits, const LogprobBatch& batch) {
+  const ArgumentCheck check = check_of("logprobs", *this);
+  check.rank("logits", logits, 2);
+  check.rank("top_tokens", batch.top_tokens, 2);
+  const int64_t num_sequences = logits.dim(0);
+  const int64_t num_top = batch.top_tokens.dim(1);
+  check("logits", logits, DType::kFloat32, logits.shape);
+  check("tokens", batch.tokens, DType::kInt32, {num_sequences});
+  check("logprobs", batch.logprobs, DType::kFloat32, {num_sequences});
+  check("top_tokens", batch.top_tokens, DType::kInt32, {num_sequences, num_top});
+  check("top_logprobs", batch.top_logprobs, DType::kFloat32, {num_sequences, num_top});
+  CHECK(batch.num_candidates > 0 && batch.num_candidates <= logits.dim(1),
+        "logprobs: ", batch.num_candidates, " candidates of ", logits.dim(1), " logits");
+  CHECK(num_top <= batch.num_candidates, "logprobs: the ", num_top, " most probable of ",
+        batch.num_candidates, " candidates");
+  if (num_sequences > 0) logprobs_impl(logits, batch);
 }
 
 }  // namespace tessera

@@ -118,10 +118,15 @@ class Operations {
 
   // Applies PenaltyBatch to logits float32 [num_sequences, vocab_size] in place.
   void penalize(const Tensor& logits, const PenaltyBatch& penalties);
+  // Takes back what penalize() did with the same batch, whose `before` is not empty: bit by bit.
+  void restore_penalized(const Tensor& logits, const PenaltyBatch& penalties);
 
   // tokens[s] = a draw from logits[s] by SamplingBatch, or kNonFiniteLogits.
   //   tokens int32 [num_sequences], logits float32 [num_sequences, vocab_size]
   void sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling);
+
+  // What LogprobBatch says of logits float32 [num_sequences, vocab_size].
+  void logprobs(const Tensor& logits, const LogprobBatch& batch);
 
  protected:
   explicit Operations(Device& device) : device_(device) {}
@@ -147,8 +152,10 @@ class Operations {
   virtual void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) = 0;
   virtual void softcap_impl(const Tensor& logits, float cap) = 0;
   virtual void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) = 0;
+  virtual void restore_penalized_impl(const Tensor& logits, const PenaltyBatch& penalties) = 0;
   virtual void sample_impl(const Tensor& tokens, const Tensor& logits,
                            const SamplingBatch& sampling) = 0;
+  virtual void logprobs_impl(const Tensor& logits, const LogprobBatch& batch) = 0;
 
   Device& device_;
 };

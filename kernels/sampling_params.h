@@ -21,6 +21,9 @@ struct PenaltyBatch {
   Tensor repetition;  // float32 [num_sequences], 1: off
   Tensor frequency;   // float32 [num_sequences], 0: off
   Tensor presence;    // float32 [num_sequences], 0: off
+  // float32 [num_listed], or empty: receives the logits of the listed tokens as they were, for
+  // Operations::restore_penalized.
+  Tensor before = {};
 };
 
 // One draw per sequence. temperature 0 takes the largest logit (the lowest id among equals).
@@ -43,5 +46,16 @@ struct SamplingBatch {
 
 // The token Operations::sample writes when a sequence's candidate logits are not all finite.
 inline constexpr int32_t kNonFiniteLogits = -1;
+
+// Natural logarithms of probabilities, softmax(logits) over the candidates: of the token that was
+// drawn in each row, and of the most probable ones, the largest first, the lower id first among
+// equals. Of a row without a token (kNonFiniteLogits) nothing is written.
+struct LogprobBatch {
+  Tensor tokens;               // int32 [num_sequences], below num_candidates
+  Tensor logprobs;             // float32 [num_sequences], of these
+  Tensor top_tokens;           // int32 [num_sequences, num_top]
+  Tensor top_logprobs;         // float32 [num_sequences, num_top]
+  int64_t num_candidates = 0;  // num_top or more
+};
 
 }  // namespace tessera

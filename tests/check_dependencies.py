@@ -36,7 +36,8 @@ MAY_INCLUDE = {
     # device, and the model no text: what they have in common is listed by name.
     "engine": ["engine/serving", "engine/model", "engine/text", "kernels/backend.h",
                *DEFINITIONS, "model_loaders"],
-    "engine/serving": ["engine/model/page_pool.h", "engine/model/sampling_params.h",
+    "engine/serving": ["engine/model/drawn_token.h", "engine/model/page_pool.h",
+                       "engine/model/sampling_params.h",
                        "engine/model/step_limits.h", "engine/model/step_runner.h",
                        "engine/model/token_chunk.h", "engine/text", "kernels/tensor/check.h",
                        "kernels/tensor/stopped.h"],

@@ -13,11 +13,20 @@ std::string written(const nlohmann::ordered_json& value) {
   return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+// The choices without their log-probabilities, whose last digits may depend on what was computed
+// beside them although the tokens do not.
+nlohmann::ordered_json answers_of(const nlohmann::ordered_json& record) {
+  nlohmann::ordered_json choices = record["response"]["body"]["choices"];
+  for (auto& choice : choices) {
+    if (choice.is_object()) choice.erase("logprobs");
+  }
+  return choices;
+}
+
 }  // namespace
 
 void AnswersDigest::add(const nlohmann::ordered_json& record) {
-  const std::string digits =
-      sha256(written(record["custom_id"]) + written(record["response"]["body"]["choices"]));
+  const std::string digits = sha256(written(record["custom_id"]) + written(answers_of(record)));
   for (size_t i = 0; i < sums_.size(); ++i) {
     sums_[i] += hexadecimal_number(std::string_view(digits).substr(i * kDigits, kDigits));
   }

@@ -51,7 +51,6 @@ bool is_harmless(std::string_view key, const OrderedJson& value) {
   if (std::find(kIgnored.begin(), kIgnored.end(), key) != kIgnored.end()) return true;
   if (value.is_null()) return true;
   return (key == "stream" && value == false) || (key == "echo" && value == false) ||
-         (key == "logprobs" && value == false) || (key == "top_logprobs" && value == 0) ||
          (key == "logit_bias" && value.is_object() && value.empty()) ||
          (key == "tool_choice" && value == "auto") ||
          (key == "parallel_tool_calls" && value == true);
@@ -60,9 +59,6 @@ bool is_harmless(std::string_view key, const OrderedJson& value) {
 // What others compute and this program does not yet: the request is one, only too early.
 void refuse_what_is_missing(std::string_view key, const OrderedJson& value,
                             const std::string& path) {
-  if (key == "logprobs" || key == "top_logprobs") {
-    throw Error(path + ": log-probabilities are not supported yet");
-  }
   if (key != "response_format") return;
   CHECK(value.is_object() && value.contains("type"), path, " must be an object with a type, got ",
         shown(value));
@@ -84,9 +80,10 @@ std::vector<TemplateArgument> parse_template_arguments(const OrderedJson& value,
   return arguments;
 }
 
-int64_t parse_num_choices(const OrderedJson& value, const std::string& path) {
-  CHECK(value.is_number_integer() && kChoicesLimits.allow(value.get<int64_t>()), path, " must be ",
-        kChoicesLimits.text(), ", got ", shown(value));
+int64_t parse_integer(const OrderedJson& value, const std::string& path,
+                      const NumberLimits<int64_t>& limits) {
+  CHECK(value.is_number_integer() && limits.allow(value.get<int64_t>()), path, " must be ",
+        limits.text(), ", got ", shown(value));
   return value.get<int64_t>();
 }
 
@@ -121,6 +118,11 @@ bool parse_chat_field(const std::string& key, const OrderedJson& value, const st
     parse_chat_prompt(value, path, request);
   } else if (key == "tools") {
     request.inputs.tools = parse_tools(value, path);
+  } else if (key == "logprobs" && !value.is_null()) {
+    CHECK(value.is_boolean(), path, " of a chat must be true or false, got ", shown(value));
+    request.logprobs = value.get<bool>();
+  } else if (key == "top_logprobs" && !value.is_null()) {
+    request.top_logprobs = parse_integer(value, path, kTopLogprobsLimits);
   } else if (key == "chat_template_kwargs" && !value.is_null()) {
     request.inputs.arguments = parse_template_arguments(value, path);
   } else {
@@ -129,15 +131,26 @@ bool parse_chat_field(const std::string& key, const OrderedJson& value, const st
   return true;
 }
 
+std::variant<std::string, std::vector<TokenId>> parse_completion_prompt(const OrderedJson& value,
+                                                                        const std::string& path) {
+  if (value.is_array()) return parse_tokens(value, path);
+  std::string text = string_at(value, path);
+  CHECK(!text.empty(), path, " is empty");
+  return text;
+}
+
+// As OpenAI has it, a completion says how many alternatives it wants, a chat whether it wants any
+// log-probabilities and how many alternatives.
 bool parse_completion_field(const std::string& key, const OrderedJson& value,
                             const std::string& path, BatchRequest& request) {
   CHECK(key != "messages", path, " belongs to /v1/chat/completions");
-  if (key != "prompt") return false;
-  if (value.is_array()) {
-    request.prompt = parse_tokens(value, path);
+  if (key == "prompt") {
+    request.prompt = parse_completion_prompt(value, path);
+  } else if (key == "logprobs" && !value.is_null()) {
+    request.logprobs = true;
+    request.top_logprobs = parse_integer(value, path, kTopLogprobsLimits);
   } else {
-    request.prompt = string_at(value, path);
-    CHECK(!std::get<std::string>(request.prompt).empty(), path, " is empty");
+    return false;
   }
   return true;
 }
@@ -154,7 +167,7 @@ void parse_field(const std::string& key, const OrderedJson& value, const std::st
   if (parse_own_field(key, value, path, request)) return;
   if (is_harmless(key, value) || is_plain_text_format(key, value)) return;
   if (key == "n") {
-    request.num_choices = parse_num_choices(value, path);
+    request.num_choices = parse_integer(value, path, kChoicesLimits);
   } else if (key == "stop") {
     request.sampling.stop = parse_stop(value, path);
   } else if (key == "ignore_eos") {
@@ -182,6 +195,8 @@ void parse_body(const OrderedJson& body, const std::string& prefix, BatchRequest
   }
   CHECK(has_prompt(request), prefix,
         request.endpoint == Endpoint::kChatCompletions ? "messages" : "prompt", " is missing");
+  CHECK(request.logprobs || request.top_logprobs == 0, prefix,
+        "top_logprobs needs logprobs to be true");
   resolve_sampling(request.sampling, {});  // throws when a value is out of its range
 }
 

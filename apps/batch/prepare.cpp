@@ -73,6 +73,7 @@ std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const 
       .num_choices = request.num_choices,
       .params =
           resolve_sampling(merged(defaults.sampling, request.sampling), engine.default_sampling())};
+  if (request.logprobs) prepared.params.top_logprobs = request.top_logprobs;
   const auto problem = [&](const char* code, const Error& error) {
     return BatchProblem{std::move(prepared.custom_id), code, error.what()};
   };

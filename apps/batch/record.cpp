@@ -1,5 +1,9 @@
 #include "apps/batch/record.h"
 
+#include <utility>
+
+#include "apps/batch/logprobs.h"
+
 namespace tessera {
 namespace {
 
@@ -20,51 +24,60 @@ OrderedJson chat_choice(const GenerationResult& result, const ThinkingStart& sta
   return {{"message", message}};
 }
 
-OrderedJson choices_json(Endpoint endpoint, std::span<const GenerationResult> results,
-                         const ThinkingStart& start) {
+OrderedJson choice_json(const PreparedRequest& request, const GenerationResult& result,
+                        const Tokenizer& tokenizer) {
+  const bool is_chat = request.endpoint == Endpoint::kChatCompletions;
+  OrderedJson choice =
+      is_chat ? chat_choice(result, request.thinking) : OrderedJson{{"text", result.text}};
+  if (request.params.top_logprobs) {
+    choice["logprobs"] =
+        is_chat ? chat_logprobs(tokenizer, result) : completion_logprobs(tokenizer, result);
+  }
+  choice["finish_reason"] = finish_reason(result.stop_reason);
+  return choice;
+}
+
+OrderedJson choices_json(const FinishedRequest& finished, const Tokenizer& tokenizer) {
   OrderedJson choices = OrderedJson::array();
-  for (const GenerationResult& result : results) {
+  for (const GenerationResult& result : finished.results) {
     OrderedJson choice = {{"index", choices.size()}};
-    choice.update(endpoint == Endpoint::kChatCompletions ? chat_choice(result, start)
-                                                         : OrderedJson{{"text", result.text}});
-    choice["finish_reason"] = finish_reason(result.stop_reason);
+    choice.update(choice_json(finished.request, result, tokenizer));
     choices.push_back(std::move(choice));
   }
   return choices;
 }
 
 // The prompt counts once, however many choices share it, and so does what of it was cached before.
-OrderedJson usage_json(std::span<const GenerationResult> results) {
+OrderedJson usage_json(const FinishedRequest& finished) {
   int64_t completion_tokens = 0;
-  for (const GenerationResult& result : results) {
+  for (const GenerationResult& result : finished.results) {
     completion_tokens += static_cast<int64_t>(result.tokens.size());
   }
-  const GenerationResult& first = results.front();
+  const GenerationResult& first = finished.results.front();
+  OrderedJson details = {{"cached_tokens", first.cached_prompt_tokens}};
+  if (finished.request.left_out) details["left_out_tokens"] = finished.request.left_out->count;
   return {{"prompt_tokens", first.prompt_tokens},
           {"completion_tokens", completion_tokens},
           {"total_tokens", first.prompt_tokens + completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", first.cached_prompt_tokens}}}};
+          {"prompt_tokens_details", std::move(details)}};
 }
 
 }  // namespace
 
-OrderedJson answer_record(const RecordHead& head, Endpoint endpoint, const std::string& model,
-                          std::span<const GenerationResult> results, const ThinkingStart& start) {
-  const bool is_chat = endpoint == Endpoint::kChatCompletions;
+OrderedJson answer_record(const FinishedRequest& finished, const std::string& model,
+                          const Tokenizer& tokenizer) {
+  const PreparedRequest& request = finished.request;
+  const bool is_chat = request.endpoint == Endpoint::kChatCompletions;
   const OrderedJson body = {{"object", is_chat ? "chat.completion" : "text_completion"},
                             {"model", model},
-                            {"choices", choices_json(endpoint, results, start)},
-                            {"usage", usage_json(results)}};
-  OrderedJson record = record_head(head);
-  record["response"] = {
-      {"status_code", 200}, {"request_id", request_id(head.item.request_digest)}, {"body", body}};
+                            {"choices", choices_json(finished, tokenizer)},
+                            {"usage", usage_json(finished)}};
+  OrderedJson record = record_head({request.item, request.custom_id});
+  record["response"] = {{"status_code", 200},
+                        {"request_id", request_id(request.item.request_digest)},
+                        {"body", body}};
   record["error"] = nullptr;
   return record;
-}
-
-void add_left_out(const LeftOut& left_out, OrderedJson& record) {
-  OrderedJson& details = record["response"]["body"]["usage"]["prompt_tokens_details"];
-  details["left_out_tokens"] = left_out.count;
 }
 
 OrderedJson error_record(const RecordHead& head, const std::string& code,

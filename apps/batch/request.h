@@ -35,6 +35,8 @@ struct BatchRequest {
   std::variant<std::string, std::vector<TokenId>> prompt;  // of a completion: text or its tokens
   int64_t num_choices = 1;
   SamplingOptions sampling;
+  bool logprobs = false;     // tell log-probabilities of the answer's tokens
+  int64_t top_logprobs = 0;  // and those of so many alternatives
 };
 
 // Why a line is no request. `message` names the field by its path, e.g. "body.messages[1].role".

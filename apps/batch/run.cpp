@@ -119,14 +119,8 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
     if (result.stop_reason != StopReason::kNonFiniteLogits) continue;
     return append_error(request.item, {request.custom_id, "non_finite_logits", result.error});
   }
-  nlohmann::ordered_json record =
-      answer_record({request.item, request.custom_id}, request.endpoint, defaults_.model_name,
-                    finished.results, request.thinking);
-  if (request.left_out) {
-    add_left_out(*request.left_out, record);
-    ++counts_.shortened;
-  }
-  files_.output.append(record);
+  files_.output.append(answer_record(finished, defaults_.model_name, engine_->tokenizer()));
+  if (request.left_out) ++counts_.shortened;
   ++counts_.answered;
   counts_.generation_seconds = seconds_since(*first_step_);
 }

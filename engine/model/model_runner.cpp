@@ -6,6 +6,7 @@
 
 #include "engine/model/host_tensor.h"
 #include "engine/model/kv_transfer.h"
+#include "engine/model/sampling_lists.h"
 #include "engine/model/stop_scope.h"
 #include "kernels/fused_decoder.h"
 
@@ -57,7 +58,9 @@ LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
   }
   drawn_ = buffers_.sampler.sample(transformer_.sampled_logits(batch), step, batch.sampling,
                                    num_candidates_, backend_->operations());
-  return {.count = num_sampled, .download = backend_->device().start_download(drawn_)};
+  return {.count = num_sampled,
+          .download = backend_->device().start_download(drawn_),
+          .has_logprobs = num_top_logprobs(step).has_value()};
 }
 
 LaunchedTokens ModelRunner::launch(std::span<const TokenChunk> step,
@@ -71,14 +74,16 @@ LaunchedTokens ModelRunner::launch(std::span<const TokenChunk> step,
   return launched;
 }
 
-std::vector<std::optional<TokenId>> ModelRunner::collect(const LaunchedTokens& step) {
+std::vector<DrawnToken> ModelRunner::collect(const LaunchedTokens& step) {
   std::vector<int32_t> drawn(static_cast<size_t>(std::max<int64_t>(step.count, 1)));
   backend_->device().finish_download(host_tensor(drawn), step.download);
   drawn.resize(static_cast<size_t>(step.count));
-  std::vector<std::optional<TokenId>> tokens;
+  std::vector<DrawnToken> tokens;
   for (const int32_t token : drawn) {
-    tokens.push_back(token == kNonFiniteLogits ? std::nullopt : std::optional(token));
+    tokens.push_back({.id = token == kNonFiniteLogits ? std::nullopt : std::optional(token),
+                      .logprobs = std::nullopt});
   }
+  if (step.has_logprobs) buffers_.sampler.download_logprobs(tokens, backend_->device());
   return tokens;
 }
 

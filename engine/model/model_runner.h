@@ -43,7 +43,7 @@ class ModelRunner final : public StepRunner {
   void warm_up();
 
   LaunchedTokens launch(std::span<const TokenChunk> step, const StopQuestion& should_stop) override;
-  std::vector<std::optional<TokenId>> collect(const LaunchedTokens& step) override;
+  std::vector<DrawnToken> collect(const LaunchedTokens& step) override;
 
   // Logits of every token of the prompt, float32 [prompt.size(), vocab_size] row-major. The pages
   // hold the prompt. Throws Stopped.

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "engine/model/drawn_token.h"
 #include "engine/model/packed_upload.h"
 #include "engine/model/token_chunk.h"
 #include "kernels/operations.h"
@@ -28,16 +29,28 @@ class Sampler {
   // are never sampled (a vocabulary padded past its tokenizer). The result lies on the device, and
   // the next call overwrites it.
   //   returns int32 [num_sampled]
+  // Where a chunk asks for log-probabilities, logits are the model's again afterwards.
   Tensor sample(const Tensor& logits, std::span<const TokenChunk> step, SamplingBatch sampling,
                 int64_t num_candidates, Operations& operations);
 
+  // Adds their log-probabilities to the tokens of the last sample(), in which a chunk asked for
+  // them: waits for the device.
+  void download_logprobs(std::span<DrawnToken> tokens, Device& device) const;
+
  private:
-  void penalize(const Tensor& logits, std::span<const TokenChunk> step, Operations& operations);
+  PenaltyBatch penalize(const Tensor& logits, std::span<const TokenChunk> step,
+                        Operations& operations);
+  // Of num_top alternatives for each of the tokens.
+  LogprobBatch logprob_batch(const Tensor& tokens, int64_t num_top) const;
 
   Tensor tokens_;                             // int32 [max_draws]
   Tensor penalty_offsets_;                    // int32 [max_draws + 1]
   Tensor penalty_tokens_, penalty_counts_;    // int32 [max_penalized_tokens]
+  Tensor before_penalties_;                   // float32 [max_penalized_tokens]
   Tensor repetition_, frequency_, presence_;  // float32 [max_draws]
+  Tensor logprobs_;                           // float32 [max_draws]
+  Tensor top_tokens_, top_logprobs_;          // [max_draws * kTopLogprobsLimits.high]
+  LogprobBatch logprob_batch_;                // of the last sample() that was asked for them
 };
 
 }  // namespace tessera

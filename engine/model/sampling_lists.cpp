@@ -85,4 +85,12 @@ bool has_penalty(std::span<const TokenChunk> step) {
   return std::ranges::any_of(step, is_penalized);
 }
 
+std::optional<int64_t> num_top_logprobs(std::span<const TokenChunk> step) {
+  std::optional<int64_t> largest;
+  for (const TokenChunk& chunk : step) {
+    if (chunk.sampling != nullptr) largest = std::max(largest, chunk.sampling->top_logprobs);
+  }
+  return largest;
+}
+
 }  // namespace tessera

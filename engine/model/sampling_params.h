@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ inline constexpr NumberLimits<double> kOccurrencePenaltyLimits = {-2.0, 2.0};
 inline constexpr NumberLimits<int64_t> kPenaltyWindowLimits = {0, int64_t{1} << 30};
 inline constexpr NumberLimits<uint64_t> kSeedLimits = {0, UINT64_MAX};
 inline constexpr NumberLimits<int64_t> kMaxTokensLimits = {0, int64_t{1} << 30};
+inline constexpr NumberLimits<int64_t> kTopLogprobsLimits = {0, 20};
 
 struct SamplingParams {
   double temperature = 0.0;         // 0: greedy
@@ -30,6 +32,8 @@ struct SamplingParams {
   int64_t min_tokens = 0;           // before which neither the model nor `stop` ends the answer
   std::vector<std::string> stop;    // the text ends before the first of these
   bool ignore_eos = false;          // for benchmarks
+  // Tell each token's log-probability, and those of so many most probable ones; nothing: neither.
+  std::optional<int64_t> top_logprobs = {};
 };
 
 // Throws Error naming the field, its value and the allowed range.

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/model/drawn_token.h"
 #include "engine/model/token_chunk.h"
 #include "kernels/tensor/stopped.h"
 
@@ -13,8 +13,9 @@ namespace tessera {
 
 // A step that the device has been given.
 struct LaunchedTokens {
-  int64_t count = 0;      // tokens that it draws: as many of each chunk as it asks for
-  uint64_t download = 0;  // how the runner finds them
+  int64_t count = 0;          // tokens that it draws: as many of each chunk as it asks for
+  uint64_t download = 0;      // how the runner finds them
+  bool has_logprobs = false;  // of each of them: some chunk asks for that
 };
 
 class StepRunner {
@@ -29,9 +30,9 @@ class StepRunner {
   virtual LaunchedTokens launch(std::span<const TokenChunk> step,
                                 const StopQuestion& should_stop) = 0;
 
-  // Waits for a step, one of the last two launched: the tokens that it drew, in the order of its
-  // chunks; nothing for one whose logits were not finite.
-  virtual std::vector<std::optional<TokenId>> collect(const LaunchedTokens& step) = 0;
+  // Waits for a step, one of the last two launched, or the last one if it has log-probabilities:
+  // the tokens that it drew, in the order of its chunks.
+  virtual std::vector<DrawnToken> collect(const LaunchedTokens& step) = 0;
 
  protected:
   StepRunner() = default;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/tensor/check.h"
+
 namespace tessera {
 namespace {
 
@@ -45,13 +47,14 @@ void Generation::advance(int64_t num_tokens) {
   }
 }
 
-bool Generation::append(TokenId token) {
+bool Generation::append(TokenId token, const std::optional<TokenLogprobs>& logprobs) {
   take_time();
   if (end_rule_.is_end(token, params_)) {
     finish(StopReason::kEndOfSequence);
     return false;
   }
   result_.tokens.push_back(token);
+  if (params_.top_logprobs) keep_logprobs(logprobs);
   emit(shown(text_stream_.append(token)));
   if (stop_matcher_.has_matched()) {
     finish(StopReason::kStopString);
@@ -59,6 +62,14 @@ bool Generation::append(TokenId token) {
     finish(length_limit_.reason);
   }
   return true;
+}
+
+// The step may have told more of them, because another sequence of it asked for more.
+void Generation::keep_logprobs(const std::optional<TokenLogprobs>& logprobs) {
+  CHECK(logprobs, "a step without log-probabilities, which its sequence asks for");
+  TokenLogprobs& kept = result_.logprobs.emplace_back(*logprobs);
+  const auto wanted = static_cast<size_t>(*params_.top_logprobs);
+  kept.top.resize(std::min(kept.top.size(), wanted));
 }
 
 std::string Generation::shown(const std::string& text) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -58,8 +59,8 @@ class Generation {
   void count_accepted() { ++result_.accepted_tokens; }
 
   // Takes the next token: streams its text, and ends the generation where it or a limit does. False
-  // when the token is no part of the answer.
-  bool append(TokenId token);
+  // when the token is no part of the answer. `logprobs`: of one asked for them.
+  bool append(TokenId token, const std::optional<TokenLogprobs>& logprobs = {});
 
   // Ends the generation and streams what is left of its text.
   void finish(StopReason reason, std::string error = {});
@@ -72,6 +73,7 @@ class Generation {
     return result_.prompt_tokens + static_cast<int64_t>(result_.tokens.size());
   }
   void take_time();
+  void keep_logprobs(const std::optional<TokenLogprobs>& logprobs);
   void emit(const std::string& text);
   // Of the text so far, what may be shown: stop strings count behind min_tokens.
   std::string shown(const std::string& text);

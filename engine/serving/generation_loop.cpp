@@ -134,7 +134,8 @@ bool GenerationLoop::run_step() {
       return !scheduler_.is_idle();
     }
   }
-  if (runs_ahead_) {
+  // Log-probabilities are kept until the next step.
+  if (runs_ahead_ && !launched_.front().tokens.has_logprobs) {
     // The device goes on with this one while the host sees to the tokens of the one before.
     std::vector<ScheduledSequence> next = scheduler_.batch_ahead();
     if (!next.empty()) launch(std::move(next));
@@ -208,7 +209,7 @@ void GenerationLoop::count_launched(std::span<const ScheduledSequence> batch) {
 
 // A callback may end other generations, which takes their sequences out of the step.
 void GenerationLoop::collect(const LaunchedStep& step) {
-  const std::vector<std::optional<TokenId>> tokens = runner_.collect(step.tokens);
+  const std::vector<DrawnToken> tokens = runner_.collect(step.tokens);
   for (const ScheduledSequence& scheduled : step.batch) {
     if (scheduled.request) advance(scheduled);
   }
@@ -224,7 +225,7 @@ void GenerationLoop::collect(const LaunchedStep& step) {
 // Nothing is kept that plain decoding would not have drawn: whoever ends the generation, or cancels
 // it, at one of the tokens does not get those behind it.
 void GenerationLoop::take_tokens(const ScheduledSequence& scheduled,
-                                 std::span<const std::optional<TokenId>> tokens) {
+                                 std::span<const DrawnToken> tokens) {
   const Request request = *scheduled.request;
   take_token(request, tokens.front());
   if (scheduled.drafts.empty()) return;
@@ -237,7 +238,7 @@ void GenerationLoop::take_tokens(const ScheduledSequence& scheduled,
     return scheduled.request && !is_cancelled;
   };
   for (size_t i = 0; i < scheduled.drafts.size() && scheduled.request; ++i) {
-    if (tokens[i] != scheduled.drafts[i] || !is_wanted()) break;
+    if (tokens[i].id != scheduled.drafts[i] || !is_wanted()) break;
     ++counted_.accepted_tokens;
     request.generation->count_accepted();
     request.sequence->advance(scheduled.known_end() + static_cast<int64_t>(i) + 1);
@@ -252,9 +253,9 @@ void GenerationLoop::advance(const ScheduledSequence& scheduled) {
   guard(request, [&] { request.generation->advance(scheduled.known_end() - scheduled.begin); });
 }
 
-void GenerationLoop::take_token(const Request& request, std::optional<TokenId> token) {
+void GenerationLoop::take_token(const Request& request, const DrawnToken& token) {
   Sequence& sequence = *request.sequence;
-  if (!token) {
+  if (!token.id) {
     cache_.forget(sequence);
     guard(request, [&] {
       finish(request, StopReason::kNonFiniteLogits,
@@ -264,8 +265,8 @@ void GenerationLoop::take_token(const Request& request, std::optional<TokenId> t
     return;
   }
   guard(request, [&] {
-    if (!request.generation->append(*token)) return;
-    sequence.append(*token);
+    if (!request.generation->append(*token.id, token.logprobs)) return;
+    sequence.append(*token.id);
     ++counted_.num_tokens;
   });
   counted_.longest_token_wait_seconds = std::max(counted_.longest_token_wait_seconds,

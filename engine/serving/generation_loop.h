@@ -103,9 +103,8 @@ class GenerationLoop {
   void advance(const ScheduledSequence& scheduled);
   // Takes what a step drew behind the sequence's newest token and behind its drafts, up to the
   // first draft that is another token.
-  void take_tokens(const ScheduledSequence& scheduled,
-                   std::span<const std::optional<TokenId>> tokens);
-  void take_token(const Request& request, std::optional<TokenId> token);
+  void take_tokens(const ScheduledSequence& scheduled, std::span<const DrawnToken> tokens);
+  void take_token(const Request& request, const DrawnToken& token);
   // Makes the drafts of the member's generation, if it can have any: a draw with penalties or
   // barred tokens has to know all tokens before it.
   PromptLookup* make_lookup(Member& member, const SamplingParams& params);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/model/drawn_token.h"
 #include "engine/text/token_id.h"
 
 namespace tessera {
@@ -25,8 +26,9 @@ std::string_view finish_reason(StopReason reason);
 struct GenerationResult {
   StopReason stop_reason = StopReason::kEndOfSequence;
   std::string text;
-  std::vector<TokenId> tokens;  // generated, without the one that ended the answer
-  std::string error;            // for kNonFiniteLogits: what and where
+  std::vector<TokenId> tokens;          // generated, without the one that ended the answer
+  std::vector<TokenLogprobs> logprobs;  // of each of these, where SamplingParams ask for them
+  std::string error;                    // for kNonFiniteLogits: what and where
   int64_t prompt_tokens = 0;
   int64_t cached_prompt_tokens = 0;    // of these, found in the sequence's KV cache
   int64_t computed_prompt_tokens = 0;  // and computed now

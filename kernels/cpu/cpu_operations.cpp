@@ -7,6 +7,8 @@
 #include "kernels/cpu/embedding.h"
 #include "kernels/cpu/layer_norm.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/cpu/logprobs.h"
+#include "kernels/cpu/penalize.h"
 #include "kernels/cpu/rms_norm.h"
 #include "kernels/cpu/rope_store_kv.h"
 #include "kernels/cpu/sampling.h"
@@ -84,9 +86,17 @@ void CpuOperations::penalize_impl(const Tensor& logits, const PenaltyBatch& pena
   tessera::penalize(logits, penalties, pool_);
 }
 
+void CpuOperations::restore_penalized_impl(const Tensor& logits, const PenaltyBatch& penalties) {
+  tessera::restore_penalized(logits, penalties, pool_);
+}
+
 void CpuOperations::sample_impl(const Tensor& tokens, const Tensor& logits,
                                 const SamplingBatch& sampling) {
   tessera::sample(tokens, logits, sampling, scratch_, pool_);
+}
+
+void CpuOperations::logprobs_impl(const Tensor& logits, const LogprobBatch& batch) {
+  tessera::logprobs(logits, batch, pool_);
 }
 
 }  // namespace tessera

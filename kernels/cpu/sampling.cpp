@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <span>
 
 #include "kernels/cpu/vectors.h"
@@ -148,30 +147,6 @@ int32_t sample_one(std::span<const float> logits, const Settings& settings, int 
 }
 
 }  // namespace
-
-void penalize(const Tensor& logits, const PenaltyBatch& penalties, ThreadPool& pool) {
-  const int32_t* offsets = penalties.offsets.as<int32_t>();
-  constexpr double kTokenNanoseconds = 5;  // a read and a write anywhere in the row
-  const double row_nanoseconds = static_cast<double>(penalties.tokens.dim(0)) * kTokenNanoseconds /
-                                 static_cast<double>(logits.dim(0));
-  pool.for_each(logits.dim(0), row_nanoseconds, [&](int64_t sequence) {
-    float* row = logits.as<float>() + sequence * logits.dim(1);
-    const float repetition = penalties.repetition.as<float>()[sequence];
-    const float frequency = penalties.frequency.as<float>()[sequence];
-    const float presence = penalties.presence.as<float>()[sequence];
-    for (int32_t i = offsets[sequence]; i < offsets[sequence + 1]; ++i) {
-      float& logit = row[penalties.tokens.as<int32_t>()[i]];
-      const int32_t count = penalties.counts.as<int32_t>()[i];
-      if (count == kBarredCount) {
-        logit = std::numeric_limits<float>::lowest();
-        continue;
-      }
-      logit = logit > 0.0f ? logit / repetition : logit * repetition;
-      logit -= frequency * static_cast<float>(count);
-      logit -= presence;
-    }
-  });
-}
 
 void sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling,
             ThreadScratch& scratch, ThreadPool& pool) {

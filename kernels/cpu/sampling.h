@@ -1,4 +1,4 @@
-// Token penalties and the draw of the next token; kernels/sampling_params.h defines both.
+// The draw of the next token; kernels/sampling_params.h defines it.
 #pragma once
 
 #include "kernels/cpu/thread_pool.h"
@@ -6,8 +6,6 @@
 #include "kernels/sampling_params.h"
 
 namespace tessera {
-
-void penalize(const Tensor& logits, const PenaltyBatch& penalties, ThreadPool& pool);
 
 void sample(const Tensor& tokens, const Tensor& logits, const SamplingBatch& sampling,
             ThreadScratch& scratch, ThreadPool& pool);

@@ -20,6 +20,7 @@
 #include "kernels/cuda/rows/rms_norm_add.h"
 #include "kernels/cuda/rows/rope_store_kv.h"
 #include "kernels/cuda/rows/take_ids.h"
+#include "kernels/cuda/sampling/logprobs.h"
 #include "kernels/cuda/sampling/penalize.h"
 #include "kernels/cuda/sampling/sampling.h"
 
@@ -209,9 +210,17 @@ void CudaOperations::penalize_impl(const Tensor& logits, const PenaltyBatch& pen
   launch_penalize(logits, penalties, stream());
 }
 
+void CudaOperations::restore_penalized_impl(const Tensor& logits, const PenaltyBatch& penalties) {
+  launch_restore_penalized(logits, penalties, stream());
+}
+
 void CudaOperations::sample_impl(const Tensor& tokens, const Tensor& logits,
                                  const SamplingBatch& sampling) {
   launch_sample(tokens, logits, sampling, gpu().runs_hopper(), stream());
+}
+
+void CudaOperations::logprobs_impl(const Tensor& logits, const LogprobBatch& batch) {
+  launch_logprobs(logits, batch, stream());
 }
 
 }  // namespace tessera

@@ -41,8 +41,10 @@ class CudaOperations final : public Operations {
   void gather_rows_impl(const Tensor& out, const Tensor& x, const Tensor& rows) override;
   void softcap_impl(const Tensor& logits, float cap) override;
   void penalize_impl(const Tensor& logits, const PenaltyBatch& penalties) override;
+  void restore_penalized_impl(const Tensor& logits, const PenaltyBatch& penalties) override;
   void sample_impl(const Tensor& tokens, const Tensor& logits,
                    const SamplingBatch& sampling) override;
+  void logprobs_impl(const Tensor& logits, const LogprobBatch& batch) override;
 
   void decode_attention(const Tensor& out, const AttentionParams& params);
   void prefill_attention(const Tensor& out, const AttentionParams& params);

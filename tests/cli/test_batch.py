@@ -43,6 +43,9 @@ class BatchCase(Case):
         return {custom_id: record["response"]["body"]["choices"]
                 for custom_id, record in self.records(name).items()}  # fmt: skip
 
+    def digest(self, result):
+        return result.err.split("digest ")[1].split()[0]
+
 
 class Answers(BatchCase):
     def test_both_forms(self):

@@ -22,9 +22,6 @@ class Devices(BatchCase):
     def shards(self):
         return sorted(path.name for path in self.folder.glob("out.jsonl.shard-*"))
 
-    def digest(self, result):
-        return result.err.split("digest ")[1].split()[0]
-
     def test_give_the_answers_of_one_process(self):
         self.lines[7] = "{"
         self.write_input(*self.lines)

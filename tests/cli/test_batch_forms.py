@@ -1,5 +1,7 @@
 """tessera batch: what a request may ask for, and the form in which it is answered."""
 
+import math
+
 from support import read_records
 from test_batch import BatchCase, openai_line, short_line
 
@@ -104,8 +106,6 @@ class Fields(BatchCase):
 
     def test_what_is_left_for_later(self):
         later = [
-            (short_line("a", "x", logprobs=True), "log-probabilities are not supported yet"),
-            (openai_line("b", "x", top_logprobs=5), "body.top_logprobs"),
             (openai_line("c", "x", response_format={"type": "json_object"}),
              'only {"type": "text"} is supported yet, got the type "json_object"'),
             (openai_line("d", "x", response_format="text"), "must be an object with a type"),
@@ -122,3 +122,74 @@ class Fields(BatchCase):
         for (_, text), record in zip(later, records):
             self.assertIn(text, record["error"]["message"])
         self.assertIsNone(records[-1]["error"])
+
+
+class Logprobs(BatchCase):
+    """Of greedy answers: the token drawn is the most probable one."""
+
+    def setUp(self):
+        super().setUp()
+        text = "Who are you?"
+        self.write_input(
+            openai_line("chat", text, temperature=0, logprobs=True, top_logprobs=3, n=2),
+            openai_line("bare", text, temperature=0, logprobs=True),
+            openai_line("none", text, temperature=0),
+            completion_line("completion", text, temperature=0, logprobs=2, ignore_eos=True),
+        )
+
+    def test_of_a_chat(self):
+        self.batch()
+        answers = self.answers()
+        self.assertNotIn("logprobs", answers["none"][0])
+        self.assertEqual(answers["chat"][0]["logprobs"], answers["chat"][1]["logprobs"])
+        choice = answers["chat"][0]
+        content = choice["logprobs"]["content"]
+        text = b"".join(bytes(entry["bytes"]) for entry in content)
+        self.assertEqual(text.decode(errors="replace"), choice["message"]["content"])
+        usage = self.records()["bare"]["response"]["body"]["usage"]
+        self.assertEqual(len(content), usage["completion_tokens"])
+        for entry, bare in zip(content, answers["bare"][0]["logprobs"]["content"], strict=True):
+            self.assertEqual(bytes(entry["bytes"]).decode(errors="replace"), entry["token"])
+            best = entry["top_logprobs"]
+            self.assertEqual(len(best), 3)
+            self.assertEqual((best[0]["token"], best[0]["logprob"]),
+                             (entry["token"], entry["logprob"]))  # fmt: skip
+            values = [other["logprob"] for other in best]
+            self.assertEqual(values, sorted(values, reverse=True))
+            self.assertLessEqual(sum(map(math.exp, values)), 1 + 1e-6)
+            self.assertEqual(bare, {**entry, "top_logprobs": []})
+
+    def test_of_a_completion(self):
+        self.batch()
+        choice = self.answers()["completion"][0]
+        logprobs = choice["logprobs"]
+        offsets = logprobs["text_offset"]
+        self.assertEqual(offsets[0], 0)
+        self.assertEqual(offsets, sorted(offsets))
+        for i, token in enumerate(logprobs["tokens"]):
+            if "\ufffd" not in token:
+                self.assertTrue(choice["text"][offsets[i]:].startswith(token), (i, token))
+            best = logprobs["top_logprobs"][i]
+            self.assertIn(len(best), (1, 2), "tokens that look alike share an entry")
+            self.assertEqual(max(best.values()), logprobs["token_logprobs"][i])
+
+    def test_are_the_same_alone(self):
+        digest = self.digest(self.batch("--batch-invariant"))
+        alone = self.batch("--batch-invariant", "--max-sequences", "1", output="alone")
+        self.assertEqual(self.digest(alone), digest)
+        self.assertEqual(self.answers("alone"), self.answers())
+
+    def test_bad_fields(self):
+        bad = [
+            (openai_line("a", "x", logprobs=5), "body.logprobs of a chat must be true or false"),
+            (openai_line("b", "x", top_logprobs=5), "top_logprobs needs logprobs to be true"),
+            (openai_line("c", "x", logprobs=True, top_logprobs=21),
+             "body.top_logprobs must be an integer in 0..20, got 21"),
+            (short_line("d", "x", logprobs=False, top_logprobs=1), "needs logprobs to be true"),
+            (completion_line("e", "x", logprobs=True), "body.logprobs must be an integer in 0..20"),
+            (completion_line("f", "x", top_logprobs=2), "body.top_logprobs is not supported"),
+        ]
+        self.write_input(*[line for line, _ in bad])
+        self.batch(code=3)
+        for (_, text), record in zip(bad, read_records(self.folder / "out.jsonl"), strict=True):
+            self.assertIn(text, record["error"]["message"])

@@ -12,4 +12,8 @@ namespace tessera {
 // One block per sequence, one thread per listed token; tokens are distinct, so no two threads meet.
 void launch_penalize(const Tensor& logits, const PenaltyBatch& penalties, cudaStream_t stream);
 
+// Takes it back by penalties.before.
+void launch_restore_penalized(const Tensor& logits, const PenaltyBatch& penalties,
+                              cudaStream_t stream);
+
 }  // namespace tessera

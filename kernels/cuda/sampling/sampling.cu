@@ -1,6 +1,7 @@
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
+#include "kernels/cuda/sampling/candidate.cuh"
 #include "kernels/cuda/sampling/few_candidates.cuh"
 #include "kernels/cuda/sampling/logit_select.cuh"
 #include "kernels/cuda/sampling/sampling.h"
@@ -26,14 +27,6 @@ struct SamplingArguments {
   int num_candidates;
 };
 
-// A logit and its token, as one number: the larger logit is larger, then the lower id.
-__device__ uint64_t candidate(float logit, int token) {
-  return static_cast<uint64_t>(ordered_key(logit)) << 32 | ~static_cast<uint32_t>(token);
-}
-__device__ int token_of(uint64_t candidate) {
-  return static_cast<int>(~static_cast<uint32_t>(candidate));
-}
-__device__ uint32_t key_of(uint64_t candidate) { return static_cast<uint32_t>(candidate >> 32); }
 constexpr uint64_t kNonFinite = ~uint64_t{0};  // larger than all candidates
 
 // The best candidate of each warp of all blocks.

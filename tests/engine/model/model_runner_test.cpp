@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "engine/model/plan_memory.h"
 #include "model_loaders/weight_inventory.h"
 #include "tests/engine/model_fixture.h"
@@ -38,7 +41,33 @@ class ModelRunnerTest : public testing::Test {
             .sampling = &greedy_};
   }
   std::vector<std::optional<TokenId>> draw(const std::vector<TokenChunk>& step) {
+    std::vector<std::optional<TokenId>> ids;
+    for (const DrawnToken& token : collect(step)) ids.push_back(token.id);
+    return ids;
+  }
+  std::vector<DrawnToken> collect(const std::vector<TokenChunk>& step) {
     return runner_->collect(runner_->launch(step, {}));
+  }
+
+  std::vector<float> logits_after(const std::vector<TokenId>& tokens) {
+    const std::vector<int32_t> page = {3};
+    const std::vector<float> all = runner_->prompt_logits(tokens, page, {});
+    return {all.end() - folder_.config.vocab_size, all.end()};
+  }
+  static void expect_logprobs(const DrawnToken& drawn, const std::vector<float>& logits) {
+    double sum = 0.0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+    const auto logprob = [&](TokenId token) {
+      return logits[static_cast<size_t>(token)] - std::log(sum);
+    };
+    EXPECT_NEAR(drawn.logprobs->logprob, logprob(*drawn.id), 1e-5);
+    float last = 0.0f;
+    for (const TokenLogprob& other : drawn.logprobs->top) {
+      EXPECT_NEAR(other.logprob, logprob(other.token), 1e-5);
+      EXPECT_LE(other.logprob, last);
+      last = other.logprob;
+    }
+    EXPECT_EQ(drawn.logprobs->top.front().token, std::ranges::max_element(logits) - logits.begin());
   }
 
   const SamplingParams greedy_;
@@ -81,6 +110,45 @@ TEST_F(ModelRunnerTest, WarmingUpChangesNoAnswer) {
   const auto drawn = draw({prompt(first_, first_pages_)});
   runner_->warm_up();
   EXPECT_EQ(draw({prompt(first_, first_pages_)}), drawn);
+}
+
+// Penalties and barred tokens decide what is drawn, not what is told of it.
+TEST_F(ModelRunnerTest, LogprobsAreThoseOfTheModel) {
+  const SamplingParams two = {.top_logprobs = 2};
+  const SamplingParams penalized = {.repetition_penalty = 1.5, .top_logprobs = 5};
+  const auto plain = collect({prompt(first_, first_pages_), prompt(second_, second_pages_)});
+  EXPECT_FALSE(plain[0].logprobs);
+  TokenChunk of_first = prompt(first_, first_pages_);
+  of_first.sampling = &two;
+  TokenChunk of_second = prompt(second_, second_pages_);
+  of_second.sampling = &penalized;
+  const std::vector<TokenId> best = {*plain[1].id};
+  of_second.barred = best;
+  const auto drawn = collect({of_first, of_second, prompt(first_, third_pages_)});
+  EXPECT_EQ(drawn[0].id, plain[0].id);
+  EXPECT_NE(drawn[1].id, plain[1].id);
+  for (const DrawnToken& token : drawn) ASSERT_EQ(token.logprobs->top.size(), 5u);
+  expect_logprobs(drawn[0], logits_after(first_));
+  expect_logprobs(drawn[1], logits_after(second_));
+  EXPECT_EQ(drawn[1].logprobs->top.front().token, plain[1].id);
+  EXPECT_GT(drawn[1].logprobs->top.front().logprob, drawn[1].logprobs->logprob);
+  expect_logprobs(drawn[2], logits_after(first_));
+}
+
+TEST_F(ModelRunnerTest, EveryDraftHasItsLogprobs) {
+  const SamplingParams params = {.top_logprobs = 3};
+  TokenChunk chunk = prompt(first_, first_pages_);
+  const std::vector<TokenId> drafts = {100, 110};
+  chunk.drafts = drafts;
+  chunk.num_tokens += 2;
+  chunk.sampling = &params;
+  const auto drawn = collect({chunk});
+  ASSERT_EQ(drawn.size(), 3u);
+  std::vector<TokenId> text = first_;
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    if (i > 0) text.push_back(drafts[i - 1]);
+    expect_logprobs(drawn[i], logits_after(text));
+  }
 }
 
 TEST_F(ModelRunnerTest, AStepThatDrawsNothingIsWaitedForToo) {

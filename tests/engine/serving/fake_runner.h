@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/model/page_pool.h"
+#include "engine/model/sampling_lists.h"
 #include "engine/model/step_runner.h"
 #include "kernels/tensor/check.h"
 
@@ -42,17 +43,20 @@ class FakeRunner : public StepRunner {
         }
       }
     }
+    launched.num_top_logprobs = num_top_logprobs(step);
     launched.number = ++num_launched_;
     launched_.push_back(launched);
     if (launched_.size() > 2) launched_.pop_front();
     last_drawn_ = launched.tokens;
-    return {.count = static_cast<int64_t>(launched.tokens.size()), .download = launched.number};
+    return {.count = static_cast<int64_t>(launched.tokens.size()),
+            .download = launched.number,
+            .has_logprobs = launched.num_top_logprobs.has_value()};
   }
 
-  std::vector<std::optional<TokenId>> collect(const LaunchedTokens& step) override {
+  std::vector<DrawnToken> collect(const LaunchedTokens& step) override {
     collected.push_back(step.download);
     for (const Launched& launched : launched_) {
-      if (launched.number == step.download) return launched.tokens;
+      if (launched.number == step.download) return drawn_tokens(launched);
     }
     throw Error("collected a step that is not one of the last two");
   }
@@ -68,7 +72,24 @@ class FakeRunner : public StepRunner {
   struct Launched {
     uint64_t number = 0;
     std::vector<std::optional<TokenId>> tokens;
+    std::optional<int64_t> num_top_logprobs;
   };
+
+  // The log-probability of a byte is its negative; the most probable bytes are the first.
+  std::vector<DrawnToken> drawn_tokens(const Launched& launched) const {
+    std::vector<DrawnToken> drawn;
+    for (const std::optional<TokenId>& token : launched.tokens) drawn.push_back({token, {}});
+    if (!launched.num_top_logprobs) return drawn;
+    EXPECT_EQ(launched.number, num_launched_) << "another step has overwritten them";
+    for (DrawnToken& token : drawn) {
+      TokenLogprobs& own = token.logprobs.emplace();
+      own.logprob = -static_cast<float>(token.id.value_or(0));
+      for (TokenId id = 0; id < *launched.num_top_logprobs; ++id) {
+        own.top.push_back({.token = id, .logprob = -static_cast<float>(id)});
+      }
+    }
+    return drawn;
+  }
 
   // Every token has a slot of its own, and the host knows it or the last step has drawn it.
   void check(const TokenChunk& chunk, std::set<int32_t>& slots) const {

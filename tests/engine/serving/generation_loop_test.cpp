@@ -56,6 +56,27 @@ TEST_P(EitherLoopTest, PromptsAreComputedInPieces) {
   EXPECT_EQ(result(second).text, "wxy");
 }
 
+// Beside an answer that asks for more of them, and one that asks for none.
+TEST_P(EitherLoopTest, TellsTheLogprobsThatEachAsksFor) {
+  make_loop(GetParam(), {.max_tokens = 64, .max_sequences = 3, .context_size = 100});
+  const Sequence& none = submit("abcu");
+  const Sequence& two = submit("w", {.top_logprobs = 2});
+  const Sequence& zero = submit("s", {.top_logprobs = 0});
+  finish();
+  EXPECT_TRUE(result(none).logprobs.empty());
+  EXPECT_EQ(result(two).text, "xy");
+  ASSERT_EQ(result(two).logprobs.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const TokenLogprobs& logprobs = result(two).logprobs[i];
+    EXPECT_EQ(logprobs.logprob, -static_cast<float>(result(two).tokens[i]));
+    ASSERT_EQ(logprobs.top.size(), 2u);
+    EXPECT_EQ(logprobs.top[1].token, 1);
+  }
+  EXPECT_EQ(result(zero).text, "tuvwxy");
+  ASSERT_EQ(result(zero).logprobs.size(), 6u);
+  EXPECT_TRUE(result(zero).logprobs[5].top.empty());
+}
+
 TEST_P(EitherLoopTest, AThrowingCallbackEndsItsOwnGeneration) {
   Sequence& first = submit("a", {}, {.on_text = [](std::string_view text) {
                              if (text == "d") throw std::runtime_error("enough");

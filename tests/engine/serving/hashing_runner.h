@@ -46,8 +46,12 @@ class HashingRunner : public StepRunner {
     return {.count = std::ssize(drawn), .download = num_launched_++};
   }
 
-  std::vector<std::optional<TokenId>> collect(const LaunchedTokens& step) override {
-    return launched_.at(launched_.size() - (num_launched_ - step.download));
+  std::vector<DrawnToken> collect(const LaunchedTokens& step) override {
+    std::vector<DrawnToken> tokens;
+    for (const auto& token : launched_.at(launched_.size() - (num_launched_ - step.download))) {
+      tokens.push_back({token, {}});
+    }
+    return tokens;
   }
 
   // What follows these tokens; nothing where logits are not finite.

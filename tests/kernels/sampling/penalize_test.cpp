@@ -96,6 +96,32 @@ TEST_P(PenalizeTest, BarredTokensFallBelowAllOthers) {
   EXPECT_EQ(host(logits), (std::vector<double>{5.0, kLowest, kLowest, 0.5}));
 }
 
+TEST_P(PenalizeTest, CanBeTakenBack) {
+  RandomValues random(2);
+  constexpr int64_t kVocabSize = 1000;
+  const DeviceTensor logits = floats(random.normal(2 * kVocabSize, 5.0), {2, kVocabSize});
+  const std::vector<uint8_t> before = bytes_of(backend(), logits);
+  std::vector<int32_t> tokens = random.permutation(kVocabSize);
+  tokens.resize(300);
+  std::vector<int32_t> counts = random.integers(300, 1, 9);
+  counts[7] = kBarredCount;
+  const DeviceTensor listed = integers(tokens, {300}), times = integers(counts, {300});
+  const DeviceTensor offsets = integers({0, 10, 300}, {3});
+  const DeviceTensor repetition = floats({1.3, 0.7}, {2}), others = floats({0.5, -0.25}, {2});
+  const DeviceTensor kept = poisoned(backend(), DType::kFloat32, {300});
+  const PenaltyBatch penalties = {.offsets = offsets,
+                                  .tokens = listed,
+                                  .counts = times,
+                                  .repetition = repetition,
+                                  .frequency = others,
+                                  .presence = others,
+                                  .before = kept};
+  operations().penalize(logits, penalties);
+  EXPECT_NE(bytes_of(backend(), logits), before);
+  operations().restore_penalized(logits, penalties);
+  EXPECT_EQ(bytes_of(backend(), logits), before);
+}
+
 TEST_P(PenalizeTest, NothingListedChangesNothing) { check({{}, {}}, 131); }
 
 FOR_EACH_BACKEND(PenalizeTest);
