@@ -13,12 +13,7 @@ class RandomValues {
  public:
   explicit RandomValues(uint64_t seed) : engine_(seed) {}
 
-  std::vector<double> normal(int64_t count, double deviation = 1.0) {
-    std::normal_distribution<double> distribution(0.0, deviation);
-    std::vector<double> values(static_cast<size_t>(count));
-    for (double& value : values) value = distribution(engine_);
-    return values;
-  }
+  std::vector<double> normal(int64_t count, double deviation = 1.0);
 
   // From [low, high).
   double uniform(double low, double high) {
