@@ -4,16 +4,12 @@
 #include <map>
 #include <random>
 
-#include "engine/serving/generation_loop.h"
-#include "tests/engine/serving/byte_tokenizer.h"
-#include "tests/engine/serving/hashing_runner.h"
+#include "tests/engine/serving/hashing_loop_fixture.h"
 
 namespace tessera {
 namespace {
 
 // Few letters, of which drafts are often made and sometimes right.
-constexpr TokenId kFirst = kFirstByteToken + 'a';
-
 struct Setting {
   int64_t num_pages = 100;
   int64_t max_sequences = 4;
@@ -24,73 +20,37 @@ struct Setting {
   DraftCosts costs = {};
 };
 
-class PromptLookupLoopTest : public testing::Test {
+class PromptLookupLoopTest : public HashingLoopTest {
  protected:
-  static constexpr int64_t kPageSize = 8;
-
   void make(const Setting& setting) {
-    setting_ = setting;
-    const StepLimits limits = {.max_tokens = 64,
-                               .max_sequences = setting.max_sequences,
-                               .context_size = 200,
-                               .max_drafted_tokens = 8};
-    loop_.reset();
-    pool_.emplace(setting.num_pages, kPageSize);
-    runner_.emplace(*pool_, limits, kFirst, setting.num_letters);
     std::vector<TokenId> stop_tokens;
-    if (setting.ends) stop_tokens.push_back(kFirst + setting.num_letters - 1);
-    loop_.emplace(*runner_, *pool_, *tokenizer_,
-                  LoopOptions{.limits = limits,
-                              .stop_tokens = stop_tokens,
-                              .runs_ahead = setting.runs_ahead,
-                              .prefix_cache = setting.prefix_cache,
-                              .draft_costs = setting.costs});
-  }
-  Sequence& submit(const std::vector<TokenId>& prompt, const SamplingParams& params,
-                   const GenerationCallbacks& callbacks = {}) {
-    Sequence& sequence = loop_->create_sequence();
-    loop_->submit(sequence, prompt, params, callbacks);
-    return sequence;
-  }
-  void finish() {
-    for (int i = 0; loop_->step(); ++i) ASSERT_LT(i, 10000) << "it never ends";
-  }
-  const GenerationResult& result(const Sequence& sequence) const {
-    return loop_->generation(sequence)->result();
-  }
-  // What the model answers, token by token.
-  std::vector<TokenId> answer(std::vector<TokenId> tokens, int64_t max_tokens) const {
-    std::vector<TokenId> answer;
-    while (std::ssize(answer) < max_tokens) {
-      const std::optional<TokenId> token = runner_->token_after(tokens);
-      if (!token || (setting_.ends && *token == kFirst + setting_.num_letters - 1)) break;
-      tokens.push_back(*token);
-      answer.push_back(*token);
-    }
-    return answer;
+    if (setting.ends) stop_tokens.push_back(kFirstLetter + setting.num_letters - 1);
+    make_loop(setting.num_pages, setting.num_letters,
+              {.limits = {.max_tokens = 64,
+                          .max_sequences = setting.max_sequences,
+                          .context_size = 200,
+                          .max_drafted_tokens = 8},
+               .stop_tokens = stop_tokens,
+               .runs_ahead = setting.runs_ahead,
+               .prefix_cache = setting.prefix_cache,
+               .draft_costs = setting.costs});
   }
   std::vector<TokenId> prompt(int64_t size, unsigned seed) const {
     std::mt19937 random(seed);
     std::vector<TokenId> tokens;
     for (int64_t i = 0; i < size; ++i) {
-      tokens.push_back(kFirst + static_cast<TokenId>(random() % 3));
+      tokens.push_back(kFirstLetter + static_cast<TokenId>(random() % 3));
     }
     return tokens;
   }
   // Of the cached tokens the pages hold what a next turn finds there.
   void expect_cache_is_right(Sequence& sequence) {
     std::vector<TokenId> next = sequence.tokens();
-    next.push_back(kFirst);
+    next.push_back(kFirstLetter);
     loop_->submit(sequence, next, {.max_tokens = 3}, {});
     finish();
     EXPECT_EQ(result(sequence).tokens, answer(next, 3));
   }
-
-  std::unique_ptr<Tokenizer> tokenizer_ = load_byte_tokenizer();
-  Setting setting_;
-  std::optional<PagePool> pool_;
-  std::optional<HashingRunner> runner_;
-  std::optional<GenerationLoop> loop_;
 };
 
 std::vector<Setting> all_settings() {

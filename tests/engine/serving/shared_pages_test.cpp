@@ -5,16 +5,13 @@
 #include <map>
 #include <random>
 
-#include "engine/serving/generation_loop.h"
-#include "tests/engine/serving/byte_tokenizer.h"
-#include "tests/engine/serving/hashing_runner.h"
+#include "tests/engine/serving/hashing_loop_fixture.h"
 
 namespace tessera {
 namespace {
 
-constexpr TokenId kFirst = kFirstByteToken + 'a';
 constexpr TokenId kLetters = 26;
-constexpr TokenId kEnd = kFirst + 25;
+constexpr TokenId kEnd = kFirstLetter + 25;
 
 struct Setting {
   int64_t num_pages = 100;
@@ -23,57 +20,29 @@ struct Setting {
   bool prefix_cache = true;
 };
 
-class SharedPagesTest : public testing::Test {
+class SharedPagesTest : public HashingLoopTest {
  protected:
-  static constexpr int64_t kPageSize = 8;
-
   void make(const Setting& setting) {
-    loop_.reset();
-    pool_.emplace(setting.num_pages, kPageSize);
-    runner_.emplace(*pool_, setting.limits, kFirst, kLetters);
-    loop_.emplace(*runner_, *pool_, *tokenizer_,
-                  LoopOptions{.limits = setting.limits,
-                              .stop_tokens = {kEnd},
-                              .runs_ahead = setting.runs_ahead,
-                              .prefix_cache = setting.prefix_cache});
+    make_loop(setting.num_pages, kLetters,
+              {.limits = setting.limits,
+               .stop_tokens = {kEnd},
+               .runs_ahead = setting.runs_ahead,
+               .prefix_cache = setting.prefix_cache});
   }
   Sequence& submit(const std::vector<TokenId>& prompt, int64_t max_tokens) {
-    Sequence& sequence = loop_->create_sequence();
-    loop_->submit(sequence, prompt, {.max_tokens = max_tokens}, {});
-    return sequence;
-  }
-  void finish() {
-    for (int i = 0; loop_->step(); ++i) ASSERT_LT(i, 10000) << "it never ends";
-  }
-  const GenerationResult& result(const Sequence& sequence) const {
-    return loop_->generation(sequence)->result();
-  }
-  // What the model answers to a request that is alone.
-  std::vector<TokenId> answer(std::vector<TokenId> tokens, int64_t max_tokens) const {
-    std::vector<TokenId> answer;
-    while (std::ssize(answer) < max_tokens) {
-      const std::optional<TokenId> token = runner_->token_after(tokens);
-      if (!token || *token == kEnd) break;
-      tokens.push_back(*token);
-      answer.push_back(*token);
-    }
-    return answer;
+    return HashingLoopTest::submit(prompt, {.max_tokens = max_tokens});
   }
   // Tokens that all prompts of a kind begin with.
   static std::vector<TokenId> prompt_of(int64_t shared, int64_t own, int seed) {
     std::vector<TokenId> tokens;
-    for (int64_t i = 0; i < shared; ++i) tokens.push_back(kFirst + static_cast<TokenId>(i % 7));
+    for (int64_t i = 0; i < shared; ++i)
+      tokens.push_back(kFirstLetter + static_cast<TokenId>(i % 7));
     std::mt19937 random(static_cast<unsigned>(seed));
     for (int64_t i = 0; i < own; ++i) {
-      tokens.push_back(kFirst + static_cast<TokenId>(random() % kLetters));
+      tokens.push_back(kFirstLetter + static_cast<TokenId>(random() % kLetters));
     }
     return tokens;
   }
-
-  std::unique_ptr<Tokenizer> tokenizer_ = load_byte_tokenizer();
-  std::optional<PagePool> pool_;
-  std::optional<HashingRunner> runner_;
-  std::optional<GenerationLoop> loop_;
 };
 
 class EitherSharedPagesTest : public SharedPagesTest, public testing::WithParamInterface<bool> {
@@ -133,7 +102,7 @@ TEST_P(EitherSharedPagesTest, ADestroyedSequencesPagesAreFoundLater) {
   EXPECT_EQ(loop_->statistics().held_pages, 0);
   const int64_t cached = loop_->statistics().cached_pages;
   EXPECT_GE(cached, 6);
-  conversation.push_back(kFirst);
+  conversation.push_back(kFirstLetter);
   const Sequence& second = submit(conversation, 1);
   finish();
   EXPECT_EQ(result(second).cached_prompt_tokens, cached * kPageSize);
@@ -226,7 +195,7 @@ class RandomRequestsTest : public SharedPagesTest, public testing::WithParamInte
     }
     const int64_t own = between(1, 30);
     for (int64_t i = 0; i < own; ++i) {
-      client->prompt.push_back(kFirst + static_cast<TokenId>(between(0, 3)));
+      client->prompt.push_back(kFirstLetter + static_cast<TokenId>(between(0, 3)));
     }
     client->prompt.resize(static_cast<size_t>(std::min(longest_ - 1, std::ssize(client->prompt))));
     client->max_tokens = between(1, longest_ - std::ssize(client->prompt));
@@ -359,7 +328,7 @@ TEST_P(EitherSharedPagesTest, BranchesShareWhatTheyBeginWith) {
   std::vector<std::vector<TokenId>> prompts;
   for (int i = 0; i < 3; ++i) {
     prompts.push_back(stem);
-    prompts.back().push_back(kFirst + static_cast<TokenId>(i));
+    prompts.back().push_back(kFirstLetter + static_cast<TokenId>(i));
     branches.push_back(&submit(prompts.back(), 5));
   }
   const int64_t computed = runner_->num_computed;
