@@ -134,6 +134,7 @@ void add_case_options(CLI::App& command, Options& options) {
   add("--softcap", heads.softcap, kSoftcapLimits, "squeeze scores into ±X; 0: do not (0)")
       ->option_text("X");
   add("--page-size", layout.page_size, kAttendedLimits, "tokens in a page of the KV cache (64)");
+  add_kv_dtype_option(command, layout.kv_dtype)->group(kGroup);
   command
       .add_flag("--contiguous", layout.contiguous,
                 "one page per sequence, in order, to see what paging costs")
@@ -177,7 +178,10 @@ void add_bench_attention(CLI::App& bench, Invocation& invocation) {
       "which writes the whole matrix of scores to memory: two matrix products by the vendor's\n"
       "library and a softmax between them. Before a case is timed, rows of its result are "
       "compared\n"
-      "with an exact computation; a wrong result is an error and is not timed.\n"
+      "with an exact computation; a wrong result is an error and is not timed. With --kv-dtype "
+      "fp8\n"
+      "the cache is float8_e4m3 with scales, and standard attention, which cannot read it, is\n"
+      "left out.\n"
       "\n"
       "Without --lengths and --decode-cases a choice of both is timed, else only what is named.\n"
       "Short prompts are batched up to 8192 tokens (1024 on the CPU). Times are medians, ± half "

@@ -116,9 +116,11 @@ std::string attention_text(const AttentionReport& report) {
   if (heads.sliding_window > 0) text += concat(", window of ", heads.sliding_window);
   if (heads.softcap > 0) text += concat(", softcap ", heads.softcap);
   const PageLayout& layout = report.options.layout;
-  text += layout.contiguous ? "\npages        one per sequence, in order\n"
-                            : concat("\npages        ", counted(layout.page_size, "token"),
-                                     " each, in random order\n");
+  text += concat("\npages        ", layout.kv_dtype == KvDType::kFloat8E4M3 ? "float8_e4m3, " : "",
+                 layout.contiguous
+                     ? "one per sequence, in order"
+                     : concat(counted(layout.page_size, "token"), " each, in random order"),
+                 "\n");
   return text + table(report, /*is_decode=*/false) + table(report, /*is_decode=*/true);
 }
 
@@ -128,6 +130,7 @@ OrderedJson attention_json(const AttentionReport& report) {
   OrderedJson object = {{"version", TESSERA_VERSION},
                         {"device", report.device},
                         {"dtype", to_string(report.dtype)},
+                        {"kv_dtype", to_string(stored_dtype(layout.kv_dtype, report.dtype))},
                         {"num_heads", heads.num_heads},
                         {"num_kv_heads", heads.num_kv_heads},
                         {"head_dim", heads.head_dim},

@@ -66,11 +66,11 @@ void parse_dtype(const std::string& text, EngineOptions& options) {
   }
 }
 
-void parse_kv_dtype(const std::string& text, EngineOptions& options) {
+void parse_kv_dtype(const std::string& text, KvDType& kv_dtype) {
   if (text == "auto") {
-    options.kv_dtype = KvDType::kActivation;
+    kv_dtype = KvDType::kActivation;
   } else if (text == "fp8") {
-    options.kv_dtype = KvDType::kFloat8E4M3;
+    kv_dtype = KvDType::kFloat8E4M3;
   } else {
     throw CLI::ValidationError("--kv-dtype", "must be auto or fp8, got " + text);
   }
@@ -98,6 +98,14 @@ void add_device_options(CLI::App& app, EngineOptions& options) {
   add_number(app, "--threads", options.num_threads, kThreadsLimits,
              "CPU threads; 0: one per physical core (0)")
       ->group(kModelGroup);
+}
+
+CLI::Option* add_kv_dtype_option(CLI::App& app, KvDType& kv_dtype) {
+  return app
+      .add_option_function<std::string>(
+          "--kv-dtype", [&kv_dtype](const std::string& text) { parse_kv_dtype(text, kv_dtype); },
+          "number format of the KV cache: auto, or fp8 for half the memory (auto: as computed)")
+      ->option_text("NAME");
 }
 
 void add_text_model_options(CLI::App& app, EngineOptions& options) {
@@ -134,11 +142,7 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
       app, "--kv-pages", options.max_pages, kMaxPagesLimits,
       "pages of the KV cache at most, but enough for one sequence; 0: what memory allows (0)")
       ->group(kModelGroup);
-  app.add_option_function<std::string>(
-         "--kv-dtype", [&options](const std::string& text) { parse_kv_dtype(text, options); },
-         "number format of the KV cache: auto, or fp8 for half the memory (auto: as computed)")
-      ->option_text("NAME")
-      ->group(kModelGroup);
+  add_kv_dtype_option(app, options.kv_dtype)->group(kModelGroup);
   app.add_flag_callback(
          "--no-prefix-cache", [&options] { options.prefix_cache = false; },
          "compute every prompt anew, also what begins like another")

@@ -27,6 +27,9 @@ void add_text_model_options(CLI::App& app, EngineOptions& options);
 // And the ones that also mean something without a model: --device, --dtype, --threads.
 void add_device_options(CLI::App& app, EngineOptions& options);
 
+// --kv-dtype, in the group that the caller names.
+CLI::Option* add_kv_dtype_option(CLI::App& app, KvDType& kv_dtype);
+
 // The same in terms of the flag, with its value as it was typed for `command`.
 UsageError usage_error(const CLI::App& command, const ContextSizeError& error);
 

@@ -59,8 +59,13 @@ struct AttentionBenchmark::Impl {
         device(backend->device()),
         operations(backend->operations()),
         measurement(backend->make_measurement()),
-        pool(operations.activation_dtype(), /*seed=*/1) {}
+        query_pool(operations.activation_dtype(), /*seed=*/1),
+        kv_pool(kv_dtype(), /*seed=*/1) {}
 
+  // Of the elements of keys and values.
+  DType kv_dtype() const {
+    return stored_dtype(options.layout.kv_dtype, operations.activation_dtype());
+  }
   double tolerance() const;
   AttentionResult run(const AttentionCase& attention_case);
   AttentionTiming time_paged(const AttentionInputs& inputs);
@@ -76,7 +81,8 @@ struct AttentionBenchmark::Impl {
   Device& device;
   Operations& operations;
   std::unique_ptr<DeviceMeasurement> measurement;
-  NormalPool pool;
+  NormalPool query_pool;
+  NormalPool kv_pool;
   AttentionCase timed;  // the case that run() is at
 };
 
@@ -118,11 +124,12 @@ double AttentionBenchmark::Impl::tolerance() const {
 
 AttentionResult AttentionBenchmark::Impl::run(const AttentionCase& attention_case) {
   timed = attention_case;
-  const AttentionInputs inputs(operations, pool, options.heads, attention_case, options.layout);
+  const AttentionInputs inputs(operations, query_pool, kv_pool, options.heads, attention_case,
+                               options.layout);
   AttentionResult result;
   result.attention_case = attention_case;
   result.flops = count_flops(options.heads, attention_case);
-  result.kv_bytes = count_kv_bytes(options.heads, attention_case, operations.activation_dtype());
+  result.kv_bytes = count_kv_bytes(options.heads, attention_case, kv_dtype());
   result.paged = time_paged(inputs);
   result.standard = time_standard(inputs);
   device.synchronize();  // before the tensors are freed
@@ -148,6 +155,10 @@ AttentionTiming AttentionBenchmark::Impl::time_standard(const AttentionInputs& i
   }
   if (device.type() == DeviceType::kCpu) {
     timing.problem = "not on the CPU";
+    return timing;
+  }
+  if (options.layout.kv_dtype != KvDType::kActivation) {
+    timing.problem = "reads no fp8";
     return timing;
   }
   const std::unique_ptr<StandardAttention> standard = measurement->make_standard_attention();

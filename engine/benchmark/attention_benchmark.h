@@ -13,7 +13,8 @@
 namespace tessera {
 
 struct AttentionBenchmarkOptions {
-  EngineOptions device;  // device, cuda_index, compute_dtype, num_threads; the rest is not read
+  // device, cuda_index, compute_dtype, portable_kernels, num_threads; the rest is not read
+  EngineOptions device;
   AttentionHeads heads;
   PageLayout layout;
   bool time_standard = true;
@@ -44,7 +45,8 @@ class AttentionBenchmark {
 
   std::string device_description() const;
   DeviceType device() const;
-  DType dtype() const;  // of queries, keys, values and outputs
+  // Of queries and outputs, and of keys and values unless the layout says otherwise.
+  DType dtype() const;
   // From now on the device asks; see Device::set_stop_question.
   void set_stop_question(StopQuestion should_stop);
 

@@ -22,10 +22,11 @@ struct AttentionHeads {
   float scale() const;  // 1 / sqrt(head_dim)
 };
 
-// Where the keys and values lie.
+// How the keys and values lie in memory.
 struct PageLayout {
   int64_t page_size = 64;   // tokens
   bool contiguous = false;  // one page per sequence instead, in order
+  KvDType kv_dtype = KvDType::kActivation;
 };
 
 // One batch of sequences of equal lengths.
@@ -49,7 +50,7 @@ KeyRange visible_keys(const AttentionHeads& heads, const AttentionCase& attentio
 // the literature; with a window, the pairs of query and key that see each other.
 double count_flops(const AttentionHeads& heads, const AttentionCase& attention_case);
 
-// Bytes of the keys and values that a step must read once.
+// Bytes of the keys and values, of type `dtype`, that a step must read once.
 double count_kv_bytes(const AttentionHeads& heads, const AttentionCase& attention_case,
                       DType dtype);
 

@@ -17,10 +17,6 @@ constexpr int64_t kMaxSets = 16;
 // The one page of a contiguous sequence is a multiple of the pages that kernels are made for.
 constexpr int64_t kLargestPage = 256;
 
-// Where in the pool the tensors begin.
-constexpr int64_t kKeysOffset = NormalPool::kPeriod / 3;
-constexpr int64_t kValuesOffset = NormalPool::kPeriod / 3 * 2;
-
 static_assert(kMaxBenchmarkHeadDim <= NormalPool::kMaxRowSize);
 
 int64_t sets_for(const AttentionCase& attention_case, double kv_bytes) {
@@ -29,63 +25,94 @@ int64_t sets_for(const AttentionCase& attention_case, double kv_bytes) {
                     kMaxSets);
 }
 
+// Of float8_e4m3 pages: `first` and its inverse in turn, a power of two that is not 1, so that a
+// kernel that forgets scales, or takes another head's, is wrong. Of others 1.
+std::vector<float> make_scales(int64_t num_kv_heads, KvDType kv_dtype, float first) {
+  std::vector<float> scales(static_cast<size_t>(num_kv_heads), 1.0f);
+  if (kv_dtype == KvDType::kActivation) return scales;
+  for (size_t head = 0; head < scales.size(); ++head) {
+    scales[head] = head % 2 == 0 ? first : 1.0f / first;
+  }
+  return scales;
+}
+
 }  // namespace
 
-AttentionInputs::AttentionInputs(Operations& operations, const NormalPool& pool,
-                                 const AttentionHeads& heads, const AttentionCase& attention_case,
-                                 const PageLayout& layout)
+AttentionInputs::AttentionInputs(Operations& operations, const NormalPool& query_pool,
+                                 const NormalPool& kv_pool, const AttentionHeads& heads,
+                                 const AttentionCase& attention_case, const PageLayout& layout)
     : operations_(operations),
-      pool_(pool),
+      query_pool_(query_pool),
+      kv_pool_(kv_pool),
       heads_(heads),
       case_(attention_case),
+      kv_dtype_(layout.kv_dtype),
       page_size_(layout.contiguous ? checked_round_up(attention_case.context_length, kLargestPage,
                                                       "the context length")
                                    : layout.page_size),
       pages_per_sequence_(ceil_divide(attention_case.context_length, page_size_)),
       num_sets_(sets_for(attention_case,
-                         count_kv_bytes(heads, attention_case, operations.activation_dtype()))) {
+                         count_kv_bytes(heads, attention_case,
+                                        stored_dtype(kv_dtype_, operations.activation_dtype())))),
+      key_scales_(make_scales(heads.num_kv_heads, kv_dtype_, 0.5f)),
+      value_scales_(make_scales(heads.num_kv_heads, kv_dtype_, 4.0f)) {
   CHECK(heads.head_dim <= kMaxBenchmarkHeadDim, "heads of ", heads.head_dim,
         " dimensions, at most ", kMaxBenchmarkHeadDim);
-  const DType dtype = operations.activation_dtype();
-  const int64_t batch_size = case_.batch_size;
-  const int64_t num_tokens =
-      checked_multiply(batch_size, case_.query_length, "the number of queries");
-  const int64_t num_pages = num_sets_ * batch_size * pages_per_sequence_;
-  const Shape pages{num_pages, heads.num_kv_heads, page_size_, heads.head_dim};
-  query_ = take("queries", dtype, {num_tokens, heads.num_heads, heads.head_dim});
-  out_ = take("outputs", dtype, query_.shape);
-  keys_ = take("keys", dtype, pages);
-  values_ = take("values", dtype, pages);
-  pool.fill(operations.device(), query_, 0);
-  pool.fill(operations.device(), keys_, kKeysOffset);
-  pool.fill(operations.device(), values_, kValuesOffset);
+  take_queries();
+  take_pages();
+  take_batch(/*in_order=*/layout.contiguous);
+  take_workspace();
+}
 
-  block_tables_.resize(static_cast<size_t>(num_pages));
+void AttentionInputs::take_queries() {
+  const DType dtype = operations_.activation_dtype();
+  const int64_t num_tokens =
+      checked_multiply(case_.batch_size, case_.query_length, "the number of queries");
+  query_ = take("queries", dtype, {num_tokens, heads_.num_heads, heads_.head_dim});
+  out_ = take("outputs", dtype, query_.shape);
+  query_pool_.fill(operations_.device(), query_, 0);
+}
+
+void AttentionInputs::take_pages() {
+  const DType dtype = stored_dtype(kv_dtype_, operations_.activation_dtype());
+  const Shape shape{num_pages(), heads_.num_kv_heads, page_size_, heads_.head_dim};
+  pages_.keys = take("keys", dtype, shape);
+  pages_.values = take("values", dtype, shape);
+  kv_pool_.fill(operations_.device(), pages_.keys, kKeysOffset);
+  kv_pool_.fill(operations_.device(), pages_.values, kValuesOffset);
+  if (!pages_.is_fp8()) return;
+  pages_.key_scales = take_values("key scales", key_scales_, {heads_.num_kv_heads});
+  pages_.value_scales = take_values("value scales", value_scales_, {heads_.num_kv_heads});
+}
+
+void AttentionInputs::take_batch(bool in_order) {
+  const int64_t batch_size = case_.batch_size;
+  block_tables_.resize(static_cast<size_t>(num_pages()));
   std::iota(block_tables_.begin(), block_tables_.end(), 0);
-  if (!layout.contiguous) {
+  if (!in_order) {
     std::shuffle(block_tables_.begin(), block_tables_.end(), std::mt19937_64(/*seed=*/2));
   }
   std::vector<int32_t> query_starts;
   for (int64_t i = 0; i <= batch_size; ++i) {
     query_starts.push_back(static_cast<int32_t>(i * case_.query_length));
   }
-  const auto context_length = static_cast<int32_t>(case_.context_length);
-  query_starts_ = take("query starts", DType::kInt32, {batch_size + 1});
-  context_lengths_ = take("context lengths", DType::kInt32, {batch_size});
+  const std::vector<int32_t> context_lengths(static_cast<size_t>(batch_size),
+                                             static_cast<int32_t>(case_.context_length));
+  query_starts_ = take_values("query starts", query_starts, {batch_size + 1});
+  context_lengths_ = take_values("context lengths", context_lengths, {batch_size});
   device_block_tables_ =
-      take("block tables", DType::kInt32, {num_sets_, batch_size, pages_per_sequence_});
-  upload_integers(query_starts_, query_starts);
-  upload_integers(context_lengths_,
-                  std::vector<int32_t>(static_cast<size_t>(batch_size), context_length));
-  upload_integers(device_block_tables_, block_tables_);
+      take_values("block tables", block_tables_, {num_sets_, batch_size, pages_per_sequence_});
+}
 
+void AttentionInputs::take_workspace() {
   workspace_bytes_ =
-      operations.attention_workspace_bytes({.max_tokens = num_tokens,
-                                            .max_sequences = batch_size,
-                                            .max_context_length = case_.context_length,
-                                            .num_heads = heads.num_heads,
-                                            .num_kv_heads = heads.num_kv_heads,
-                                            .head_dim = heads.head_dim});
+      operations_.attention_workspace_bytes({.max_tokens = query_.dim(0),
+                                             .max_sequences = case_.batch_size,
+                                             .max_context_length = case_.context_length,
+                                             .num_heads = heads_.num_heads,
+                                             .num_kv_heads = heads_.num_kv_heads,
+                                             .head_dim = heads_.head_dim,
+                                             .kv_dtype = kv_dtype_});
   const size_t elements = std::max<size_t>(ceil_divide(workspace_bytes_, sizeof(float)), 1);
   workspace_ = take("workspace", DType::kFloat32, {static_cast<int64_t>(elements)});
 }
@@ -97,16 +124,24 @@ Tensor AttentionInputs::take(std::string_view name, DType dtype, const Shape& sh
   return {buffers_.back().data(), dtype, operations_.device().id(), shape};
 }
 
-void AttentionInputs::upload_integers(const Tensor& tensor, const std::vector<int32_t>& values) {
+template <typename T>
+Tensor AttentionInputs::take_values(std::string_view name, const std::vector<T>& values,
+                                    const Shape& shape) {
+  const Tensor tensor = take(name, DTypeOf<T>::value, shape);
   operations_.device().upload(
-      tensor, {const_cast<int32_t*>(values.data()), DType::kInt32, DeviceType::kCpu, tensor.shape});
+      tensor, {const_cast<T*>(values.data()), tensor.dtype, DeviceType::kCpu, shape});
+  return tensor;
+}
+
+int64_t AttentionInputs::num_pages() const {
+  return num_sets_ * case_.batch_size * pages_per_sequence_;
 }
 
 AttentionParams AttentionInputs::params(int64_t set) const {
   const int64_t batch_size = case_.batch_size;
   AttentionParams params;
   params.query = query_;
-  params.pages = {keys_, values_};
+  params.pages = pages_;
   params.batch.query_starts = query_starts_;
   params.batch.context_lengths = context_lengths_;
   params.batch.block_tables =
@@ -138,77 +173,13 @@ StandardAttentionParams AttentionInputs::standard_params(int64_t set) const {
   };
   StandardAttentionParams params;
   params.query = query_.reshape(standard_out().shape);
-  params.keys = contiguous(keys_);
-  params.values = contiguous(values_);
+  params.keys = contiguous(pages_.keys);
+  params.values = contiguous(pages_.values);
   params.scale = heads_.scale();
   params.softcap = heads_.softcap;
   params.causal = heads_.causal;
   params.sliding_window = heads_.sliding_window;
   return params;
-}
-
-int64_t AttentionInputs::query_row(const AttentionRow& row, bool standard) const {
-  return standard ? (row.sequence * heads_.num_heads + row.head) * case_.query_length + row.query
-                  : (row.sequence * case_.query_length + row.query) * heads_.num_heads + row.head;
-}
-
-int64_t AttentionInputs::key_row(const AttentionRow& row, int64_t token, bool standard) const {
-  const int64_t kv_head = row.head / (heads_.num_heads / heads_.num_kv_heads);
-  if (standard) {
-    return (row.sequence * heads_.num_kv_heads + kv_head) * case_.context_length + token;
-  }
-  const auto entry = static_cast<size_t>(row.sequence * pages_per_sequence_ + token / page_size_);
-  return (block_tables_[entry] * heads_.num_kv_heads + kv_head) * page_size_ + token % page_size_;
-}
-
-std::vector<double> AttentionInputs::exact_row(const AttentionRow& row, bool standard) const {
-  const int64_t head_dim = heads_.head_dim;
-  const KeyRange keys = visible_keys(heads_, case_, row.query);
-  const float* const query = pool_.row(query_row(row, standard) * head_dim, 0);
-  std::vector<double> weights;
-  for (int64_t token = keys.begin; token < keys.end; ++token) {
-    const float* const key = pool_.row(key_row(row, token, standard) * head_dim, kKeysOffset);
-    double score = 0.0;
-    for (int64_t d = 0; d < head_dim; ++d) {
-      score += static_cast<double>(query[d]) * static_cast<double>(key[d]);
-    }
-    score *= heads_.scale();
-    if (heads_.softcap > 0) score = heads_.softcap * std::tanh(score / heads_.softcap);
-    weights.push_back(score);
-  }
-  const double largest = *std::max_element(weights.begin(), weights.end());
-  double sum = 0.0;
-  for (double& weight : weights) sum += weight = std::exp(weight - largest);
-
-  std::vector<double> result(static_cast<size_t>(head_dim), 0.0);
-  for (int64_t token = keys.begin; token < keys.end; ++token) {
-    const float* const value = pool_.row(key_row(row, token, standard) * head_dim, kValuesOffset);
-    const double weight = weights[static_cast<size_t>(token - keys.begin)] / sum;
-    for (int64_t d = 0; d < head_dim; ++d) {
-      result[static_cast<size_t>(d)] += weight * static_cast<double>(value[d]);
-    }
-  }
-  return result;
-}
-
-std::vector<double> AttentionInputs::computed_row(const AttentionRow& row, bool standard) const {
-  const int64_t head_dim = heads_.head_dim;
-  const int64_t index = query_row(row, standard);
-  const Tensor source = out_.reshape({out_.dim(0) * out_.dim(1), head_dim}).slice(index, index + 1);
-  std::vector<float> storage(static_cast<size_t>(head_dim));  // large enough for every type
-  const Tensor host{storage.data(), source.dtype, DeviceType::kCpu, source.shape};
-  operations_.device().download(host, source);
-  std::vector<double> result;
-  for (int64_t d = 0; d < head_dim; ++d) {
-    if (source.dtype == DType::kFloat32) {
-      result.push_back(host.as<float>()[d]);
-    } else if (source.dtype == DType::kBFloat16) {
-      result.push_back(to_float(host.as<BFloat16>()[d]));
-    } else {
-      result.push_back(to_float(host.as<Float16>()[d]));
-    }
-  }
-  return result;
 }
 
 }  // namespace tessera

@@ -18,14 +18,18 @@ struct AttentionRow {
 };
 
 // Random queries and several sets of random keys and values: launches that take the sets in turn
-// find none of them in a cache. Pages are in random physical order across all sets.
+// find none of them in a cache. Pages are in random physical order across all sets. Those of
+// float8_e4m3 have other scales for neighbouring KV heads, and others for keys than for values.
 //
 // The same memory serves standard attention, which reads it under its own, contiguous layout: there
-// the numbers mean other queries, keys and values, as random as the first.
+// the numbers mean other queries, keys and values, as random as the first. It cannot read
+// float8_e4m3.
 class AttentionInputs {
  public:
-  AttentionInputs(Operations& operations, const NormalPool& pool, const AttentionHeads& heads,
-                  const AttentionCase& attention_case, const PageLayout& layout);
+  // The pools, of the types of queries and of pages, outlive the inputs.
+  AttentionInputs(Operations& operations, const NormalPool& query_pool, const NormalPool& kv_pool,
+                  const AttentionHeads& heads, const AttentionCase& attention_case,
+                  const PageLayout& layout);
 
   int64_t num_sets() const { return num_sets_; }
   const Tensor& out() const { return out_; }  // [num_tokens, num_heads, head_dim]
@@ -36,31 +40,47 @@ class AttentionInputs {
   // Without scratch.
   StandardAttentionParams standard_params(int64_t set) const;
 
-  // The exact result of a row over the keys of set 0, computed from the numbers of the pool in
+  // The exact result of a row over the keys of set 0, computed from the numbers of the pools in
   // double precision: [head_dim]. `standard`: under the layout of standard_params.
   std::vector<double> exact_row(const AttentionRow& row, bool standard) const;
   // The same row of out(), from the device.
   std::vector<double> computed_row(const AttentionRow& row, bool standard) const;
 
  private:
+  // Where in their pool the keys and the values begin.
+  static constexpr int64_t kKeysOffset = NormalPool::kPeriod / 3;
+  static constexpr int64_t kValuesOffset = NormalPool::kPeriod / 3 * 2;
+
   // In units of head_dim elements: of the row in the queries, and of a token in the keys of set 0.
   int64_t query_row(const AttentionRow& row, bool standard) const;
   int64_t key_row(const AttentionRow& row, int64_t token, bool standard) const;
+  int64_t kv_head(const AttentionRow& row) const;
+  int64_t num_pages() const;  // of all sets
 
+  void take_queries();
+  void take_pages();
+  void take_batch(bool in_order);
+  void take_workspace();
   Tensor take(std::string_view name, DType dtype, const Shape& shape);
-  void upload_integers(const Tensor& tensor, const std::vector<int32_t>& values);
+  // A tensor that holds `values`.
+  template <typename T>
+  Tensor take_values(std::string_view name, const std::vector<T>& values, const Shape& shape);
 
   Operations& operations_;
-  const NormalPool& pool_;
+  const NormalPool& query_pool_;
+  const NormalPool& kv_pool_;
   AttentionHeads heads_;
   AttentionCase case_;
+  KvDType kv_dtype_;
   int64_t page_size_;
   int64_t pages_per_sequence_;
   int64_t num_sets_;
-  std::vector<int32_t> block_tables_;  // [num_sets, batch_size, pages_per_sequence]
+  std::vector<int32_t> block_tables_;             // [num_sets, batch_size, pages_per_sequence]
+  std::vector<float> key_scales_, value_scales_;  // [num_kv_heads], 1 where pages have none
 
   std::vector<Buffer> buffers_;
-  Tensor query_, out_, keys_, values_;
+  Tensor query_, out_;
+  KvPages pages_;
   Tensor query_starts_, context_lengths_, device_block_tables_;
   size_t workspace_bytes_ = 0;
   Tensor workspace_;

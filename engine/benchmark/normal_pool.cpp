@@ -1,6 +1,7 @@
 #include "engine/benchmark/normal_pool.h"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 
 namespace tessera {
@@ -19,31 +20,40 @@ void fill_from(Device& device, const Tensor& tensor, const Tensor& source, int64
   }
 }
 
+// Writes `value` to `place` as an element of `dtype`. Returns what it was rounded to.
+float put_element(float value, DType dtype, std::byte* place) {
+  const auto put = [place](auto element) {
+    std::memcpy(place, &element, sizeof(element));
+    return to_float(element);
+  };
+  switch (dtype) {
+    case DType::kBFloat16:
+      return put(to_bfloat16(value));
+    case DType::kFloat16:
+      return put(to_float16(value));
+    case DType::kFloat8E4M3:
+      return put(to_float8_e4m3(value));
+    default:
+      return put(value);
+  }
+}
+
 }  // namespace
 
-NormalPool::NormalPool(DType dtype, uint64_t seed) : dtype_(dtype) {
+NormalPool::NormalPool(DType dtype, uint64_t seed)
+    : dtype_(dtype), elements_(kPeriod * size_of(dtype)) {
   std::mt19937_64 generator(seed);
   std::normal_distribution<float> normal;
   values_.reserve(kPeriod + kMaxRowSize);
-  for (int64_t i = 0; i < kPeriod; ++i) {
-    const float value = normal(generator);
-    if (dtype == DType::kFloat32) {
-      values_.push_back(value);
-    } else if (dtype == DType::kBFloat16) {
-      halves_.push_back(to_bfloat16(value).bits);
-      values_.push_back(to_float(BFloat16{halves_.back()}));
-    } else {
-      halves_.push_back(to_float16(value).bits);
-      values_.push_back(to_float(Float16{halves_.back()}));
-    }
+  for (size_t i = 0; i < kPeriod; ++i) {
+    values_.push_back(put_element(normal(generator), dtype, &elements_[i * size_of(dtype)]));
   }
   for (int64_t i = 0; i < kMaxRowSize; ++i) values_.push_back(values_[static_cast<size_t>(i)]);
 }
 
 void NormalPool::fill(Device& device, const Tensor& tensor, int64_t offset) const {
-  const void* const elements = halves_.empty() ? static_cast<const void*>(values_.data())
-                                               : static_cast<const void*>(halves_.data());
-  const Tensor source{const_cast<void*>(elements), dtype_, DeviceType::kCpu, {kPeriod}};
+  auto* const elements = const_cast<std::byte*>(elements_.data());
+  const Tensor source{elements, dtype_, DeviceType::kCpu, {kPeriod}};
   fill_from(device, tensor, source, offset % kPeriod);
 }
 

@@ -1,6 +1,7 @@
 // Random tensor contents that the host knows without a copy of the tensor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,9 +17,11 @@ class NormalPool {
   static constexpr int64_t kPeriod = 4194301;   // numbers before they repeat
   static constexpr int64_t kMaxRowSize = 1024;  // of row()
 
+  // Of float32, float16, bfloat16 or float8_e4m3.
   NormalPool(DType dtype, uint64_t seed);
 
-  // Element i of `tensor`, flattened, becomes number (offset + i) mod kPeriod.
+  // `tensor` has the pool's dtype. Element i of it, flattened, becomes number (offset + i) mod
+  // kPeriod.
   void fill(Device& device, const Tensor& tensor, int64_t offset) const;
   // The elements from `index` on of a tensor that fill() has filled: kMaxRowSize of them.
   const float* row(int64_t index, int64_t offset) const {
@@ -27,8 +30,8 @@ class NormalPool {
 
  private:
   DType dtype_;
-  std::vector<float> values_;     // [kPeriod + kMaxRowSize], rounded to dtype_
-  std::vector<uint16_t> halves_;  // the same in a 16-bit dtype_, else empty
+  std::vector<float> values_;        // [kPeriod + kMaxRowSize], rounded to dtype_
+  std::vector<std::byte> elements_;  // the first kPeriod of them in dtype_
 };
 
 // Sets every byte of `tensor`, of a floating-point type, to 0xff: all elements are NaN.

@@ -52,11 +52,26 @@ class BenchAttention(Case):
         self.assertIn("largest_error", ours)
 
     def test_variants_are_checked_and_timed(self):
-        for flags in (["--contiguous"], ["--page-size", "16"], ["--sliding-window", "20"]):
+        for flags in (["--contiguous"], ["--page-size", "16"], ["--sliding-window", "20"],
+                      ["--kv-dtype", "fp8"], ["--kv-dtype", "fp8", "--contiguous"]):  # fmt: skip
             with self.subTest(flags=flags):
                 report = self.check_json("--lengths", "70", "--decode-cases", "2x70",
                                          "--repetitions", "1", *flags)  # fmt: skip
                 self.assertEqual(len(report["results"]), 2)
+
+    def test_fp8_pages_are_said_and_counted(self):
+        cases = ["--lengths", "50", "--decode-cases", "3x1k", "--repetitions", "1"]
+        report = self.check_json(*cases, "--kv-dtype", "fp8")
+        self.assertEqual((report["dtype"], report["kv_dtype"]), ("float32", "float8_e4m3"))
+        decode = report["results"][1]
+        self.assertEqual(decode["kv_bytes"], 2 * 3 * 1024 * 2 * 32)
+        for row in report["results"]:
+            self.assertLess(row["tessera"]["largest_error"], 1e-4)
+        self.assertEqual(self.check_json(*cases, "--kv-dtype", "auto")["kv_dtype"], "float32")
+        for flags, layout in (([], "float8_e4m3, 64 tokens each, in random order"),
+                              (["--contiguous"], "float8_e4m3, one per sequence")):  # fmt: skip
+            result = self.check("bench", "attention", *HEADS, *cases, "--kv-dtype", "fp8", *flags)
+            self.assertIn(f"pages        {layout}", result.out)
 
     def test_bad_usage(self):
         for arguments, text in [
@@ -69,6 +84,7 @@ class BenchAttention(Case):
             (["--sliding-window", "8", "--no-causal"], "--no-causal"),
             (["--softcap", "-1"], "--softcap"),
             (["--repetitions", "-1"], "--repetitions"),
+            (["--kv-dtype", "int4"], "--kv-dtype: must be auto or fp8, got int4"),
             (["--bogus"], "--bogus"),
         ]:
             with self.subTest(arguments=arguments):

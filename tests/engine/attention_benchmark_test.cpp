@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "engine/benchmark/attention_inputs.h"
 #include "kernels/backend.h"
@@ -45,6 +47,7 @@ TEST(AttentionCaseTest, CountsTheKeysAndValuesOfADecode) {
   const AttentionCase decode{.batch_size = 3, .query_length = 1, .context_length = 1000};
   EXPECT_EQ(count_flops(heads, decode), 4.0 * 3 * 1000 * 4 * 32);
   EXPECT_EQ(count_kv_bytes(heads, decode, DType::kBFloat16), 2.0 * 3 * 1000 * 2 * 32 * 2);
+  EXPECT_EQ(count_kv_bytes(heads, decode, DType::kFloat8E4M3), 2.0 * 3 * 1000 * 2 * 32);
   heads.sliding_window = 100;
   EXPECT_EQ(count_kv_bytes(heads, decode, DType::kBFloat16), 2.0 * 3 * 100 * 2 * 32 * 2);
 }
@@ -70,7 +73,7 @@ TEST(NormalPoolTest, TheHostKnowsWhatATensorHolds) {
 TEST(AttentionInputsTest, AnExactRowOverOneKeyIsItsValue) {
   const auto backend = make_cpu_backend(1);
   const NormalPool pool(DType::kFloat32, /*seed=*/1);
-  const AttentionInputs inputs(backend->operations(), pool, small_heads(),
+  const AttentionInputs inputs(backend->operations(), pool, pool, small_heads(),
                                {.batch_size = 1, .query_length = 9, .context_length = 9},
                                {.page_size = 4});
   // Standard attention's layout is contiguous, so that its first row is the first of the values.
@@ -82,10 +85,45 @@ TEST(AttentionInputsTest, AnExactRowOverOneKeyIsItsValue) {
   for (size_t d = 0; d < 32; ++d) EXPECT_EQ(other[d], values.as<float>()[9 * 32 + d]);
 }
 
-TEST(AttentionBenchmarkTest, RunsChecksAndTimes) {
+// ||computed - exact|| / ||exact|| of the last query of KV head 0 and of KV head 1.
+std::array<double, 2> errors_of_heads(const AttentionInputs& inputs) {
+  std::array<double, 2> errors = {};
+  for (size_t i = 0; i < errors.size(); ++i) {
+    const AttentionRow row{0, 8, static_cast<int64_t>(2 * i)};
+    const std::vector<double> exact = inputs.exact_row(row, /*standard=*/false);
+    const std::vector<double> computed = inputs.computed_row(row, /*standard=*/false);
+    double difference = 0.0, size = 0.0;
+    for (size_t d = 0; d < exact.size(); ++d) {
+      difference += std::pow(computed[d] - exact[d], 2);
+      size += std::pow(exact[d], 2);
+    }
+    errors[i] = std::sqrt(difference / size);
+  }
+  return errors;
+}
+
+TEST(AttentionInputsTest, AWrongScaleOfFp8PagesShows) {
+  const auto backend = make_cpu_backend(1);
+  const NormalPool query_pool(DType::kFloat32, /*seed=*/1);
+  const NormalPool kv_pool(DType::kFloat8E4M3, /*seed=*/1);
+  const AttentionInputs inputs(backend->operations(), query_pool, kv_pool, small_heads(),
+                               {.batch_size = 1, .query_length = 9, .context_length = 9},
+                               {.page_size = 4, .kv_dtype = KvDType::kFloat8E4M3});
+  AttentionParams params = inputs.params(0);
+  EXPECT_TRUE(params.pages.is_fp8());
+  backend->operations().attention(inputs.out(), params);
+  for (const double error : errors_of_heads(inputs)) EXPECT_LE(error, 2e-5);
+  std::swap(params.pages.key_scales, params.pages.value_scales);
+  backend->operations().attention(inputs.out(), params);
+  for (const double error : errors_of_heads(inputs)) EXPECT_GE(error, 0.1);
+}
+
+class AttentionBenchmarkTest : public testing::TestWithParam<KvDType> {};
+
+TEST_P(AttentionBenchmarkTest, RunsChecksAndTimes) {
   AttentionBenchmark benchmark({.device = {.device = DeviceChoice::kCpu, .num_threads = 1},
                                 .heads = small_heads(),
-                                .layout = {.page_size = 16},
+                                .layout = {.page_size = 16, .kv_dtype = GetParam()},
                                 .repetitions = 3});
   const AttentionResult prefill =
       benchmark.run({.batch_size = 2, .query_length = 40, .context_length = 40});
@@ -97,7 +135,10 @@ TEST(AttentionBenchmarkTest, RunsChecksAndTimes) {
   for (const double seconds : decode.paged.seconds) EXPECT_GT(seconds, 0.0);
 }
 
-TEST(AttentionBenchmarkTest, TheCpuHasNoStandardAttention) {
+INSTANTIATE_TEST_SUITE_P(Pages, AttentionBenchmarkTest,
+                         testing::Values(KvDType::kActivation, KvDType::kFloat8E4M3));
+
+TEST(StandardAttentionTest, TheCpuHasNoStandardAttention) {
   const auto backend = make_cpu_backend(1);
   const Error error = error_of([&] { backend->make_measurement()->make_standard_attention(); });
   EXPECT_STREQ(error.what(), "standard attention is not available on cpu");
