@@ -8,6 +8,10 @@
 namespace tessera {
 namespace {
 
+bool is_white_space(char character) {
+  return character == ' ' || character == '\n' || character == '\t' || character == '\r';
+}
+
 bool is_high_surrogate(uint32_t code) { return code >= 0xD800 && code < 0xDC00; }
 bool is_low_surrogate(uint32_t code) { return code >= 0xDC00 && code < 0xE000; }
 
@@ -38,7 +42,7 @@ JsonScanner::JsonScanner(std::string& text, JsonSource source)
 void JsonScanner::fail() const { throw invalid_json(source_, offset_bytes()); }
 
 void JsonScanner::skip_white_space() {
-  while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
+  while (at_ < end_ && is_white_space(*at_)) ++at_;
 }
 
 bool JsonScanner::is_next(char character) {
@@ -161,7 +165,9 @@ std::string_view JsonScanner::raw_value() {
     }
     const bool closes = character == '}' || character == ']';
     // A value without brackets or quotes ends before what follows it.
-    if (nesting == 0 && (closes || character == ',' || character == ':')) break;
+    const bool follows =
+        closes || character == ',' || character == ':' || is_white_space(character);
+    if (nesting == 0 && follows) break;
     if (character == '{' || character == '[') ++nesting;
     ++at_;
     if (closes && --nesting == 0) break;

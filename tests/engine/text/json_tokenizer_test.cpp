@@ -304,6 +304,12 @@ TEST(SmallUnigramTokenizer, TakesThePiecesOfTheHighestSum) {
   EXPECT_EQ(tokenizer->max_token_bytes(), std::nullopt);
 }
 
+// As the library saves files unless it is told otherwise.
+TEST(SmallUnigramTokenizer, ReadsAnIndentedFile) {
+  const auto tokenizer = load_tokenizer_json(small_unigram().dump(/*indent=*/2));
+  EXPECT_THAT(tokenizer->encode("bab"), ElementsAre(2, 3));
+}
+
 TEST(SmallUnigramTokenizer, RefusesByName) {
   const auto with = [](const std::string& pointer, const json& value) {
     json file = small_unigram();
