@@ -21,6 +21,7 @@ constexpr double kUnknownPenalty = 10.0;
 std::vector<PieceTrie::Piece> text_pieces(const TokenizerJson& json, const Vocabulary& vocabulary) {
   std::vector<PieceTrie::Piece> pieces;
   std::unordered_set<std::string_view> texts;
+  texts.reserve(json.model.vocabulary.size());
   for (const auto& [piece, id] : json.model.vocabulary) {
     CHECK(texts.insert(piece).second, json.path, ": model.vocab: ", printable(piece),
           " is there twice");
