@@ -3,6 +3,7 @@
 
 #include "apps/answer/answer.h"
 #include "apps/answer/kv_input.h"
+#include "apps/answer/needed_context.h"
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
 #include "apps/options/overflow_option.h"
@@ -28,8 +29,9 @@ struct GenerateOptions {
 std::string read_prompt(const GenerateOptions& options, const Console& console) {
   const InvalidUtf8 policy = options.prompt.invalid_utf8;
   const auto find_limit = [&options] {
-    return options.on_overflow == OnOverflow::kError ? read_text_limit(options.engine)
-                                                     : TextLimit();
+    const bool takes_any =
+        options.on_overflow == OnOverflow::kMiddle || prompt_chooses_context(options.engine);
+    return takes_any ? TextLimit() : read_text_limit(options.engine);
   };
   std::string text;
   if (!options.file.empty()) {
@@ -41,6 +43,20 @@ std::string read_prompt(const GenerateOptions& options, const Console& console) 
   }
   if (is_blank(text)) throw UsageError("prompt is empty");
   return text;
+}
+
+// Those that were given, with the context that the prompt needs where it is the prompt's to choose.
+EngineOptions options_for_prompt(const GenerateOptions& options, const std::string& text,
+                                 const Conversation& opening, const Console& console) {
+  EngineOptions engine = options.engine;
+  if (!prompt_chooses_context(engine)) return engine;
+  const PromptCounter counter(options.engine, console);
+  const Message question = {Role::kUser, text};
+  const int64_t tokens = options.prompt.raw ? counter.text_tokens(text)
+                                            : counter.chat_tokens(opening.continued({&question, 1}),
+                                                                  options.thinking.thinks);
+  engine.context_size = counter.context_size(tokens, options.sampling);
+  return engine;
 }
 
 std::vector<TokenId> encode_prompt(const Engine& engine, const GenerateOptions& options,
@@ -67,7 +83,8 @@ int run_generate(const GenerateOptions& options, const Console& console) {
   resolve_sampling(options.sampling, {});
   const StatsFile stats(options.stats_path);
 
-  const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
+  const std::unique_ptr<Engine> engine =
+      load_engine(options_for_prompt(options, text, opening, console), console);
   const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
   FittedPrompt prompt = {
       .tokens = encode_prompt(*engine, options, std::move(text), opening, console), .left_out = {}};
@@ -117,6 +134,7 @@ void add_generate(CLI::App& app, Invocation& invocation) {
     if (text->empty() && file->empty()) {
       throw UsageError("no prompt given", "use -p TEXT, -f FILE, or -p - for standard input");
     }
+    if (!options->kv_path.empty()) require_context_choice(options->engine, kKvContextReason);
     invocation.run = [options](const Console& console) { return run_generate(*options, console); };
   });
 }

@@ -146,7 +146,9 @@ std::string config_text(const ModelConfig& config) {
              "\n", "heads          ", config.num_heads, ", KV heads ", config.num_kv_heads,
              ", head dim ", config.head_dim, "\n",  //
              "vocabulary     ", config.vocab_size, config.ties_embeddings ? ", tied" : "", "\n",
-             "context        ", counted(config.max_position_embeddings, "token"), "\n",  //
+             "context        ", counted(config.max_position_embeddings, "token"),
+             config.stretch ? concat(", trained for ", config.stretch->trained_context) : "",
+             "\n",  //
              "blocks         ", words.blocks, "\n");
   const auto add_line = [&](std::string_view label, const std::string& line) {
     text += concat(label, std::string(15 - label.size(), ' '), line, '\n');
@@ -259,6 +261,7 @@ void add_inspect(CLI::App& app, Invocation& invocation) {
       "  tessera inspect -m weights/demo -c 8k --json");
   command.callback([options, &invocation] {
     require_model(options->engine);
+    require_context_choice(options->engine, "there is no prompt");
     invocation.run = [options](const Console& console) { return run_inspect(*options, console); };
   });
 }

@@ -97,9 +97,9 @@ void add_prefill(CLI::App& app, Invocation& invocation) {
       "them: the system message, if there is one, and a first message of yours that begins with\n"
       "the document. What you ask with --kv FILE of chat, generate, batch or summarize follows\n"
       "the document in that message, after an empty line, and only the question is computed.\n"
-      "The file belongs to the model, --dtype and --page-size that it was written with; it is\n"
-      "as large as the document's share of the KV cache. An existing one is replaced when the\n"
-      "new one is complete.\n"
+      "The file belongs to the model, --dtype and --page-size that it was written with, and to -c\n"
+      "where --rope-scaling stretched the context; it is as large as the document's share of the\n"
+      "KV cache. An existing one is replaced when the new one is complete.\n"
       "\n"
       "Examples:\n"
       "  tessera prefill -m weights/demo report.txt -o report.kv\n"
@@ -107,6 +107,8 @@ void add_prefill(CLI::App& app, Invocation& invocation) {
       "  tessera generate -m weights/demo --kv report.kv -p \"Who wrote it?\"");
   command.callback([options, &invocation] {
     require_model(options->engine);
+    require_context_choice(options->engine,
+                           "nobody knows yet what will be asked about the document");
     invocation.run = [options](const Console& console) { return run_prefill(*options, console); };
   });
 }

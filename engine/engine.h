@@ -123,8 +123,9 @@ class Engine {
   //
   // Takes the file's tokens as computed: a prompt of any sequence that begins with them starts
   // behind them, as long as no other needs their pages. Whether the file is of this model,
-  // its header says. Throws Error when it is of another number format, page size or model shape, or
-  // does not fit the context. `progress` counts bytes; what it throws ends the loading.
+  // its header says. Throws Error when it is of another number format, page size, model shape or
+  // stretch of RoPE, or does not fit the context. `progress` counts bytes; what it throws ends the
+  // loading.
   void load_kv(const KvFile& file, const LoadProgress& progress = {});
   // Writes what is computed of the prompt's beginning, in whole pages: a file's bytes in order. How
   // many tokens that are; 0, and nothing is written, when there is not one page.

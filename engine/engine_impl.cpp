@@ -4,6 +4,14 @@
 
 namespace tessera {
 
+KvLayout Engine::Impl::kv_layout() const {
+  KvLayout layout = runner->kv_layout();
+  const ModelConfig& config = folder.config;
+  const bool is_stretched = config.stretch && config.stretch->factor > 1.0;
+  if (is_stretched) layout.rope_context = config.max_position_embeddings;
+  return layout;
+}
+
 void Engine::Impl::check_tokens(std::span<const TokenId> tokens) const {
   for (const TokenId token : tokens) {
     CHECK(token >= 0 && token < folder.config.vocab_size, "token id ", token,
@@ -35,7 +43,7 @@ void Engine::Impl::submit(Sequence& sequence, std::span<const TokenId> prompt,
 
 void Engine::Impl::load_kv(const KvFile& file, const LoadProgress& progress) {
   const KvLayout& layout = file.header().layout;
-  const KvLayout own = runner->kv_layout();
+  const KvLayout own = kv_layout();
   CHECK(layout == own, file.path(), ": holds ", layout.text(), "; this run has ", own.text());
   CHECK(file.header().num_tokens() < plan.limits.context_size, file.path(), ": holds ",
         counted(file.header().num_tokens(), "token"), ", which leave no room in the context of ",
@@ -52,9 +60,9 @@ int64_t Engine::Impl::save_kv(std::span<const TokenId> prompt, const KvFileOrigi
   const BlockTable table = loop->cached_pages(prompt);
   const int64_t num_tokens = std::ssize(table) * pages->page_size();
   if (num_tokens == 0) return 0;
-  KvFileWriter writer(
-      {.model_fingerprint = origin.model_fingerprint, .layout = runner->kv_layout()}, origin.text,
-      prompt.first(static_cast<size_t>(num_tokens)), runner->kv_scales(), write);
+  KvFileWriter writer({.model_fingerprint = origin.model_fingerprint, .layout = kv_layout()},
+                      origin.text, prompt.first(static_cast<size_t>(num_tokens)),
+                      runner->kv_scales(), write);
   runner->write_kv(table, writer, progress);
   writer.finish();
   return num_tokens;

@@ -39,6 +39,7 @@ struct Engine::Impl {
   // Everything whose memory the plan counts; the weights are not filled yet.
   void allocate(const EngineOptions& options, const Checkpoint& checkpoint,
                 std::unique_ptr<Backend> backend);
+  KvLayout kv_layout() const;
   void check_tokens(std::span<const TokenId> tokens) const;
   // Throws Error when the prompt is empty, has ids outside the vocabulary or, with `reserved`
   // tokens of answer, exceeds the context.

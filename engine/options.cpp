@@ -1,6 +1,7 @@
 #include "engine/options.h"
 
 #include "kernels/tensor/check.h"
+#include "model_loaders/context_stretch.h"
 
 namespace tessera {
 
@@ -44,6 +45,9 @@ ModelFolder read_model_folder(const EngineOptions& options) {
   validate(options);
   ModelFolder folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
                                          options.allow_unknown_config, options.tokenizer);
+  if (options.rope_scaling == RopeScalingChoice::kAuto) {
+    stretch_context(folder, options.context_size);
+  }
   check_context_size(options, folder);
   return folder;
 }

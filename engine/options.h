@@ -39,6 +39,12 @@ enum class PromptLookupChoice : uint8_t {
   kAlways,  // for tests
 };
 
+// What becomes of a context_size beyond the one that the model was trained for.
+enum class RopeScalingChoice : uint8_t {
+  kModel,  // it is refused
+  kAuto,   // RoPE is stretched for it, and no further: model_loaders/context_stretch.h
+};
+
 struct EngineOptions {
   std::string model;         // folder, or org/name[@revision] in the Hugging Face cache
   std::string cache_folder;  // the Hugging Face cache, for names; "" when there is none
@@ -67,6 +73,7 @@ struct EngineOptions {
   RunAhead run_ahead = RunAhead::kWhereItHelps;
   bool prefix_cache = true;  // sequences share the KV pages of prompts that begin alike
   PromptLookupChoice prompt_lookup = PromptLookupChoice::kNever;
+  RopeScalingChoice rope_scaling = RopeScalingChoice::kModel;
   // Variables of the chat template, the same for every conversation.
   std::vector<TemplateArgument> template_arguments = {};
 };
@@ -92,8 +99,9 @@ class ContextSizeError : public Error {
 // Throws ContextSizeError.
 void check_context_size(const EngineOptions& options, const ModelFolder& folder);
 
-// The folder that the options name, once the options themselves are valid. Throws Error with the
-// path and the reason, ContextSizeError when the model is too short for them.
+// The folder that the options name, once the options themselves are valid, with its context
+// stretched where they ask for that. Throws Error with the path and the reason, ContextSizeError
+// when the model is too short for them.
 ModelFolder read_model_folder(const EngineOptions& options);
 
 }  // namespace tessera

@@ -22,6 +22,7 @@ constexpr DType kKvDTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat1
 constexpr int64_t kMaxLayers = int64_t{1} << 12;
 constexpr int64_t kMaxDimension = int64_t{1} << 16;
 constexpr int64_t kMaxTokens = int64_t{1} << 28;
+constexpr int64_t kMaxContext = int64_t{1} << 30;
 constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
 
 struct RawHeader {
@@ -33,7 +34,8 @@ struct RawHeader {
   int64_t num_layers = 0, num_kv_heads = 0, page_size = 0, head_dim = 0, num_pages = 0;
   uint64_t text_bytes = 0, scales_bytes = 0;
   uint64_t text_hash = 0, tokens_hash = 0, scales_hash = 0;
-  std::array<char, 72> reserved = {};  // zeros
+  int64_t rope_context = 0;
+  std::array<char, 64> reserved = {};  // zeros
   uint64_t header_hash = 0;            // of all bytes before it
 };
 static_assert(sizeof(RawHeader) == kKvHeaderBytes && std::is_trivially_copyable_v<RawHeader>);
@@ -42,8 +44,10 @@ uint64_t hash_of_header(const KvHeaderBytes& bytes) {
   return xxhash64(bytes.data(), offsetof(RawHeader, header_hash));
 }
 
-void check_range(const std::string& path, const char* name, int64_t value, int64_t high) {
-  CHECK(value >= 1 && value <= high, path, ": its ", name, " must be 1 to ", high, ", got ", value);
+void check_range(const std::string& path, const char* name, int64_t value, int64_t high,
+                 int64_t low = 1) {
+  CHECK(value >= low && value <= high, path, ": its ", name, " must be ", low, " to ", high,
+        ", got ", value);
 }
 
 void check_identity(const RawHeader& raw, const KvHeaderBytes& bytes, const std::string& path) {
@@ -79,6 +83,7 @@ void check_sizes(const KvFileHeader& header, const std::string& path) {
   check_range(path, "number of KV heads", layout.num_kv_heads, kMaxDimension);
   check_range(path, "page size", layout.page_size, kMaxDimension);
   check_range(path, "head_dim", layout.head_dim, kMaxDimension);
+  check_range(path, "stretched context", layout.rope_context, kMaxContext, 0);
   check_range(path, "number of pages", header.num_pages, kMaxTokens / layout.page_size);
   CHECK(layout.page_bytes() <= kMaxKvPageBytes, path, ": its pages have ", layout.page_bytes(),
         " bytes, at most ", kMaxKvPageBytes, " are possible");
@@ -103,7 +108,8 @@ uint64_t KvLayout::scales_bytes() const {
 std::string KvLayout::text() const {
   return concat(to_string(dtype), ", ", counted(num_layers, "layer"), ", ",
                 counted(num_kv_heads, "KV head"), " of ", head_dim, ", pages of ", page_size,
-                " tokens");
+                " tokens",
+                rope_context > 0 ? concat(", RoPE stretched for ", rope_context, " tokens") : "");
 }
 
 uint64_t KvFileHeader::scales_begin() const {
@@ -137,6 +143,7 @@ KvHeaderBytes to_bytes(const KvFileHeader& header) {
   raw.num_kv_heads = layout.num_kv_heads;
   raw.page_size = layout.page_size;
   raw.head_dim = layout.head_dim;
+  raw.rope_context = layout.rope_context;
   raw.num_pages = header.num_pages;
   raw.text_bytes = header.text_bytes;
   raw.scales_bytes = header.scales_bytes;
@@ -158,7 +165,8 @@ KvFileHeader parse_kv_header(const KvHeaderBytes& bytes, const std::string& path
                                           .num_layers = raw.num_layers,
                                           .num_kv_heads = raw.num_kv_heads,
                                           .page_size = raw.page_size,
-                                          .head_dim = raw.head_dim},
+                                          .head_dim = raw.head_dim,
+                                          .rope_context = raw.rope_context},
                                .num_pages = raw.num_pages,
                                .text_bytes = raw.text_bytes,
                                .scales_bytes = raw.scales_bytes,

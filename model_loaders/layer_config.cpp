@@ -136,18 +136,17 @@ TypeTables read_tables(const JsonObject& json, const ModelFamily& family,
   return tables;
 }
 
-// The index of the table in config.rope_tables, which gets it if it has none that is equal.
-int64_t table_index(const RopeTable& table, ModelConfig& config) {
-  const auto found = std::ranges::find(config.rope_tables, table);
-  const int64_t index = found - config.rope_tables.begin();
-  if (found == config.rope_tables.end()) config.rope_tables.push_back(table);
-  return index;
-}
-
 }  // namespace
 
 bool is_layer_type(std::string_view name) {
   return name == kFullAttention || name == kSlidingAttention;
+}
+
+int64_t rope_table_index(const RopeTable& table, ModelConfig& config) {
+  const auto found = std::ranges::find(config.rope_tables, table);
+  const int64_t index = found - config.rope_tables.begin();
+  if (found == config.rope_tables.end()) config.rope_tables.push_back(table);
+  return index;
 }
 
 void read_layers(const JsonObject& json, const ModelFamily& family, ModelConfig& config) {
@@ -161,7 +160,7 @@ void read_layers(const JsonObject& json, const ModelFamily& family, ModelConfig&
   for (size_t i = 0; i < slides.size(); ++i) {
     LayerSpec layer{.sliding_window = slides[i] ? window : 0, .rope_table = std::nullopt};
     if (rotates[i]) {
-      layer.rope_table = table_index(slides[i] ? *tables.sliding : *tables.full, config);
+      layer.rope_table = rope_table_index(slides[i] ? *tables.sliding : *tables.full, config);
     }
     config.block.layers.push_back(layer);
   }

@@ -14,6 +14,9 @@ constexpr std::string_view kSlidingAttention = "sliding_attention";
 
 bool is_layer_type(std::string_view name);
 
+// The index of the table in config.rope_tables, which gets it if it has none that is equal.
+int64_t rope_table_index(const RopeTable& table, ModelConfig& config);
+
 // Fills block.layers, block.query_scaling, rope_tables and rotary from layer_types, else from the
 // family's rules; the sizes of `config` are filled in. Throws Error when layer_types is not one
 // entry per layer, names an unknown type or a window that there is not.

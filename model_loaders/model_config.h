@@ -28,6 +28,12 @@ enum class NamePrefix : uint8_t {
   kModelLanguageModel,  // model.language_model.layers.0, lm_head: since
 };
 
+// A context longer than the one that a model was trained for (model_loaders/context_stretch.h).
+struct ContextStretch {
+  int64_t trained_context = 0;  // tokens: max_position_embeddings as config.json has it
+  double factor = 1.0;          // of YaRN, the largest of a table that was changed; 1: none was
+};
+
 // Field names are those of config.json. All sizes are positive and checked against each other.
 struct ModelConfig {
   std::string model_type;    // "llama", "mistral"; of a part of a larger model, its own
@@ -44,7 +50,8 @@ struct ModelConfig {
   BlockSpec block;                      // how layers compute
   std::vector<RopeTable> rope_tables;   // of which LayerSpec::rope_table is an index
   RotaryLayout rotary;
-  double norm_offset = 0.0;       // norms multiply by this + weight
+  std::optional<ContextStretch> stretch;  // max_position_embeddings is then more than was trained
+  double norm_offset = 0.0;               // norms multiply by this + weight
   double logit_multiplier = 1.0;  // of the products with the output matrix, before a soft cap
   bool ties_embeddings = false;
   NamePrefix name_prefix = NamePrefix::kNone;

@@ -78,12 +78,6 @@ double stretch_of(const RopeScalingContext& context, int64_t original) {
   return static_cast<double>(context.max_position_embeddings) / static_cast<double>(original);
 }
 
-// The factor of cosines and sines that the authors of YaRN found for contexts `factor` times as
-// long.
-double yarn_attention_factor(double factor, double scale) {
-  return factor <= 1.0 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
-}
-
 void read_yarn(const JsonObject& rope, const RopeScalingContext& context, RopeScaling& scaling) {
   const int64_t original = original_context_or_longest(rope, context);
   scaling.original_max_position_embeddings = original;
@@ -103,7 +97,7 @@ void read_yarn(const JsonObject& rope, const RopeScalingContext& context, RopeSc
   const double attention_factor = scale > 0.0 && scale_all > 0.0
                                       ? yarn_attention_factor(scaling.factor, scale) /
                                             yarn_attention_factor(scaling.factor, scale_all)
-                                      : yarn_attention_factor(scaling.factor, 1.0);
+                                      : yarn_attention_factor(scaling.factor);
   scaling.attention_factor =
       rope.find_number("attention_factor", 1e-3, kMaxFactor).value_or(attention_factor);
 }

@@ -120,6 +120,10 @@ RopeValues rope_values(const RopeTable& table, int64_t head_dim, int64_t rotary_
   return values;
 }
 
+double yarn_attention_factor(double factor, double scale) {
+  return factor <= 1.0 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
+}
+
 const char* rope_scaling_name(RopeScaling::Kind kind) {
   switch (kind) {
     case RopeScaling::Kind::kNone:

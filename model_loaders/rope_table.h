@@ -61,6 +61,11 @@ struct RopeValues {
 RopeValues rope_values(const RopeTable& table, int64_t head_dim, int64_t rotary_dim,
                        int64_t context_length);
 
+// What YaRN multiplies cosines and sines by where it stretches a context `factor` times, so that
+// attention over more tokens stays as sharp: 0.1 * scale * ln(factor) + 1, and 1 where nothing is
+// stretched. Peng et al. 2023 found it for a scale of 1 (section 3.4, as the square root of 1 / t).
+double yarn_attention_factor(double factor, double scale = 1.0);
+
 // "none", "linear", ...: the kind as config.json spells it.
 const char* rope_scaling_name(RopeScaling::Kind kind);
 

@@ -10,6 +10,8 @@
 namespace tessera {
 namespace {
 
+constexpr const char* kThinkingSwitch = "enable_thinking";
+
 // Shows an answer and keeps its parts.
 class AnswerStream {
  public:
@@ -67,15 +69,20 @@ std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console&
   return Engine::load(options, interruptible(bar));
 }
 
+ChatInputs thinking_inputs(const ChatTemplate& chat_template, std::optional<bool> thinks) {
+  if (!thinks || !chat_template.mentions(kThinkingSwitch)) return {};
+  return {.arguments = {{kThinkingSwitch, *thinks ? "true" : "false"}}};
+}
+
 ChatInputs thinking_inputs(const Engine& engine, std::optional<bool> thinks,
                            const Console& console) {
-  constexpr const char* kSwitch = "enable_thinking";
   if (!thinks) return {};
-  if (!engine.chat_template().mentions(kSwitch)) {
-    console.say(concat("the model's chat template has no switch for thinking (", kSwitch, ")"));
-    return {};
+  ChatInputs inputs = thinking_inputs(engine.chat_template(), thinks);
+  if (inputs.arguments.empty()) {
+    console.say(
+        concat("the model's chat template has no switch for thinking (", kThinkingSwitch, ")"));
   }
-  return {.arguments = {{kSwitch, *thinks ? "true" : "false"}}};
+  return inputs;
 }
 
 Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,

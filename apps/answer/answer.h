@@ -24,8 +24,11 @@ std::function<void(uint64_t done_bytes, uint64_t total_bytes)> interruptible(Pro
 // Loads the model with a progress bar. Throws Error, or Interrupted on Ctrl-C.
 std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console);
 
-// What asks the chat template for thinking or for none; nothing where `thinks` says neither or,
-// with a line that says so, the template has no such switch.
+// What asks the chat template for thinking or for none; nothing where `thinks` says neither or the
+// template has no such switch.
+ChatInputs thinking_inputs(const ChatTemplate& chat_template, std::optional<bool> thinks);
+
+// The same for the engine's template, with a line that says so where it has no such switch.
 ChatInputs thinking_inputs(const Engine& engine, std::optional<bool> thinks,
                            const Console& console);
 

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/options/sampling_options.h"
 #include "engine/text/utf8.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::string_view kMark = "\n[...]\n";
-// For an answer of which nobody said how long it may be, if that is at most a quarter of the
-// context.
-constexpr int64_t kUsualAnswerTokens = 512;
 // Of a text that loses its middle, at least so much is left.
 constexpr int64_t kLeastLeftTokens = 32;
 
@@ -40,6 +38,7 @@ bool is_inside_character(const Tokenizer& tokenizer, TokenId token) {
   return !bytes.empty() && is_utf8_continuation(bytes.front());
 }
 
+// An answer of which nobody said how long it may be gets at most a quarter of the context.
 int64_t answer_room(const SamplingParams& params, int64_t context_size) {
   return params.max_tokens > 0 ? params.max_tokens : std::min(kUsualAnswerTokens, context_size / 4);
 }

@@ -89,6 +89,8 @@ void add_batch(CLI::App& app, Invocation& invocation) {
       "  tessera batch -m weights/demo -i questions.jsonl -o answers.jsonl --kv report.kv");
   command.callback([options, &invocation] {
     require_model(options->engine);
+    require_context_choice(options->engine,
+                           "which request is the longest is not known before all are read");
     options->arguments = invocation.arguments;
     invocation.run = [options](const Console& console) { return run_batch(*options, console); };
   });

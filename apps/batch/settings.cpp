@@ -23,6 +23,7 @@ Json batch_settings(const BatchOptions& options, const Conversation& opening) {
                    {"template_args", nullptr},
                    {"kv_dtype", nullptr},
                    {"context_size", nullptr},
+                   {"rope_scaling", nullptr},
                    {"batch_invariant", nullptr},
                    {"on_overflow", nullptr},
                    {"system", nullptr},
@@ -43,6 +44,7 @@ Json batch_settings(const BatchOptions& options, const Conversation& opening) {
   }
   if (engine.batch_invariant) settings["batch_invariant"] = true;
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
+  if (engine.rope_scaling == RopeScalingChoice::kAuto) settings["rope_scaling"] = "auto";
   if (!opening.system().empty()) settings["system"] = opening.system();
   if (!options.kv_path.empty()) settings["kv_sha256"] = sha256(opening.text());
   settings.update(sampling_json(options.sampling));

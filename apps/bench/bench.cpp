@@ -167,6 +167,7 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   command.callback([options, &command, &invocation] {
     if (command.got_subcommand("attention")) return;
     require_model(options->engine);
+    require_context_choice(options->engine, "there is no prompt");
     if (!options->compare_path.empty() && options->repetitions < 2) {
       throw UsageError("--compare needs --repetitions 2 or more: one has no spread");
     }

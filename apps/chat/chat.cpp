@@ -154,6 +154,7 @@ void add_chat(CLI::App& app, Invocation& invocation) {
       "  printf 'Hello!\\nWho are you?\\n' | tessera chat -m weights/demo");
   command.callback([options, prompt, &invocation] {
     require_model(options->engine);
+    require_context_choice(options->engine, "a chat has no prompt yet");
     invocation.run = [options, prompt](const Console& console) {
       return run_chat(*options, *prompt, console);
     };

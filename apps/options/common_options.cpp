@@ -56,6 +56,16 @@ void parse_lookup(const std::string& text, EngineOptions& options) {
   }
 }
 
+void parse_rope_scaling(const std::string& text, EngineOptions& options) {
+  if (text == "auto") {
+    options.rope_scaling = RopeScalingChoice::kAuto;
+  } else if (text == "model") {
+    options.rope_scaling = RopeScalingChoice::kModel;
+  } else {
+    throw CLI::ValidationError("--rope-scaling", "must be auto or model, got " + text);
+  }
+}
+
 void parse_dtype(const std::string& text, EngineOptions& options) {
   if (text == "auto" || text == "bfloat16") {
     options.compute_dtype = DType::kBFloat16;
@@ -133,6 +143,13 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
   add_text_model_options(app, options);
   add_number(app, kContextFlags, options.context_size, kContextSizeLimits,
              "context in tokens, 32k is 32768; 0: the most that fits (0)", Suffix::kKibi)
+      ->group(kModelGroup);
+  app.add_option_function<std::string>(
+         "--rope-scaling",
+         [&options](const std::string& text) { parse_rope_scaling(text, options); },
+         "a context longer than the model was trained for: auto stretches RoPE by YaRN as far as\n"
+         "-c asks, or generate's and summarize's prompt with its answer; model refuses it (model)")
+      ->option_text("auto|model")
       ->group(kModelGroup);
   add_device_options(app, options);
   add_number(app, "--page-size", options.page_size, kPageSizeLimits,
@@ -262,6 +279,16 @@ std::vector<Message> system_messages(const PromptOptions& options) {
                          : read_text(options.system_file, options.invalid_utf8);
   if (is_blank(text)) return {};
   return {{Role::kSystem, std::move(text)}};
+}
+
+bool prompt_chooses_context(const EngineOptions& options) {
+  return options.rope_scaling == RopeScalingChoice::kAuto && options.context_size == 0;
+}
+
+void require_context_choice(const EngineOptions& options, const std::string& reason) {
+  if (!prompt_chooses_context(options)) return;
+  throw UsageError("--rope-scaling auto needs -c here: " + reason,
+                   "-c N: the tokens of the longest prompt and its answer together");
 }
 
 void require_model(const EngineOptions& options) {

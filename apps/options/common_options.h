@@ -54,9 +54,19 @@ void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy);
 
 // --kv, which says what a conversation begins with instead of the flags above.
 void add_kv_option(CLI::App& app, std::string& path);
+// For require_context_choice().
+inline constexpr const char* kKvContextReason =
+    "keys and values of --kv were computed for one context, and serve no other";
 
 // The system message as a conversation of one message, or none.
 std::vector<Message> system_messages(const PromptOptions& options);
+
+// Whether --rope-scaling auto was given and no -c, so that the context is what a prompt needs.
+bool prompt_chooses_context(const EngineOptions& options);
+
+// Throws UsageError, with the reason, in that case: for commands that know no prompt before weights
+// are read.
+void require_context_choice(const EngineOptions& options, const std::string& reason);
 
 // Throws UsageError when no model was named.
 void require_model(const EngineOptions& options);

@@ -60,6 +60,9 @@ const SamplingField* find_sampling_field(std::string_view name);
 void set_sampling_field(SamplingOptions& options, const SamplingField& field,
                         const std::string& text);
 
+// Tokens to keep free for an answer where nobody says how long it may be.
+inline constexpr int64_t kUsualAnswerTokens = 512;
+
 // A seed of 32 bits: short enough to read out and type.
 uint64_t random_seed();
 

@@ -117,6 +117,7 @@ void add_summarize(CLI::App& app, Invocation& invocation) {
   command.callback([options, &invocation] {
     require_model(options->engine);
     check_source(*options);
+    if (!options->kv_path.empty()) require_context_choice(options->engine, kKvContextReason);
     for (std::string* text : {&options->instruction.own_text, &options->instruction.focus}) {
       *text = checked_utf8(std::move(*text), "--instruction and --focus", options->invalid_utf8);
     }

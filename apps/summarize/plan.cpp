@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/options/sampling_options.h"
 #include "apps/summarize/chunks.h"
 #include "engine/engine.h"
 

@@ -46,9 +46,6 @@ struct SummaryPlan {
   int64_t num_calls() const { return static_cast<int64_t>(calls.size()) + merges.calls; }
 };
 
-// Tokens of a summary at most where nobody said.
-inline constexpr int64_t kUsualAnswerTokens = 512;
-
 // Tokens of the texts joined for a merge that do not belong to either.
 inline constexpr int64_t kJoinTokens = 4;
 

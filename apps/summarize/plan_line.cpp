@@ -28,6 +28,13 @@ std::string how(const SummaryPlan& plan) {
   return "";
 }
 
+std::string stretch_text(const ModelConfig& config) {
+  if (!config.stretch) return "";
+  const auto& [trained_context, factor] = *config.stretch;
+  return concat(" (trained ", trained_context, factor > 1.0 ? concat(", YaRN factor ", factor) : "",
+                ')');
+}
+
 }  // namespace
 
 std::string plan_line(const Engine& engine, std::span<const MappedDocument> documents,
@@ -35,7 +42,7 @@ std::string plan_line(const Engine& engine, std::span<const MappedDocument> docu
   const std::string name =
       documents.size() == 1 ? printable(documents[0].name) : counted(documents.size(), "document");
   return concat(name, ": ", counted(plan.document_tokens, "token"), ", context ", plan.context_size,
-                ", ", plan.answer_tokens, " reserved for ",
+                stretch_text(engine.folder().config), ", ", plan.answer_tokens, " reserved for ",
                 plan.kind == SummaryPlan::Kind::kChunks ? "each" : "the", " summary; ", how(plan),
                 "; KV ", human_bytes(kv_bytes_needed(engine, plan)), "; about ",
                 human_duration(estimated_seconds(engine, plan)));

@@ -33,6 +33,10 @@ std::string joined_text(std::span<const MappedDocument> documents, std::span<con
   return text;
 }
 
+std::vector<Message> summary_messages(const std::string& instruction, const std::string& text) {
+  return {{Role::kUser, instruction + "\n\n" + text}};
+}
+
 Prompts::Prompts(const Engine& engine, const SummarizeOptions& options, const Console& console)
     : engine_(engine),
       console_(console),
@@ -41,8 +45,7 @@ Prompts::Prompts(const Engine& engine, const SummarizeOptions& options, const Co
 
 std::vector<TokenId> Prompts::encode(const std::string& text) const {
   ProgressBar bar(console_, "tokenising");
-  const std::vector<Message> messages = {{Role::kUser, instruction_ + "\n\n" + text}};
-  return engine_.encode_chat(messages, inputs_, interruptible(bar));
+  return engine_.encode_chat(summary_messages(instruction_, text), inputs_, interruptible(bar));
 }
 
 int64_t Prompts::header_tokens(const std::string& name) const {

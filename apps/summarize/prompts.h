@@ -17,6 +17,9 @@ namespace tessera {
 // between them is left out.
 std::string joined_text(std::span<const MappedDocument> documents, std::span<const Slice> slices);
 
+// What the user says in a prompt: the instruction, and the text that it is about.
+std::vector<Message> summary_messages(const std::string& instruction, const std::string& text);
+
 // Makes prompts of an instruction and a text, by the model's chat template.
 class Prompts {
  public:

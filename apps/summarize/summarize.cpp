@@ -7,9 +7,11 @@
 #include "apps/answer/answer.h"
 #include "apps/files/atomic_file.h"
 #include "apps/files/same_file.h"
+#include "apps/options/common_options.h"
 #include "apps/process/exit_codes.h"
 #include "apps/process/signals.h"
 #include "apps/summarize/kv_summary.h"
+#include "apps/summarize/one_pass_context.h"
 #include "apps/summarize/summarizer.h"
 #include "apps/terminal/output.h"
 #include "engine/model_description.h"
@@ -34,6 +36,7 @@ void check_files(const SummarizeOptions& options) {
 // How long a document can be: of any length where it may be read in parts.
 TextLimit find_limit(const SummarizeOptions& options) {
   if (options.on_overflow != OnOverflow::kError || options.chunk) return {};
+  if (prompt_chooses_context(options.engine)) return {};
   return read_text_limit(options.engine);
 }
 
@@ -62,6 +65,18 @@ int64_t wanted_sequences(const SummarizeOptions& options, const std::vector<Docu
                               ? options.engine.context_size
                               : read_model_folder(options.engine).config.max_position_embeddings;
   return bytes < static_cast<uint64_t>(context) / 2 ? 1 : 0;
+}
+
+EngineOptions options_for_documents(const SummarizeOptions& options,
+                                    const std::vector<Document>& documents,
+                                    const Console& console) {
+  EngineOptions engine = options.engine;
+  if (prompt_chooses_context(engine) && !options.chunk) {
+    engine.context_size = one_pass_context(options, documents, console);
+  }
+  const bool is_one_pass = engine.context_size != options.engine.context_size;
+  engine.max_sequences = is_one_pass ? 1 : wanted_sequences(options, documents);
+  return engine;
 }
 
 std::string report_text(const Report& report, const SummarizeOptions& options) {
@@ -137,9 +152,8 @@ int run_summarize(const SummarizeOptions& options, const Console& console) {
   const StatsFile stats(options.stats_path);
   ReportWriter writer(options);
 
-  EngineOptions engine_options = options.engine;
-  engine_options.max_sequences = wanted_sequences(options, documents);
-  const std::unique_ptr<Engine> engine = load_engine(engine_options, console);
+  const std::unique_ptr<Engine> engine =
+      load_engine(options_for_documents(options, documents, console), console);
   Summarizer summarizer(*engine, options, stats, console);
   const bool apart = options.each && documents.size() > 1;
   const bool all_merged = apart ? summarize_each(summarizer, std::move(documents), writer)

@@ -17,13 +17,6 @@ namespace {
 // A limit in words needs room for them: about one and a half tokens each, and punctuation.
 constexpr int64_t kTokensOfWord = 2;
 
-SamplingParams sampling_for(const SummarizeOptions& options, const SamplingParams& defaults) {
-  SamplingOptions wanted = options.sampling;
-  const int64_t words_tokens = options.instruction.words * kTokensOfWord;
-  if (!wanted.max_tokens) wanted.max_tokens = std::max(kUsualAnswerTokens, words_tokens);
-  return resolve_sampling(wanted, defaults);
-}
-
 // With an empty line between any two; some may have said nothing.
 std::string joined_answers(const Report& report, const std::vector<size_t>& calls) {
   std::string text;
@@ -48,6 +41,13 @@ std::optional<LeftOut> left_out_tokens(const Report& report) {
 
 }  // namespace
 
+SamplingOptions summary_sampling(const SummarizeOptions& options) {
+  SamplingOptions wanted = options.sampling;
+  const int64_t words_tokens = options.instruction.words * kTokensOfWord;
+  if (!wanted.max_tokens) wanted.max_tokens = std::max(kUsualAnswerTokens, words_tokens);
+  return wanted;
+}
+
 Summarizer::Summarizer(Engine& engine, const SummarizeOptions& options, const StatsFile& stats,
                        const Console& console)
     : engine_(engine),
@@ -55,7 +55,7 @@ Summarizer::Summarizer(Engine& engine, const SummarizeOptions& options, const St
       stats_(stats),
       console_(console),
       prompts_(engine, options, console),
-      wanted_params_(sampling_for(options, engine.default_sampling())),
+      wanted_params_(resolve_sampling(summary_sampling(options), engine.default_sampling())),
       params_(wanted_params_) {}
 
 Report Summarizer::summarize(std::vector<Document> documents) {

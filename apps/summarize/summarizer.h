@@ -15,6 +15,9 @@
 
 namespace tessera {
 
+// The sampling that was asked for, with as many tokens as a summary may take where nobody said.
+SamplingOptions summary_sampling(const SummarizeOptions& options);
+
 class Summarizer {
  public:
   // All must outlive this.

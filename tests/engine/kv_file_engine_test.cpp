@@ -127,6 +127,31 @@ TEST_F(KvFileEngine, OtherLayoutsAndContextsAreRefused) {
               HasSubstr("96 tokens, which leave no room in the context of 96"));
 }
 
+// Keys are turned by RoPE: those of one stretch mean nothing to another.
+TEST_F(KvFileEngine, AnotherStretchOfRopeIsRefused) {
+  EngineOptions stretched = options();
+  stretched.rope_scaling = RopeScalingChoice::kAuto;
+  stretched.context_size = 400;
+  const auto engine = Engine::load(stretched);
+  const GenerationResult expected = answer(*engine, prompt_);
+  const KvFile file = save(*engine, prompt_, 96);
+
+  const auto same = Engine::load(stretched);
+  same->load_kv(file);
+  const GenerationResult result = answer(*same, prompt_);
+  EXPECT_EQ(result.tokens, expected.tokens);
+  EXPECT_EQ(result.cached_prompt_tokens, 96);
+
+  stretched.context_size = 401;
+  const auto further = Engine::load(stretched);
+  EXPECT_THAT(
+      error_of([&] { further->load_kv(file); }).what(),
+      testing::AllOf(HasSubstr("stretched for 400 tokens"), HasSubstr("stretched for 401 tokens")));
+  const auto plain = Engine::load(options());
+  EXPECT_THAT(error_of([&] { plain->load_kv(file); }).what(),
+              HasSubstr("stretched for 400 tokens; this run has"));
+}
+
 // Damage found halfway leaves nothing behind.
 TEST_F(KvFileEngine, DamagedPagesAreGivenBack) {
   const auto engine = Engine::load(options());

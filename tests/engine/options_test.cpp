@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "kernels/tensor/check.h"
+#include "tests/golden/golden_data.h"
 
 namespace tessera {
 namespace {
@@ -48,6 +49,20 @@ TEST(EngineOptions, AContextLongerThanTheModelsIsRefusedWithTheModelsOwn) {
     EXPECT_EQ(error.allowed(), "an integer in 0..256");
     EXPECT_THAT(error.hint(), testing::HasSubstr("some/model holds at most 256 tokens"));
   }
+}
+
+TEST(EngineOptions, AContextIsStretchedWhereThatIsAskedFor) {
+  EngineOptions options = {.model = golden_folder("gqa_d64"), .context_size = 320};
+  EXPECT_THROW(read_model_folder(options), ContextSizeError);
+  options.rope_scaling = RopeScalingChoice::kAuto;
+  const ModelFolder folder = read_model_folder(options);
+  EXPECT_EQ(folder.config.max_position_embeddings, 320);
+  ASSERT_TRUE(folder.config.stretch);
+  EXPECT_EQ(folder.config.stretch->factor, 1.25);
+  EXPECT_EQ(folder.warnings.size(), 1u);
+  // The model's own context is not.
+  options.context_size = 0;
+  EXPECT_FALSE(read_model_folder(options).config.stretch);
 }
 
 }  // namespace

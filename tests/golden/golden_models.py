@@ -4,7 +4,7 @@ Each model switches on what its family does differently from Llama, with sizes a
 allows. The seed of a model follows from its place in MODELS: new ones go to the end.
 """
 
-from golden_families import ABSENT, FAMILY_MODELS, VOCAB_SIZE, without_absent
+from golden_families import ABSENT, FAMILY_MODELS, SMALL, VOCAB_SIZE, family, without_absent
 
 LLAMA = {
     "architectures": ["LlamaForCausalLM"],
@@ -73,9 +73,27 @@ LLAMA_MODELS = {
     },
 }
 
-MODELS = {
-    name: without_absent(LLAMA | changes) for name, changes in LLAMA_MODELS.items()
-} | FAMILY_MODELS
+# What context_stretch_test.cpp makes of a model for 64 positions without scaling.
+STRETCHED_MODELS = {
+    "llama_stretched": family(
+        "llama",
+        "LlamaForCausalLM",
+        SMALL,
+        {
+            "rope_scaling": {
+                "rope_type": "yarn",
+                "factor": 4.0,
+                "original_max_position_embeddings": 64,
+            }
+        },
+    )
+}
+
+MODELS = (
+    {name: without_absent(LLAMA | changes) for name, changes in LLAMA_MODELS.items()}
+    | FAMILY_MODELS
+    | STRETCHED_MODELS
+)
 
 # RoPE of kinds dynamic and longrope depends on a length: in transformers on that of the sequence at
 # hand, in tessera on the context that the model is loaded with. Answers of these models are
@@ -88,7 +106,7 @@ NUM_SHARDS = {"sharded": 3}
 # stream is as large as the token's own part, which is tied to the output, tokens tend to repeat.
 MAX_REPEATS = {"gemma2": 4, "gemma3_text": 4, "gemma3": 4}
 # Models whose matrices hold numbers of 8 bits, which take half the room in a repository.
-COARSE_MATRICES = set(FAMILY_MODELS)
+COARSE_MATRICES = {*FAMILY_MODELS, *STRETCHED_MODELS}
 # Values of model_type whose norms multiply by 1 + weight.
 NORMS_AROUND_ZERO = {"gemma2", "gemma3_text"}
 # What these multiply embeddings with: the square root of hidden_size; embedding_multiplier.

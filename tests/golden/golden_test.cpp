@@ -55,6 +55,7 @@ constexpr GoldenModel kModels[] = {
     {.name = "cohere2", .num_layers = 3},
     {.name = "exaone4", .num_layers = 4},
     {"seed_oss"},
+    {"llama_stretched"},
 };
 
 struct GoldenCase {

@@ -61,6 +61,14 @@ TEST_F(KvFileTest, HoldsWhatWasWritten) {
   EXPECT_THAT(std::span(pages).last(page_bytes), Each(std::byte{7}));
 }
 
+TEST_F(KvFileTest, SaysForWhichContextRopeWasStretched) {
+  KvFileHeader header = header_of_small_file();
+  header.layout.rope_context = 5000;
+  EXPECT_EQ(parse_kv_header(to_bytes(header), "small"), header);
+  EXPECT_NE(header.layout, kSmallLayout);
+  EXPECT_EQ(header.layout.text(), kSmallLayout.text() + ", RoPE stretched for 5000 tokens");
+}
+
 TEST_F(KvFileTest, EveryLengthButItsOwnIsRefused) {
   const std::string whole = small_kv_file();
   // Each in the header, some behind it, and the last.
@@ -121,6 +129,8 @@ TEST_F(KvFileTest, RefusesWhatCannotBe) {
               HasSubstr("page size"));
   EXPECT_THAT(header_problem(with([](auto& h) { h.layout.head_dim = kHuge; })),
               HasSubstr("head_dim"));
+  EXPECT_THAT(header_problem(with([](auto& h) { h.layout.rope_context = -1; })),
+              HasSubstr("stretched context must be 0 to 1073741824, got -1"));
   EXPECT_THAT(header_problem(with([](auto& h) { h.num_pages = kHuge; })),
               HasSubstr("number of pages"));
   EXPECT_THAT(header_problem(with([](auto& h) { h.text_bytes = ~uint64_t{0}; })),

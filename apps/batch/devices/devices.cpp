@@ -1,5 +1,7 @@
 #include "apps/batch/devices/devices.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -35,11 +37,13 @@ void require_files(const BatchOptions& options) {
   if (!options.shard.is_whole()) throw UsageError("--devices and --shard exclude each other");
 }
 
-// Checks all that can be wrong for every device alike. The number of requests.
+// Checks all that can be wrong for every device alike, and warns, once, here, rather than in every
+// process: these are quiet. The number of requests.
 int64_t check_requests(const BatchOptions& options) {
   BatchInput input(options.input_path, {});
   if (options.strict) refuse_problems(input);
-  read_model_folder(options.engine);  // throws once, here, rather than in every process
+  const ModelFolder folder = read_model_folder(options.engine);
+  for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
   return static_cast<int64_t>(input.items().size());
 }
 
