@@ -86,8 +86,8 @@ class AttentionGraphTest : public BackendTest {
     const AttentionProblem recorded(backend(), size, lengths[0]);
     const AttentionParams params = recorded.params();
     const DeviceTensor out = poisoned(backend(), activation(), params.query.shape);
-    launch(out, params);  // loads the kernel, which a capture does not allow
-    device().synchronize();
+    device().synchronize();  // the inputs are there: the launches go to a stream of their own
+    launch(out, params);     // loads the kernel, which a capture does not allow
     const ExecutableGraph graph = record(out, params);
     for (size_t i = 0; i < lengths.size(); ++i) {
       const AttentionProblem problem(backend(), size, lengths[i], 1 + i);
