@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs compute-sanitizer over the kernels whose warps and blocks hand each other data: decode
-# attention, skinny products, the decode step in one kernel.
+# attention, skinny products, log-probabilities, the decode step in one kernel.
 #
 #   tests/sanitize_gpu.sh BUILD RACECHECK_BUILD
 #
@@ -21,7 +21,7 @@ fi
 kernels='FusedDecoderTest.OneSequence/cuda_bf16:FusedDecoderTest.LongContexts/cuda_bf16'
 kernels+=':FusedDecoderTest.SeveralSequences/cuda_bf16:FusedDecoderTest.SlidingWindow/cuda_bf16'
 kernels+=':FusedDecoderTest.TwoKindsOfLayers/cuda_bf16:FusedDecoderTest.BlocksOfFamilies/cuda_bf16'
-kernels+=':AttentionDecodeTest.*/cuda_bf16:LinearSkinnyTest.*/cuda_bf16'
+kernels+=':AttentionDecodeTest.*/cuda_bf16'
 logs=$(mktemp -d)
 status=0
 
@@ -41,8 +41,14 @@ check() {
 jobs=()
 for tool in memcheck synccheck racecheck; do
   build=$1
-  [[ $tool == racecheck ]] && build=$2
-  check "$tool" "$build" kernels_test "$kernels" & jobs+=($!)
+  others='LinearSkinnyTest.*/cuda_bf16:LogprobsTest.*/cuda_bf16'
+  if [[ $tool == racecheck ]]; then
+    build=$2
+    # Every kernel at least once; all of these tests would take an hour.
+    others='LinearSkinnyTest.OneProductOfEveryPlan/cuda_bf16'
+    others+=':LogprobsTest.EqualLogitsAreInTheOrderOfTheirIds/cuda_bf16'
+  fi
+  check "$tool" "$build" kernels_test "$kernels:$others" & jobs+=($!)
   check "$tool" "$build" golden_test '*.LogitsMatch/one_kernel_cuda_bfloat16' & jobs+=($!)
 done
 for job in "${jobs[@]}"; do wait "$job" || status=1; done

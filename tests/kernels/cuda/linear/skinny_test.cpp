@@ -225,6 +225,21 @@ TEST_P(LinearSkinnyTest, EveryPlanMatchesReference) {
   }
 }
 
+// Every kernel that is built, with more steps than its rings have places for, or with several tiles
+// for a block: few enough products for compute-sanitizer's racecheck (tests/sanitize_gpu.sh).
+TEST_P(LinearSkinnyTest, OneProductOfEveryPlan) {
+  const auto several_tiles = [&](int64_t tile_features) {
+    return int64_t{gpu_.num_multiprocessors} * tile_features * 3 / 2 + 4;
+  };
+  for (const SkinnyPlan& plan : kSkinnyPlans) {
+    check(33, 232, 2112, plan);
+    if (plan.split == 1) check(33, several_tiles(plan.tile_rows), 136, plan);
+  }
+  for (const SkinnyPlan& plan : kGatedSkinnyPlans) {
+    check_gated(33, several_tiles(plan.tile_rows / 2), 136, plan);
+  }
+}
+
 // More tiles than multiprocessors, with and without whole pairs and quads of rows.
 TEST_P(LinearSkinnyTest, BlocksTakeSeveralTiles) {
   for (const SkinnyPlan& plan : kSkinnyPlans) {
