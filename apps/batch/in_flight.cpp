@@ -37,9 +37,10 @@ int64_t InFlight::num_begun() const {
 InFlight::Tokens InFlight::tokens() const {
   Tokens tokens;
   for (const std::unique_ptr<Member>& member : requests_) {
+    const GenerationResult& first = engine_.result(*member->choices.front());
+    tokens.prompt += first.cached_prompt_tokens + first.computed_prompt_tokens;
     for (const SequencePtr& sequence : member->choices) {
       const GenerationResult& result = engine_.result(*sequence);
-      tokens.prompt += result.cached_prompt_tokens + result.computed_prompt_tokens;
       tokens.generated += static_cast<int64_t>(result.tokens.size());
     }
   }

@@ -38,7 +38,7 @@ class InFlight {
 
   // Tokens that have been computed for those that are here. Looks at each: not for every step.
   struct Tokens {
-    int64_t prompt = 0;  // with those that were cached
+    int64_t prompt = 0;  // with those that were cached; of several choices those of the first
     int64_t generated = 0;
   };
   Tokens tokens() const;

@@ -6,10 +6,14 @@
 
 namespace tessera {
 
+int64_t answer_limit(const BatchItem& item, int64_t max_tokens) {
+  return item.max_tokens == 0 ? max_tokens : item.max_tokens;
+}
+
 std::vector<uint32_t> longest_first(std::span<const BatchItem> items, int64_t max_tokens) {
   const auto length = [&](uint32_t index) {
-    const int64_t asked = items[index].max_tokens == 0 ? max_tokens : items[index].max_tokens;
-    return asked == 0 ? std::numeric_limits<int64_t>::max() : asked;
+    const int64_t limit = answer_limit(items[index], max_tokens);
+    return limit == 0 ? std::numeric_limits<int64_t>::max() : limit;
   };
   std::vector<uint32_t> order(items.size());
   std::iota(order.begin(), order.end(), 0);

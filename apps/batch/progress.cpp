@@ -32,6 +32,7 @@ BatchProgress::BatchProgress(const Console& console) : bar_(console, "batch") {
 }
 
 void BatchProgress::show(const BatchCounts& counts, int64_t prompt_tokens, int64_t generated_tokens,
+                         std::optional<double> part_done,
                          const std::optional<ServingState>& state) {
   const Sample now = {Clock::now(), prompt_tokens, generated_tokens};
   add(now);
@@ -39,11 +40,12 @@ void BatchProgress::show(const BatchCounts& counts, int64_t prompt_tokens, int64
   const double seconds = std::chrono::duration<double>(now.time - before.time).count();
   const double fraction =
       static_cast<double>(counts.done()) / static_cast<double>(std::max<int64_t>(counts.total, 1));
-  bar_.update(fraction, concat(counts.done(), '/', counted(counts.total, "request"), ", ",
-                               counted(counts.errors, "error"), ", in ",
-                               rate(now.prompt_tokens - before.prompt_tokens, seconds), ", out ",
-                               rate(now.generated_tokens - before.generated_tokens, seconds),
-                               " tok/s, ETA ", eta(counts), state ? text_of(*state) : ""));
+  bar_.update(fraction,
+              concat(counts.done(), '/', counted(counts.total, "request"), ", ",
+                     counted(counts.errors, "error"), ", in ",
+                     rate(now.prompt_tokens - before.prompt_tokens, seconds), ", out ",
+                     rate(now.generated_tokens - before.generated_tokens, seconds), " tok/s, ETA ",
+                     eta(counts, part_done), state ? text_of(*state) : ""));
 }
 
 void BatchProgress::add(const Sample& now) {
@@ -51,11 +53,12 @@ void BatchProgress::add(const Sample& now) {
   while (samples_.size() > 2 && now.time - samples_[1].time > kWindow) samples_.pop_front();
 }
 
-std::string BatchProgress::eta(const BatchCounts& counts) const {
+std::string BatchProgress::eta(const BatchCounts& counts, std::optional<double> part_done) const {
   const int64_t done_now = counts.answered + counts.errors;
   const int64_t all_now = counts.total - counts.skipped;
-  return time_.text(static_cast<double>(done_now) /
-                    static_cast<double>(std::max<int64_t>(all_now, 1)));
+  const double part_of_requests =
+      static_cast<double>(done_now) / static_cast<double>(std::max<int64_t>(all_now, 1));
+  return time_.text(part_done.value_or(part_of_requests));
 }
 
 }  // namespace tessera

@@ -23,9 +23,10 @@ class BatchProgress {
   // Whether show() would show anything now: it needs not be called for every step.
   bool is_due() const { return bar_.is_due(); }
 
-  // The tokens are those of all answers, also of those that are still coming.
+  // The tokens are those of all answers, also of those that are still coming. `part_done` says how
+  // much of the run is done where that is known better than by the number of requests.
   void show(const BatchCounts& counts, int64_t prompt_tokens, int64_t generated_tokens,
-            const std::optional<ServingState>& state);
+            std::optional<double> part_done, const std::optional<ServingState>& state);
 
   void clear() { bar_.clear(); }
 
@@ -39,7 +40,7 @@ class BatchProgress {
 
   // Keeps `now` and the samples of the last seconds.
   void add(const Sample& now);
-  std::string eta(const BatchCounts& counts) const;
+  std::string eta(const BatchCounts& counts, std::optional<double> part_done) const;
 
   ProgressBar bar_;
   RemainingTime time_;

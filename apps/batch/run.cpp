@@ -49,8 +49,13 @@ BatchCounts BatchRun::run() {
   const std::vector<BatchItem>& items = files_.input.items();
   order_ = longest_first(items, defaults_.sampling.max_tokens.value_or(0));
   counts_.total = static_cast<int64_t>(items.size());
-  counts_.skipped =
-      std::ranges::count_if(items, [this](const BatchItem& item) { return !is_to_do(item); });
+  for (const BatchItem& item : items) {
+    if (!is_to_do(item)) {
+      ++counts_.skipped;
+    } else if (!item.is_problem()) {
+      forecast_.add(limit_of(item));
+    }
+  }
   for (;;) {
     admit();
     if (in_flight_ && !in_flight_->is_empty()) {
@@ -69,6 +74,10 @@ BatchCounts BatchRun::run() {
 
 bool BatchRun::is_to_do(const BatchItem& item) const {
   return !files_.output.answers().contains(item.id);
+}
+
+int64_t BatchRun::limit_of(const BatchItem& item) const {
+  return answer_limit(item, defaults_.sampling.max_tokens.value_or(0));
 }
 
 bool BatchRun::has_room() const {
@@ -99,9 +108,12 @@ void BatchRun::begin(const BatchItem& item) {
                             show_progress();
                           });
   if (const auto* problem = std::get_if<BatchProblem>(&prepared)) {
+    forecast_.leave_out(limit_of(item));
     return append_error(item, *problem);
   }
-  in_flight_->submit(std::get<PreparedRequest>(std::move(prepared)));
+  auto& request = std::get<PreparedRequest>(prepared);
+  forecast_.begin(limit_of(item), static_cast<int64_t>(request.prompt.size()), request.num_choices);
+  in_flight_->submit(std::move(request));
 }
 
 void BatchRun::append_error(const BatchItem& item, const BatchProblem& problem) {
@@ -114,8 +126,13 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
   if (has_reason(finished, StopReason::kCancelled)) return;
   counts_.prompt_tokens += finished.results.front().prompt_tokens;
   counts_.cached_prompt_tokens += finished.results.front().cached_prompt_tokens;
+  int64_t generated_tokens = 0;
   for (const GenerationResult& result : finished.results) {
-    counts_.generated_tokens += static_cast<int64_t>(result.tokens.size());
+    generated_tokens += static_cast<int64_t>(result.tokens.size());
+  }
+  counts_.generated_tokens += generated_tokens;
+  forecast_.end(limit_of(request.item), request.num_choices, generated_tokens);
+  for (const GenerationResult& result : finished.results) {
     if (result.stop_reason != StopReason::kNonFiniteLogits) continue;
     return append_error(request.item, {request.custom_id, "non_finite_logits", result.error});
   }
@@ -156,11 +173,13 @@ void BatchRun::tell_interrupt() {
 void BatchRun::show_progress() {
   if (!progress_.is_due()) return;
   if (!in_flight_) {
-    return progress_.show(counts_, counts_.prompt_tokens, counts_.generated_tokens, {});
+    return progress_.show(counts_, counts_.prompt_tokens, counts_.generated_tokens, {}, {});
   }
   const InFlight::Tokens tokens = in_flight_->tokens();
-  progress_.show(counts_, counts_.prompt_tokens + tokens.prompt,
-                 counts_.generated_tokens + tokens.generated, in_flight_->state());
+  const int64_t prompt_tokens = counts_.prompt_tokens + tokens.prompt;
+  const int64_t generated_tokens = counts_.generated_tokens + tokens.generated;
+  progress_.show(counts_, prompt_tokens, generated_tokens,
+                 forecast_.part_done(prompt_tokens, generated_tokens), in_flight_->state());
 }
 
 }  // namespace tessera

@@ -14,6 +14,7 @@
 #include "apps/batch/output.h"
 #include "apps/batch/prepare.h"
 #include "apps/batch/progress.h"
+#include "apps/batch/token_forecast.h"
 #include "apps/terminal/console.h"
 #include "engine/engine.h"
 
@@ -41,6 +42,7 @@ class BatchRun {
   using Clock = std::chrono::steady_clock;
 
   bool is_to_do(const BatchItem& item) const;
+  int64_t limit_of(const BatchItem& item) const;
   // Whether another request may be given to the engine.
   bool has_room() const;
   // Reads, renders and tokenises requests for a part of a step's time: the device computes
@@ -62,6 +64,7 @@ class BatchRun {
   bool has_told_interrupt_ = false;
   BatchProgress progress_;
   BatchCounts counts_;
+  TokenForecast forecast_;
   std::vector<uint32_t> order_;  // places of the items, as they are begun
   size_t next_ = 0;              // in order_, the first that nobody has looked at
   std::optional<InFlight> in_flight_;

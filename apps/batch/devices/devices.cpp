@@ -94,7 +94,7 @@ void watch(Workers& workers, int64_t num_requests, const BatchOptions& options,
     }
     if (!progress.is_due()) continue;
     const BatchCounts counts = workers.counts(num_requests);
-    progress.show(counts, counts.prompt_tokens, counts.generated_tokens, {});
+    progress.show(counts, counts.prompt_tokens, counts.generated_tokens, {}, {});
   }
   before_forced_exit(nullptr);
 }
