@@ -56,6 +56,9 @@ struct EngineOptions {
                                        // something faster exists: to compare
   bool batch_invariant = false;        // a token comes out the same bit by bit whatever is computed
                                        // beside it, by slower kernels; wins over portable_kernels
+  bool fp8_attention = false;          // on Hopper GPUs, over a KV cache of float8_e4m3: prompts'
+                                       // attention multiplies in that type, for layers without a
+                                       // window or softcap; faster, less exact
   int num_threads = 0;                 // on the CPU; 0: one per physical core
   int64_t context_size = 0;            // tokens a sequence may hold; 0: the model's maximum,
                                        // less when memory is short

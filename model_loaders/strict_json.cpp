@@ -12,7 +12,7 @@ namespace tessera {
 namespace {
 
 // A document takes many times the memory of its text.
-constexpr size_t kMaxValues = 1'000'000;
+constexpr size_t kMaxValues = 2'000'000;  // a prompt of a million token ids, and some more
 
 // Receives the parser's events and builds the document from them. The parser's own builder keeps
 // the last of two equal keys, and does not say where a number was that it could not hold. `Json` is

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs compute-sanitizer over the kernels whose warps and blocks hand each other data: decode
-# attention, skinny products, log-probabilities, the decode step in one kernel.
+# attention, prefill attention in float8_e4m3, skinny products, log-probabilities, the decode step in
+# one kernel.
 #
 #   tests/sanitize_gpu.sh BUILD RACECHECK_BUILD
 #
@@ -14,14 +15,15 @@ if ! nvidia-smi -L >/dev/null 2>&1; then
   exit 77
 fi
 if (( $# != 2 )); then
-  sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 
 kernels='FusedDecoderTest.OneSequence/cuda_bf16:FusedDecoderTest.LongContexts/cuda_bf16'
 kernels+=':FusedDecoderTest.SeveralSequences/cuda_bf16:FusedDecoderTest.SlidingWindow/cuda_bf16'
 kernels+=':FusedDecoderTest.TwoKindsOfLayers/cuda_bf16:FusedDecoderTest.BlocksOfFamilies/cuda_bf16'
-kernels+=':AttentionDecodeTest.*/cuda_bf16'
+kernels+=':AttentionDecodeTest.*/cuda_bf16:Fp8PrefillTest.SequencesBesideDecodes/cuda_bf16'
+kernels+=':Fp8PrefillTest.SequencesOneAfterTheOther/cuda_bf16'
 logs=$(mktemp -d)
 status=0
 

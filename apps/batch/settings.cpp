@@ -22,6 +22,7 @@ Json batch_settings(const BatchOptions& options, const Conversation& opening) {
                    {"chat_template", nullptr},
                    {"template_args", nullptr},
                    {"kv_dtype", nullptr},
+                   {"attention_dtype", nullptr},
                    {"context_size", nullptr},
                    {"rope_scaling", nullptr},
                    {"batch_invariant", nullptr},
@@ -39,6 +40,7 @@ Json batch_settings(const BatchOptions& options, const Conversation& opening) {
     settings["template_args"][argument.name] = parse_strict_json(argument.json, {});
   }
   if (engine.kv_dtype == KvDType::kFloat8E4M3) settings["kv_dtype"] = "fp8";
+  if (engine.fp8_attention) settings["attention_dtype"] = "fp8";
   if (options.on_overflow != OnOverflow::kError) {
     settings["on_overflow"] = to_string(options.on_overflow);
   }

@@ -134,7 +134,8 @@ void add_case_options(CLI::App& command, Options& options) {
   add("--softcap", heads.softcap, kSoftcapLimits, "squeeze scores into ±X; 0: do not (0)")
       ->option_text("X");
   add("--page-size", layout.page_size, kAttendedLimits, "tokens in a page of the KV cache (64)");
-  add_kv_dtype_option(command, layout.kv_dtype)->group(kGroup);
+  CLI::Option* const kv_dtype = add_kv_dtype_option(command, layout.kv_dtype)->group(kGroup);
+  add_attention_dtype_option(command, options.benchmark.device)->needs(kv_dtype)->group(kGroup);
   command
       .add_flag("--contiguous", layout.contiguous,
                 "one page per sequence, in order, to see what paging costs")

@@ -29,6 +29,8 @@ void add_device_options(CLI::App& app, EngineOptions& options);
 
 // --kv-dtype, in the group that the caller names.
 CLI::Option* add_kv_dtype_option(CLI::App& app, KvDType& kv_dtype);
+// --attention-dtype, likewise.
+CLI::Option* add_attention_dtype_option(CLI::App& app, EngineOptions& options);
 
 // The same in terms of the flag, with its value as it was typed for `command`.
 UsageError usage_error(const CLI::App& command, const ContextSizeError& error);

@@ -103,7 +103,12 @@ std::unique_ptr<Backend> make_cuda_backend(int device_index, DType compute_dtype
   CHECK(compute_dtype == DType::kBFloat16 || compute_dtype == DType::kFloat16,
         "CUDA computes in bfloat16 or float16, not in ", to_string(compute_dtype));
   select_device(device_index);
-  return std::make_unique<CudaBackend>(gpu_traits(device_index, choice), compute_dtype);
+  const GpuTraits gpu = gpu_traits(device_index, choice);
+  CHECK(choice != KernelChoice::kFp8Attention || gpu.runs_hopper(),
+        "attention in float8_e4m3 needs a GPU of compute capability 9.0 and a build for it, this "
+        "one has ",
+        gpu.compute_capability / 10, ".", gpu.compute_capability % 10);
+  return std::make_unique<CudaBackend>(gpu, compute_dtype);
 }
 
 }  // namespace tessera

@@ -1,10 +1,13 @@
 #include "kernels/cuda/cuda_operations.h"
 
+#include <algorithm>
+
 #include "kernels/backend_limits.h"
 #include "kernels/cuda/attention/decode/kernel.h"
 #include "kernels/cuda/attention/prefill/plan.h"
 #include "kernels/cuda/attention/prefill/sm80.h"
 #include "kernels/cuda/attention/prefill/sm90.h"
+#include "kernels/cuda/attention/prefill_fp8/kernel.h"
 #include "kernels/cuda/attention/widened/plan.h"
 #include "kernels/cuda/attention/widened/prefill.h"
 #include "kernels/cuda/device/cuda_check.h"
@@ -42,15 +45,28 @@ std::string CudaOperations::attention_description(const BackendLimits& limits) c
   const std::string decode =
       describe(plan_decode_attention(decode_shape(limits, kDecodeTileTokens, 1)));
   if (gpu().is_batch_invariant()) return concat("prefill and decode by ", decode);
+  const char* const problem = fp8_prefill_problem(gpu(), limits.head_dim, limits.kv_dtype);
+  if (problem == nullptr) {
+    return concat("prefill in float8_e4m3 where a layer sees all earlier tokens, decode by ",
+                  decode);
+  }
   return concat(
       limits.kv_dtype == KvDType::kFloat8E4M3 ? "prefill over widened pages by " : "prefill by ",
-      describe(plan_prefill_attention(gpu(), limits.head_dim, false)), ", decode by ", decode);
+      describe(plan_prefill_attention(gpu(), limits.head_dim, false)),
+      gpu().choice == KernelChoice::kFp8Attention ? concat(" (not in float8_e4m3: ", problem, ")")
+                                                  : "",
+      ", decode by ", decode);
 }
 
 size_t CudaOperations::attention_workspace_bytes(const BackendLimits& limits) const {
   const size_t partials = decode_partial_bytes(limits);
   if (limits.kv_dtype == KvDType::kActivation || gpu().is_batch_invariant()) return partials;
-  return partials + static_cast<size_t>(widening_scratch(limits).total());
+  // A layer that FP8 attention declines is widened.
+  int64_t scratch = widening_scratch(limits).total();
+  if (fp8_prefill_problem(gpu(), limits.head_dim, limits.kv_dtype) == nullptr) {
+    scratch = std::max(scratch, fp8_prefill_scratch(limits).total());
+  }
+  return partials + static_cast<size_t>(scratch);
 }
 
 size_t CudaOperations::decode_partial_bytes(const BackendLimits& limits) const {
@@ -163,6 +179,12 @@ void CudaOperations::prefill_attention(const Tensor& out, const AttentionParams&
     CHECK(params.workspace.num_elements() >= offset, "attention: workspace ",
           params.workspace.shape, " is too small");
     const Tensor scratch = params.workspace.slice(offset, params.workspace.dim(0));
+    if (fp8_prefill_problem(gpu(), params.pages.head_dim(), KvDType::kFloat8E4M3) == nullptr &&
+        fp8_layer_problem(params) == nullptr) {
+      return launch_attention_prefill_fp8(out, params, scratch,
+                                          static_cast<int32_t*>(prefill_schedule_.data()),
+                                          gpu().num_multiprocessors, stream());
+    }
     return launch_widened_prefill(
         out, params, scratch,
         [&](const Tensor& part_out, const AttentionParams& part) {

@@ -32,3 +32,23 @@ class KvDtype(Case):
         result = self.run_tessera("generate", *self.model, "-p", "x", "--kv-dtype", "int4")
         self.assertEqual(result.code, 2)
         self.assertIn("--kv-dtype: must be auto or fp8, got int4", result.err)
+
+    def test_attention_in_fp8_needs_pages_of_it_and_a_gpu(self):
+        attention = [*self.model, "-p", "x", "--attention-dtype"]
+        result = self.run_tessera("generate", *attention, "int4", "--kv-dtype", "fp8")
+        self.assertEqual(result.code, 2)
+        self.assertIn("--attention-dtype: must be auto or fp8, got int4", result.err)
+        result = self.run_tessera("generate", *attention, "fp8")
+        self.assertEqual(result.code, 2)
+        self.assertIn("--attention-dtype requires --kv-dtype", result.err)
+        result = self.run_tessera("generate", *attention, "fp8", "--kv-dtype", "auto")
+        self.assertEqual(result.code, 1)
+        self.assertIn("attention in float8_e4m3 needs a KV cache of that type", result.err)
+        result = self.run_tessera("generate", *attention, "fp8", "--kv-dtype", "fp8", "--device",
+                                  "cpu")  # fmt: skip
+        self.assertEqual(result.code, 1)
+        self.assertIn("needs a GPU of compute capability 9.0, this runs on the CPU", result.err)
+        result = self.run_tessera("generate", *attention, "fp8", "--kv-dtype", "fp8",
+                                  "--batch-invariant")  # fmt: skip
+        self.assertEqual(result.code, 1)
+        self.assertIn("so it is not batch-invariant", result.err)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/attention/prefill/tiles.cuh"
+#include "kernels/cuda/primitives/block_reduce.cuh"
 #include "kernels/cuda/primitives/bulk_copy.cuh"
 
 namespace tessera {
