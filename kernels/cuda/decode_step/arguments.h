@@ -68,11 +68,16 @@ struct FusedDecodeArguments {
   int num_kinds;                        // of layers
   int input_bytes;                      // for all input features in shared memory
   AttentionArguments second_attention;  // `attention` with the window of the second kind of layers
+  // What follows is of keys and values in float8_e4m3.
+  const float* kv_scales;  // what stored keys, then values are multiplied with: [num_layers,
+                           // 2 num_kv_heads]; null: they are in bfloat16
 };
 
-// Bytes of the arguments that the kernel reads.
-constexpr size_t fused_argument_bytes(bool is_llama) {
-  return is_llama ? offsetof(FusedDecodeArguments, block) : sizeof(FusedDecodeArguments);
+// Bytes of the arguments that an instance of the kernel reads.
+constexpr size_t fused_argument_bytes(FusedInstance instance) {
+  if (reads_fp8(instance)) return sizeof(FusedDecodeArguments);
+  return is_llama(instance) ? offsetof(FusedDecodeArguments, block)
+                            : offsetof(FusedDecodeArguments, kv_scales);
 }
 
 }  // namespace tessera

@@ -5,8 +5,9 @@
 
 #include "kernels/cuda/decode_step/block.cuh"
 #include "kernels/cuda/decode_step/exchange.cuh"
+#include "kernels/cuda/decode_step/fp8_warp.cuh"
+#include "kernels/cuda/decode_step/newest_row.cuh"
 #include "kernels/cuda/decode_step/squares.cuh"
-#include "kernels/cuda/decode_step/warp.cuh"
 
 namespace tessera {
 
@@ -14,10 +15,13 @@ template <int kTokens, int kHeadDim, FusedInstance kInstance>
 class FusedAttention {
  public:
   using Element = __nv_bfloat16;
-  using Warp = FusedAttentionWarp<kHeadDim>;
+  static constexpr bool kFp8 = reads_fp8(kInstance);
+  using Warp =
+      std::conditional_t<kFp8, FusedFp8AttentionWarp<kHeadDim>, FusedAttentionWarp<kHeadDim>>;
   using Rows = typename Warp::Rows;
   using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
-  static constexpr int kUnitTokens = unit_tokens(kHeadDim);
+  static constexpr int kUnitTokens = Warp::kUnitTokens;
+  using Newest = NewestRow<kHeadDim, kFp8>;
   static constexpr int kRowVectors = kHeadDim / 4;
 
   // staging: DecodeStaging of kFusedWarps slices.
@@ -67,11 +71,16 @@ class FusedAttention {
     return wait_for_scale<kTokens, kInstance>(arguments_, copy_ + arguments_.layout.squares_in,
                                               piece.first_token);
   }
-  // Four words of floats, scaled and rounded.
-  __device__ static uint2 rounded(const uint4& words, float scale) {
-    const auto times = [&](uint32_t word) { return __uint_as_float(word) * scale; };
-    return make_uint2(pack_pair<Element>(times(words.x), times(words.y)),
-                      pack_pair<Element>(times(words.z), times(words.w)));
+  // What stored keys and values of the piece's head are multiplied with.
+  struct KvScales {
+    float key = 1.0f;
+    float value = 1.0f;
+  };
+  __device__ KvScales kv_scales(const DecodePiece& piece) const {
+    if constexpr (!kFp8) return {};
+    const int num_kv_heads = attention_.num_kv_heads;
+    const float* const scales = arguments_.kv_scales + layer_ * 2 * num_kv_heads + piece.kv_head;
+    return {scales[0], scales[num_kv_heads]};
   }
 
   // The squares of the queries and of the newest key that q/k norm's scale is made of: a lane asks
@@ -113,35 +122,29 @@ class FusedAttention {
     return squares;
   }
 
-  // Of the newest token's key and of its value, a lane has the four elements from 4 lane on, and
-  // with wide heads four more, kNewestElements further on.
-  static constexpr int kNewestElements = 4 * kWarpSize;
-  static constexpr int kNewestVectors = (kHeadDim + kNewestElements - 1) / kNewestElements;
-  struct Newest {
-    uint2 key[kNewestVectors];  // pairs of Element
-    uint2 value[kNewestVectors];
-  };
-
   // Waits for the queries, and for the newest token's key and value if the warp has their unit, all
   // in one wait.
   __device__ void load_queries(Warp& warp, const DecodePiece& piece, bool has_newest,
-                               Newest& newest) const {
+                               Newest& newest_key_row, Newest& newest_value_row) const {
+    const KvScales scales = kv_scales(piece);  // asked for before the waits for other blocks
     const float scale = input_scale(piece);
     const int lane = reread_lane_index();
     const bool has_row = lane / 4 < piece.num_rows;
     const int row = has_row ? lane / 4 : 0;
     const uint32_t* const source =
-        head_words(piece, piece.kv_head * attention_.heads_per_kv_head + row) + lane % 4 * 2;
+        head_words(piece, piece.kv_head * attention_.heads_per_kv_head + row) +
+        lane % 4 * (kFp8 ? 4 : 2);
+    constexpr int kSecondPair = kFp8 ? 2 : 8;
     uint2 words[Warp::kSteps][2];
 #pragma unroll
     for (int step = 0; step < Warp::kSteps; ++step) {
       words[step][0] = words[step][1] = missing_pair();
     }
     const bool has_column = lane * 4 < kHeadDim;
-    uint4 key[kNewestVectors];
-    uint4 value[kNewestVectors];
+    uint4 key[Newest::kVectors];
+    uint4 value[Newest::kVectors];
 #pragma unroll
-    for (int i = 0; i < kNewestVectors; ++i) {
+    for (int i = 0; i < Newest::kVectors; ++i) {
       key[i] = value[i] = has_newest && has_column ? missing_words() : uint4{};
     }
     [[maybe_unused]] HeadSquares squares;
@@ -149,15 +152,15 @@ class FusedAttention {
     poll([&] {
       if constexpr (!is_llama(kInstance)) squares.load_missing(copy_);
 #pragma unroll
-      for (int i = 0; i < kNewestVectors; ++i) {
-        const int column = i * kNewestElements + lane * 4;
+      for (int i = 0; i < Newest::kVectors; ++i) {
+        const int column = i * Newest::kElements + lane * 4;
         load_if_missing(key[i], newest_key(piece) + column);
         load_if_missing(value[i], newest_value(piece) + column);
       }
 #pragma unroll
       for (int step = 0; step < Warp::kSteps; ++step) {
         load_if_missing(words[step][0], source + step * 16);
-        load_if_missing(words[step][1], source + step * 16 + 8);
+        load_if_missing(words[step][1], source + step * 16 + kSecondPair);
       }
       // Waits for one word. Asking for all of them again and again would take the memory system
       // from the blocks that still compute.
@@ -167,7 +170,7 @@ class FusedAttention {
       });
       bool missing = false;
 #pragma unroll
-      for (int i = 0; i < kNewestVectors; ++i) {
+      for (int i = 0; i < Newest::kVectors; ++i) {
         missing |= is_missing(key[i]) || is_missing(value[i]);
       }
 #pragma unroll
@@ -200,50 +203,32 @@ class FusedAttention {
                                       : 0;
       }
     }
+    if constexpr (kFp8) warp.narrow_queries(scales.key);
 #pragma unroll
-    for (int i = 0; i < kNewestVectors; ++i) {
-      newest.key[i] = rounded(key[i], key_scale);
-      newest.value[i] = rounded(value[i], scale);
+    for (int i = 0; i < Newest::kVectors; ++i) {
+      newest_key_row.take(i, key[i], key_scale, scales.key);
+      newest_value_row.take(i, value[i], scale, scales.value);
     }
-    if constexpr (!is_llama(kInstance)) {
-      if (has_newest && arguments_.block.has_qk_norm != 0) store_newest_key(piece, newest);
-    }
-  }
-
-  // Appends the newest key to its KV page, where q/k norm keeps the warps that finish products from
-  // doing so. One warp of one block has the unit of the newest token. The layer's pointers are
-  // there (FusedStep::attend).
-  __device__ void store_newest_key(const DecodePiece& piece, const Newest& newest) const {
-    const auto page_size = static_cast<int64_t>(attention_.page_size.divisor());
-    const int64_t row = signals_.page_rows[piece.first_token] + piece.kv_head * page_size;
-    Element* const key = signals_.layers[layer_ % 2].keys + row * kHeadDim;
-#pragma unroll
-    for (int i = 0; i < kNewestVectors; ++i) {
-      const int column = i * kNewestElements + reread_lane_index() * 4;
-      if (column < kHeadDim) *reinterpret_cast<uint2*>(key + column) = newest.key[i];
-    }
-  }
-
-  // The copy of a unit may have read the newest token's row before it was written. So this writes
-  // the row into the unit again, and zeros into the rows behind it, which may hold NaN.
-  __device__ static void write_newest(uint32_t unit, int newest_row,
-                                      const uint2 (&vectors)[kNewestVectors]) {
-#pragma unroll
-    for (int i = 0; i < kNewestVectors; ++i) {
-      const int column = i * kNewestElements + reread_lane_index() * 4;
-      if (column >= kHeadDim) break;
-      uint32_t low = vectors[i].x;
-      uint32_t high = vectors[i].y;
-      const uint32_t panel = unit + column / 64 * (kUnitTokens * 128) + column % 8 * 2;
-#pragma unroll 1
-      for (int row = newest_row; row < kUnitTokens; ++row) {
-        const uint32_t address = panel + row * 128 + (column % 64 / 8 ^ row % 8) * 16;
-        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(low), "r"(high)
-                     : "memory");
-        low = high = 0;
+    if constexpr (kFp8) {
+      if (has_newest) {
+        newest_key_row.store(signals_.layers[layer_ % 2].keys, page_row(piece));
+        newest_value_row.store(signals_.layers[layer_ % 2].values, page_row(piece));
       }
     }
-    __syncwarp();
+    if constexpr (!is_llama(kInstance)) {
+      if (has_newest && arguments_.block.has_qk_norm != 0) {
+        newest_key_row.store(signals_.layers[layer_ % 2].keys, page_row(piece));
+      }
+    }
+  }
+
+  // Where the newest key's and value's row is in the layer's pages, for the warp that appends them:
+  // the key where q/k norm keeps the warps that finish products from doing so, both in e4m3. One
+  // warp of one block has the unit of the newest token. The layer's pointers are there
+  // (FusedStep::attend).
+  __device__ int64_t page_row(const DecodePiece& piece) const {
+    const auto page_size = static_cast<int64_t>(attention_.page_size.divisor());
+    return signals_.page_rows[piece.first_token] + piece.kv_head * page_size;
   }
 
   __device__ void compute_piece(const DecodePiece& piece, UnitRing& ring) const {
@@ -251,12 +236,13 @@ class FusedAttention {
     const int context_length = piece.context_length;
     Warp warp;
     warp.reset();
-    Newest newest{};
+    Newest newest_key_row{};
+    Newest newest_value_row{};
     if (units.first < units.end) {
       const int newest_unit = (context_length - 1) / kUnitTokens;
       const bool has_newest = newest_unit >= units.first && newest_unit < units.end &&
                               (newest_unit - units.first) % kFusedWarps == 0;
-      load_queries(warp, piece, has_newest, newest);
+      load_queries(warp, piece, has_newest, newest_key_row, newest_value_row);
     }
 #pragma unroll 1
     for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
@@ -265,18 +251,19 @@ class FusedAttention {
       const int begin = end - attention_.window;
       const bool has_newest = end <= kUnitTokens;
       const uint32_t keys = ring.wait();
-      if (has_newest) write_newest(keys, end - 1, newest.key);
+      if (has_newest) newest_key_row.write(keys, end - 1);
       warp.multiply_keys(Rows{keys, kUnitTokens});
       ring.release();
       if constexpr (!is_llama(kInstance)) warp.cap(attention_.softcap_scale);
       if (has_newest || begin > 0) warp.mask(begin, end);
       warp.update_softmax(attention_.scale_log2);
       const uint32_t values = ring.wait();
-      if (has_newest) write_newest(values, end - 1, newest.value);
+      if (has_newest) newest_value_row.write(values, end - 1);
       warp.multiply_values(Rows{values, kUnitTokens});
       ring.release();
     }
     warp.finish_sums();
+    if constexpr (kFp8) warp.scale_output(kv_scales(piece).value);  // a register less than kept
     sync_fused_consumers();  // inputs, or the piece before, have been read
     warp.store(staging_, reread_warp_index(), piece.num_rows);
     sync_fused_consumers();

@@ -19,17 +19,26 @@ Buffer upload_array(const void* host, size_t bytes, std::string_view purpose) {
   return buffer;
 }
 
+// Keys or values as the copy engine takes them: of float8_e4m3, pairs of elements.
+Tensor copied_pages(Tensor pages) {
+  if (pages.dtype != DType::kFloat8E4M3) return pages;
+  pages.dtype = DType::kBFloat16;
+  pages.shape = {pages.dim(0), pages.dim(1), pages.dim(2), pages.dim(3) / 2};
+  return pages;
+}
+
 Buffer upload_maps(const FusedDecoderModel& model) {
   std::vector<CUtensorMap> maps;
   const auto add_weight = [&](const WeightMatrix& weight) {
     maps.push_back(make_weight_tensor_map(weight.data, kUnitRows, kUnitFeatures));
   };
-  const int box_tokens = unit_tokens(static_cast<int>(model.sizes.head_dim));
+  const int box_tokens = unit_tokens(static_cast<int>(model.sizes.head_dim),
+                                     static_cast<int>(size_of(model.pages.front().keys.dtype)));
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const LayerWeights& layer = model.layers[i];
     add_weight(layer.qkv_proj);  // the order of FusedMap
-    maps.push_back(make_page_rows_tensor_map(model.pages[i].keys, box_tokens));
-    maps.push_back(make_page_rows_tensor_map(model.pages[i].values, box_tokens));
+    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].keys), box_tokens));
+    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].values), box_tokens));
     add_weight(layer.o_proj);
     add_weight(layer.gate_up_proj);
     add_weight(layer.down_proj);
@@ -57,6 +66,21 @@ Buffer upload_layers(const FusedDecoderModel& model) {
   return upload_array(layers.data(), layers.size() * sizeof(FusedLayerPointers), "layer table");
 }
 
+// The scales of all layers, which are one array [num_layers, 2, num_kv_heads]; null where keys and
+// values are in bfloat16. Their values may change as long as no step runs.
+const float* scales_of(const FusedDecoderModel& model) {
+  const KvPages& first = model.pages.front();
+  if (!first.is_fp8()) return nullptr;
+  const auto* next = first.key_scales.as<float>();
+  for (const KvPages& pages : model.pages) {
+    for (const Tensor* const scales : {&pages.key_scales, &pages.value_scales}) {
+      CHECK(scales->as<float>() == next, "fused decode: scales of pages are not one array");
+      next += first.num_kv_heads();
+    }
+  }
+  return first.key_scales.as<float>();
+}
+
 class CudaFusedDecoder final : public FusedDecoder {
  public:
   CudaFusedDecoder(const FusedDecoderModel& model, const FusedDecodePlan& plan,
@@ -74,6 +98,7 @@ class CudaFusedDecoder final : public FusedDecoder {
                         fused_partial_words(plan.heads_per_kv_head, static_cast<int>(head_dim_))),
         maps_(upload_maps(model)),
         layers_(upload_layers(model)),
+        scales_(scales_of(model)),
         claim_words_(fused_claim_words(static_cast<int>(model.layers.size()))),
         exchange_(
             allocate_device_memory(kSets * set_words() * sizeof(uint32_t), "exchanging results")) {
@@ -106,6 +131,7 @@ class CudaFusedDecoder final : public FusedDecoder {
   int claim_words_;
   Buffer maps_;
   Buffer layers_;
+  const float* scales_;  // of keys and values
   Buffer exchange_;
   int set_ = 0;         // that the next step uses
   int used_words_ = 0;  // of the other set
@@ -176,7 +202,8 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .block = plan_.block,
       .num_kinds = plan_.num_kinds,
       .input_bytes = memory.input_bytes,
-      .second_attention = attention_of(kinds.back())};
+      .second_attention = attention_of(kinds.back()),
+      .kv_scales = scales_};
   std::memcpy(arguments.products, plan_.products.data(), sizeof(arguments.products));
   CUDA_CHECK(cudaSetDevice(gpu_.index));
   launch_fused_decode(arguments,

@@ -241,7 +241,8 @@ class FusedEpilogue {
     if (position_.product == kQkv) {
       if constexpr (!is_llama(kInstance)) value = alter_qkv(value);
       value = publish_rotated(value);
-      is_used = output_.is_valid && (stores_keys() ? kv_head() >= 0 : is_value());
+      is_used =
+          output_.is_valid && (stores_keys() ? kv_head() >= 0 : stores_values() && is_value());
     }
     if (!scales_first()) {
       if (!rehearses && __any_sync(kFullWarp, is_used)) wait_for_input_scale();
@@ -311,8 +312,10 @@ class FusedEpilogue {
   // Where keys are normalised, attention stores them: this warp cannot wait for the squares of a
   // head, of which it may have items in passes to come.
   __device__ bool stores_keys() const {
-    return is_llama(kInstance) || arguments_.block.has_qk_norm == 0;
+    return stores_values() && (is_llama(kInstance) || arguments_.block.has_qk_norm == 0);
   }
+  // In float8_e4m3 attention stores both, which has the scales.
+  __device__ static constexpr bool stores_values() { return !reads_fp8(kInstance); }
   __device__ int qk_squares_words() const { return arguments_.products[kQkv].rows / kItemRows; }
 
   __device__ bool is_value() const { return kv_head() >= arguments_.attention.num_kv_heads; }

@@ -169,7 +169,7 @@ class FusedStep {
 
   __device__ void attend() {
     // Before the next phase of the barrier can end: the layer's pointers are there.
-    if (!is_llama(kInstance) && position_.layer > 0) {
+    if ((!is_llama(kInstance) || reads_fp8(kInstance)) && position_.layer > 0) {
       mbarrier_wait(&signals_.words_cleared, (position_.layer - 1) % 2);
     }
     // All words of the layer before have been read.
@@ -238,15 +238,16 @@ template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
   constexpr FusedRegisters kRegisters = fused_registers(kTokens, kInstance);
-  constexpr size_t kArgumentBytes = fused_argument_bytes(is_llama(kInstance));
+  constexpr size_t kArgumentBytes = fused_argument_bytes(kInstance);
   extern __shared__ unsigned char shared_bytes[];
   __shared__ Signals signals;
   // What stays in registers over a whole step would push out what is computed with. From shared
   // memory the compiler fetches each argument again where it is used.
   __shared__ alignas(FusedDecodeArguments) unsigned char argument_bytes[kArgumentBytes];
   const auto& arguments = *reinterpret_cast<const FusedDecodeArguments*>(argument_bytes);
-  static_assert(sizeof(signals) + sizeof(argument_bytes) <=
-                fused_static_bytes(kTokens, kHeadDim, is_llama(kInstance)));
+  static_assert(
+      sizeof(signals) + sizeof(argument_bytes) <=
+      fused_static_bytes(kTokens, kHeadDim, !is_llama(kInstance) || reads_fp8(kInstance)));
   // The swizzle counts from multiples of 1024 bytes.
   unsigned char* const rings = shared_bytes + (-shared_address(shared_bytes) & 1023u);
   // The same in all lanes, which the shuffle tells the compiler.
@@ -335,13 +336,15 @@ void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shap
 template <int kTokens, int kHeadDim>
 void launch_for_block(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
                       cudaStream_t stream) {
-  const FusedInstance instance = fused_instance(arguments.block, kTokens, kHeadDim);
+  const FusedInstance instance =
+      fused_instance(arguments.block, arguments.kv_scales != nullptr, kTokens, kHeadDim);
   const auto launch_if = [&]<FusedInstance kInstance>() {
     if constexpr (fused_instance_is_built(kInstance, kTokens, kHeadDim)) {
       if (instance == kInstance) launch<kTokens, kHeadDim, kInstance>(arguments, shape, stream);
     }
   };
   launch_if.template operator()<FusedInstance::kLlama>();
+  launch_if.template operator()<FusedInstance::kLlamaFp8>();
   launch_if.template operator()<FusedInstance::kPreNorm>();
   launch_if.template operator()<FusedInstance::kAnyBlock>();
 }

@@ -108,8 +108,14 @@ inline std::string fused_decode_shape_problem(const FusedDecodeShape& shape) {
   if (!shape.is_bfloat16) {
     return "it computes in bfloat16";
   }
-  if (shape.pages != DType::kBFloat16) {
-    return concat("it keeps keys and values in bfloat16, not in ", to_string(shape.pages));
+  const bool has_fp8_pages = shape.pages == DType::kFloat8E4M3;
+  if (shape.pages != DType::kBFloat16 && !has_fp8_pages) {
+    return concat("it keeps keys and values in bfloat16 or float8_e4m3, not in ",
+                  to_string(shape.pages));
+  }
+  if (has_fp8_pages && shape.head_dim != 128) {
+    return concat("head_dim is ", shape.head_dim, ", not 128, as keys and values in ",
+                  to_string(shape.pages), " need");
   }
   if (shape.weights != WeightFormat::kDense) {
     return concat("it reads ", to_string(WeightFormat::kDense), " weights, not ",
@@ -133,9 +139,9 @@ inline std::string fused_decode_shape_problem(const FusedDecodeShape& shape) {
     return concat("intermediate_size ", shape.intermediate_size, " or num_heads * head_dim ",
                   query_size, " is more than ", kFusedWarps * kMaxInputChunks * kUnitFeatures);
   }
-  if (shape.page_size % unit_tokens(static_cast<int>(shape.head_dim)) != 0) {
-    return concat("pages of ", shape.page_size, " tokens are no multiple of ",
-                  unit_tokens(static_cast<int>(shape.head_dim)));
+  const int tokens = unit_tokens(static_cast<int>(shape.head_dim), has_fp8_pages ? 1 : 2);
+  if (shape.page_size % tokens != 0) {
+    return concat("pages of ", shape.page_size, " tokens are no multiple of ", tokens);
   }
   if (shape.num_kv_heads > kMaxFusedPieces ||
       shape.num_heads / shape.num_kv_heads > kMaxFusedGroup) {
@@ -157,6 +163,12 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
   plan.problem = fused_decode_layers_problem(block);
   if (!plan.runs()) return plan;
   plan.block = fused_block(block, shape.head_dim);
+  plan.has_fp8_pages = shape.pages == DType::kFloat8E4M3;
+  if (plan.has_fp8_pages && plan.block.is_llama == 0) {
+    plan.problem = concat("over keys and values in ", to_string(shape.pages),
+                          " it computes Llama's block alone");
+    return plan;
+  }
   plan.num_kinds = std::max(1, static_cast<int>(fused_kinds(block).size()));
 
   const int64_t query_size = shape.num_heads * shape.head_dim;

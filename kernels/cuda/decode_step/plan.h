@@ -89,8 +89,11 @@ inline constexpr int kMaxFusedPages = 256;
 // A model whose layers are all of one kind may have more layers than there are bits for.
 inline constexpr int kMaxKindWords = 4;
 
-// The tokens whose keys, or whose values, of one KV head make up a unit.
-constexpr int unit_tokens(int head_dim) { return kUnitBytes / (2 * head_dim); }
+// The tokens whose keys, or whose values, of one KV head make up a unit; element_bytes: 1 of
+// float8_e4m3.
+constexpr int unit_tokens(int head_dim, int element_bytes = 2) {
+  return kUnitBytes / (element_bytes * head_dim);
+}
 
 enum FusedProductIndex : uint8_t { kQkv, kOProj, kGateUp, kDown, kLmHead, kNumFusedProducts };
 
@@ -150,18 +153,26 @@ enum class FusedInstance : uint8_t {
   kLlama,     // Llama's block alone: nothing asks for what FusedBlock says
   kPreNorm,   // all but norms of what the halves add
   kAnyBlock,  // everything
+  kLlamaFp8,  // Llama's block over keys and values in float8_e4m3, which no other instance reads
 };
-constexpr bool is_llama(FusedInstance instance) { return instance == FusedInstance::kLlama; }
+constexpr bool is_llama(FusedInstance instance) {
+  return instance == FusedInstance::kLlama || instance == FusedInstance::kLlamaFp8;
+}
+constexpr bool reads_fp8(FusedInstance instance) { return instance == FusedInstance::kLlamaFp8; }
+constexpr int kv_element_bytes(FusedInstance instance) { return reads_fp8(instance) ? 1 : 2; }
 
 // Wide heads come with norms of what the halves add, and steps of several tokens hold no weights in
 // registers.
 constexpr bool fused_instance_is_built(FusedInstance instance, int tokens, int64_t head_dim) {
   if (instance == FusedInstance::kAnyBlock) return true;
+  if (reads_fp8(instance)) return head_dim == 128;
   return head_dim <= 128 && (is_llama(instance) || tokens == 1);
 }
 
-// The first that computes the block.
-constexpr FusedInstance fused_instance(const FusedBlock& block, int tokens, int64_t head_dim) {
+// The first that computes the block, over keys and values in float8_e4m3 or in bfloat16.
+constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pages, int tokens,
+                                       int64_t head_dim) {
+  if (has_fp8_pages) return FusedInstance::kLlamaFp8;
   if (block.is_llama != 0) return FusedInstance::kLlama;
   return block.has_post_norms == 0 &&
                  fused_instance_is_built(FusedInstance::kPreNorm, tokens, head_dim)
@@ -195,6 +206,7 @@ struct FusedDecodePlan {
   std::string problem;  // for people: why the kernel cannot run; empty when it can
   std::array<FusedProduct, kNumFusedProducts> products{};
   FusedBlock block{};
+  bool has_fp8_pages = false;
   int num_kinds = 1;  // of layers
   int num_blocks = 0;
   int heads_per_kv_head = 0;
@@ -249,11 +261,12 @@ constexpr int64_t fused_kind_bytes(int tokens, int64_t head_dim) {
   return max_fused_pieces(tokens) * kPieceBytes + kMaxFusedPages * 4 + 16 + tokens * head_dim * 4;
 }
 
-// Static shared memory: barriers, sums, arguments, the first kind of layers.
-constexpr int64_t fused_static_bytes(int tokens, int64_t head_dim, bool is_llama) {
+// Static shared memory: barriers, sums, arguments, the first kind of layers. has_all_arguments:
+// also those behind Llama's.
+constexpr int64_t fused_static_bytes(int tokens, int64_t head_dim, bool has_all_arguments) {
   const int64_t of_llama = tokens == 1 ? 47 * 128 : 29 * 1024;
   const int64_t of_wide_heads = 4 * tokens * std::max<int64_t>(head_dim - 128, 0);
-  return is_llama ? of_llama : of_llama + of_wide_heads + 3 * 128;
+  return has_all_arguments ? of_llama + of_wide_heads + 3 * 128 : of_llama;
 }
 
 // Dynamic shared memory of the kernel for steps of up to `tokens`: rings, then input features of a
@@ -283,9 +296,10 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   memory.input_bytes = static_cast<int>(
       ceil_divide(std::max(int64_t{memory.input_stride} * tokens, staging), int64_t{128}) * 128);
   const int64_t kind_bytes = plan.num_kinds > 1 ? fused_kind_bytes(tokens, head_dim) : 0;
-  const int64_t left = shared_bytes - kAlignmentBytes -
-                       fused_static_bytes(tokens, head_dim, plan.block.is_llama != 0) -
-                       memory.input_bytes - kind_bytes;
+  const int64_t left =
+      shared_bytes - kAlignmentBytes -
+      fused_static_bytes(tokens, head_dim, plan.block.is_llama == 0 || plan.has_fp8_pages) -
+      memory.input_bytes - kind_bytes;
   memory.stages = static_cast<int>(
       std::clamp<int64_t>(left / (int64_t{kFusedWarps} * kUnitBytes), 0, kMaxFusedStages));
   memory.total_bytes = static_cast<int>(kAlignmentBytes + kind_bytes) + memory.input_bytes +

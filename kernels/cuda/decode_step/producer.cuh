@@ -177,7 +177,7 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
                                FusedSignals<kTokens, kHeadDim, kInstance>& signals,
                                const CUtensorMap* keys, const CUtensorMap* values,
                                RingFiller<FusedSignals<kTokens, kHeadDim, kInstance>>& filler) {
-  constexpr int kUnitTokens = unit_tokens(kHeadDim);
+  constexpr int kUnitTokens = unit_tokens(kHeadDim, kv_element_bytes(kInstance));
   prefetch_later_map(arguments, keys);
   prefetch_later_map(arguments, values);
   mbarrier_wait(&signals.planned, 0);

@@ -33,20 +33,20 @@ __device__ float reduce_rows(float value, Operation operation) {
   return value;
 }
 
-// What a warp computes of a piece. The lane's queries are 2 (lane % 4) and the next.
-template <int kHeadDim>
-struct FusedAttentionWarp {
-  using Element = __nv_bfloat16;
-  using Rows = BoxRows<Element, kHeadDim>;
+// What a warp has of a piece, and its online softmax. The lane's queries are 2 (lane % 4) and the
+// next. kWeightShift: weights are multiplied by this power of two, and so are sums and outputs
+// until the merge divides them.
+template <int kHeadDim, int kUnitTokens_, int kWeightShift = 0>
+struct FusedWarpState {
   static constexpr int kSteps = kHeadDim / 16;
-  static constexpr int kUnitTokens = unit_tokens(kHeadDim);
+  static constexpr int kUnitTokens = kUnitTokens_;
   // A unit of wide heads has half the keys of a tile. The other half of the tile repeats them, and
   // no query sees it.
   static constexpr int kTileKeys = kUnitTokens < 16 ? kUnitTokens : 16;
   static constexpr int kKeyTiles = kUnitTokens / kTileKeys;
 
   uint32_t query[kSteps][2];   // as operand B: query lane / 4
-  float output[kSteps][4];     // dimensions lane / 4 and 8 more, of both queries
+  float output[kSteps][4];     // two dimensions of both queries
   float scores[kKeyTiles][4];  // keys lane / 4 and 8 more, of both queries
   float query_max[2];
   float query_sum[2];  // of this lane's keys until finish_sums()
@@ -62,25 +62,6 @@ struct FusedAttentionWarp {
     for (int j = 0; j < 2; ++j) {
       query_max[j] = -INFINITY;
       query_sum[j] = 0.0f;
-    }
-  }
-
-  __device__ void multiply_keys(const Rows& keys) {
-    const int lane = reread_lane_index();
-#pragma unroll
-    for (int tile = 0; tile < kKeyTiles; ++tile) {
-      const RowChunks chunks = keys.chunks(tile * 16, lane % kTileKeys, lane / 16);
-      float partial[2][4] = {};  // side by side, to hide the latency of one sum
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-        uint32_t key[4];
-        load_matrices(key, chunks.address<Rows::kPanelChunks>(step * 2));
-        multiply_add<Element>(partial[step % 2], key, query[step][0], query[step][1]);
-      }
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        scores[tile][i] = i / 2 * 8 < kTileKeys ? partial[0][i] + partial[1][i] : -INFINITY;
-      }
     }
   }
 
@@ -120,6 +101,8 @@ struct FusedAttentionWarp {
       // 2^(-inf - 0), not 2^(-inf - -inf), as long as no key was seen.
       const float base = largest == -INFINITY ? 0.0f : largest * scale_log2;
       const float correction = fast_exp2(query_max[j] * scale_log2 - base);
+      float offset = base;
+      if constexpr (kWeightShift != 0) offset -= kWeightShift;
       query_max[j] = largest;
       query_sum[j] *= correction;
 #pragma unroll
@@ -131,9 +114,73 @@ struct FusedAttentionWarp {
       for (int tile = 0; tile < kKeyTiles; ++tile) {
 #pragma unroll
         for (int i = j; i < 4; i += 2) {
-          scores[tile][i] = fast_exp2(scores[tile][i] * scale_log2 - base);
+          scores[tile][i] = fast_exp2(scores[tile][i] * scale_log2 - offset);
           query_sum[j] += scores[tile][i];
         }
+      }
+    }
+  }
+
+  __device__ void finish_sums() {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      query_sum[j] = reduce_rows(query_sum[j], [](float a, float b) { return a + b; });
+    }
+  }
+
+  // Leaves the first num_rows queries' results for the merge. The lane's dimensions of a step are
+  // kFirstFactor * (lane / 4) and kDistance more.
+  template <int kFirstFactor, int kDistance>
+  __device__ void store_dimensions(const DecodeStaging<kHeadDim>& staging, int slice,
+                                   int num_rows) const {
+    const int lane = reread_lane_index();
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const int row = lane % 4 * 2 + j;
+      if (row >= num_rows) continue;
+      const int index = slice * staging.item_rows + row;
+      float* const target = staging.outputs + index * staging.kStride + kFirstFactor * (lane / 4);
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        target[step * 16] = output[step][j];
+        target[step * 16 + kDistance] = output[step][j + 2];
+      }
+      if (lane / 4 == 0) {
+        staging.row_maxs[index] = query_max[j];
+        staging.row_sums[index] = query_sum[j];
+      }
+    }
+  }
+};
+
+// What a warp computes of a piece over keys and values in bfloat16.
+template <int kHeadDim>
+struct FusedAttentionWarp : FusedWarpState<kHeadDim, unit_tokens(kHeadDim)> {
+  using Base = FusedWarpState<kHeadDim, unit_tokens(kHeadDim)>;
+  using Element = __nv_bfloat16;
+  using Rows = BoxRows<Element, kHeadDim>;
+  using Base::kKeyTiles;
+  using Base::kSteps;
+  using Base::kTileKeys;
+  using Base::output;
+  using Base::query;
+  using Base::scores;
+
+  __device__ void multiply_keys(const Rows& keys) {
+    const int lane = reread_lane_index();
+#pragma unroll
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+      const RowChunks chunks = keys.chunks(tile * 16, lane % kTileKeys, lane / 16);
+      float partial[2][4] = {};  // side by side, to hide the latency of one sum
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        uint32_t key[4];
+        load_matrices(key, chunks.address<Rows::kPanelChunks>(step * 2));
+        multiply_add<Element>(partial[step % 2], key, query[step][0], query[step][1]);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        scores[tile][i] = i / 2 * 8 < kTileKeys ? partial[0][i] + partial[1][i] : -INFINITY;
       }
     }
   }
@@ -155,32 +202,8 @@ struct FusedAttentionWarp {
     }
   }
 
-  __device__ void finish_sums() {
-#pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      query_sum[j] = reduce_rows(query_sum[j], [](float a, float b) { return a + b; });
-    }
-  }
-
-  // Leaves the first num_rows queries' results for the merge.
   __device__ void store(const DecodeStaging<kHeadDim>& staging, int slice, int num_rows) const {
-    const int lane = reread_lane_index();
-#pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      const int row = lane % 4 * 2 + j;
-      if (row >= num_rows) continue;
-      const int index = slice * staging.item_rows + row;
-      float* const target = staging.outputs + index * staging.kStride + lane / 4;
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-        target[step * 16] = output[step][j];
-        target[step * 16 + 8] = output[step][j + 2];
-      }
-      if (lane / 4 == 0) {
-        staging.row_maxs[index] = query_max[j];
-        staging.row_sums[index] = query_sum[j];
-      }
-    }
+    this->template store_dimensions<1, 8>(staging, slice, num_rows);
   }
 };
 

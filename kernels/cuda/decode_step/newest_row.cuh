@@ -1,0 +1,87 @@
+// The newest token's key or value of one KV head, which a warp of the fused decode kernel has in
+// registers before it is in the KV pages.
+#pragma once
+
+#include "kernels/cuda/decode_step/plan.h"
+#include "kernels/cuda/primitives/block_reduce.cuh"
+#include "kernels/cuda/primitives/mma.cuh"
+#include "kernels/cuda/primitives/wgmma_fp8.cuh"
+
+namespace tessera {
+
+// 1 / scale of a power of two that is neither 0 nor subnormal, nor is its inverse.
+__device__ inline float inverse_power(float scale) {
+  return __uint_as_float(0x7f000000u - __float_as_uint(scale));
+}
+
+// A lane has the four elements from 4 lane on, and with wide heads four more, kElements further on.
+template <int kHeadDim, bool kFp8>
+struct NewestRow {
+  static constexpr int kElements = 4 * kWarpSize;
+  static constexpr int kVectors = (kHeadDim + kElements - 1) / kElements;
+  static constexpr int kUnitTokens = unit_tokens(kHeadDim, kFp8 ? 1 : 2);
+
+  uint2 vectors[kVectors];  // pairs of bfloat16; of e4m3 one word
+
+  // Four words of floats, scaled and rounded; kv_scale: what stored e4m3 are multiplied with.
+  __device__ void take(int i, const uint4& words, float scale, [[maybe_unused]] float kv_scale) {
+    const auto times = [&](uint32_t word) { return __uint_as_float(word) * scale; };
+    vectors[i] = make_uint2(pack_pair<__nv_bfloat16>(times(words.x), times(words.y)),
+                            pack_pair<__nv_bfloat16>(times(words.z), times(words.w)));
+    if constexpr (kFp8) {
+      const float inverse = inverse_power(kv_scale);
+      const auto low = [&](uint32_t pair) { return __uint_as_float(pair << 16) * inverse; };
+      const auto high = [&](uint32_t pair) {
+        return __uint_as_float(pair & 0xffff0000u) * inverse;
+      };
+      vectors[i].x =
+          pack_e4m3(low(vectors[i].x), high(vectors[i].x), low(vectors[i].y), high(vectors[i].y));
+    }
+  }
+
+  // Stores the row in its page.
+  __device__ void store(__nv_bfloat16* pages, int64_t row) const {
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      const int column = i * kElements + reread_lane_index() * 4;
+      if (column >= kHeadDim) break;
+      if constexpr (kFp8) {
+        reinterpret_cast<uint32_t*>(pages)[(row * kHeadDim + column) / 4] = vectors[i].x;
+      } else {
+        *reinterpret_cast<uint2*>(pages + row * kHeadDim + column) = vectors[i];
+      }
+    }
+  }
+
+  // The copy of a unit may have read the newest token's row before it was written. So this writes
+  // the row into the unit again, and zeros into the rows behind it, which may hold NaN.
+  __device__ void write(uint32_t unit, int newest_row) const {
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      const int column = i * kElements + reread_lane_index() * 4;
+      if (column >= kHeadDim) break;
+      uint32_t low = vectors[i].x;
+      if constexpr (kFp8) {
+#pragma unroll 1
+        for (int row = newest_row; row < kUnitTokens; ++row) {
+          const uint32_t address = unit + row * 128 + (column / 16 ^ row % 8) * 16 + column % 16;
+          asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(low) : "memory");
+          low = 0;
+        }
+      } else {
+        uint32_t high = vectors[i].y;
+        const uint32_t panel = unit + column / 64 * (kUnitTokens * 128) + column % 8 * 2;
+#pragma unroll 1
+        for (int row = newest_row; row < kUnitTokens; ++row) {
+          const uint32_t address = panel + row * 128 + (column % 64 / 8 ^ row % 8) * 16;
+          asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(low), "r"(high)
+                       : "memory");
+          low = high = 0;
+        }
+      }
+    }
+    __syncwarp();
+  }
+};
+
+}  // namespace tessera
