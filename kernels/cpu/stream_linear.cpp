@@ -80,23 +80,32 @@ VECTOR_INLINE void multiply_tile(const LinearArguments<Weight>& arguments, int64
   }
 }
 
-// A row, or kRows, for all tokens; after the first tile the weights come from the cache. AVX-512
-// has registers for the sums of four tokens, others for two.
+// A row, or kRows, for all tokens; after the first tile the weights come from the cache.
 struct MultiplyRows {
   template <int kLanes, typename Weight>
   VECTOR_INLINE static void run(const LinearArguments<Weight>& arguments, int64_t row) {
     if (row + kRows <= arguments.out_features) return all_tokens<kLanes, kRows>(arguments, row);
     for (; row < arguments.out_features; ++row) all_tokens<kLanes, 1>(arguments, row);
   }
+  // AVX-512 has registers for the sums of six tokens, others for two. The tokens left over are a
+  // tile of their own, so that a weight is loaded once for them too.
   template <int kLanes, int kTileRows, typename Weight>
   VECTOR_INLINE static void all_tokens(const LinearArguments<Weight>& arguments, int64_t row) {
-    constexpr int kTokens = kLanes == 16 ? 4 : 2;
+    constexpr int kTokens = kLanes == 16 ? 6 : 2;
     int64_t token = 0;
     for (; token + kTokens <= arguments.num_tokens; token += kTokens) {
       multiply_tile<kLanes, kTokens, kTileRows>(arguments, token, row);
     }
-    for (; token < arguments.num_tokens; ++token) {
-      multiply_tile<kLanes, 1, kTileRows>(arguments, token, row);
+    last_tokens<kLanes, kTokens - 1, kTileRows>(arguments, token, row);
+  }
+  // The last tokens, kMost at most.
+  template <int kLanes, int kMost, int kTileRows, typename Weight>
+  VECTOR_INLINE static void last_tokens(const LinearArguments<Weight>& arguments, int64_t token,
+                                        int64_t row) {
+    if (arguments.num_tokens - token == kMost) {
+      multiply_tile<kLanes, kMost, kTileRows>(arguments, token, row);
+    } else if constexpr (kMost > 1) {
+      last_tokens<kLanes, kMost - 1, kTileRows>(arguments, token, row);
     }
   }
 };

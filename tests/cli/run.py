@@ -32,6 +32,9 @@ def main():
         loader.testNamePatterns = [f"*{pattern}*" for pattern in arguments.patterns]
     suite = loader.discover(str(pathlib.Path(__file__).parent), pattern="test_*.py")
     result = unittest.TextTestRunner(verbosity=2).run(suite)
+    # Once more at the very end: a log is often shown by its last lines.
+    for test, trace in result.failures + result.errors:
+        print(f"FAILED: {test.id()}: {trace.splitlines()[-1][:200]}", file=sys.stderr)
     sys.exit(not result.wasSuccessful())
 
 

@@ -146,7 +146,7 @@ class Errors(BatchCase):
             ({"id": "w14", "prompt": "a", "k" * 5000: 1}, "kkk... is not supported"),
             ({"id": "w15", "prompt": "a", "top_p": "v" * 5000}, "vvv..."),
             ('{"id": "w16", "prompt": "a\0"}', "invalid JSON at byte"),
-            ('{"id": "w17", "prompt": [%s]}' % ("0," * 1_000_000 + "0"), "1000000 JSON values"),
+            ('{"id": "w17", "prompt": [%s]}' % ("0," * 2_000_000 + "0"), "2000000 JSON values"),
         ]
         self.write_input(short_line("first", "x"), *[line for line, _ in bad],
                          short_line("last", "x"))  # fmt: skip
@@ -156,7 +156,7 @@ class Errors(BatchCase):
         self.assertIsNone(records[0]["error"])
         self.assertIsNone(records[-1]["error"])
         for number, ((line, text), record) in enumerate(zip(bad, records[1:]), start=2):
-            with self.subTest(line=line):
+            with self.subTest(line=str(line)[:200]):
                 self.assertIsNone(record["response"])
                 self.assertIn(text, record["error"]["message"])
                 self.assertEqual(record["error"]["line"], number)

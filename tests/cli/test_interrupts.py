@@ -214,7 +214,7 @@ class Computing(Interrupts):
         text = self.write("long.txt", LONG_PROMPT)
         self.assert_ends(self.begin_slow("summarize", text), signal.SIGINT)
 
-    def test_prefill(self):
+    def test_a_kv_file(self):
         text = self.write("long.txt", LONG_PROMPT)
         self.assert_ends(self.begin_slow("prefill", text, "-o", "long.kv"), signal.SIGINT)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["long.txt"])
