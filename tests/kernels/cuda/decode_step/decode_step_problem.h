@@ -11,6 +11,7 @@
 #include "kernels/block_sizes.h"
 #include "kernels/sampling_params.h"
 #include "kernels/tensor/shape.h"
+#include "tests/kernels/e4m3.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
@@ -27,6 +28,7 @@ struct DecodeStepSize {
   int64_t page_size = 64;
   int64_t num_layers = 3;
   BlockSpec block = {};  // without `layers` all are as Llama's
+  bool fp8_pages = false;
 
   int64_t query_size() const { return num_heads * head_dim; }
   int64_t kv_size() const { return num_kv_heads * head_dim; }
@@ -53,11 +55,14 @@ inline std::vector<double> rows_of(const std::vector<double>& matrix, int64_t ro
 class DecodeStepProblem {
  public:
   // Sequence s has contexts[s] tokens, its newest one included. Its pages are scattered, and what
-  // its context does not use is NaN. Weights and pages are of `dtype`.
+  // its context does not use is NaN. Weights are of `dtype`, and so are pages without fp8_pages.
   DecodeStepProblem(DType dtype, const DecodeStepSize& size, const std::vector<int64_t>& contexts)
       : dtype_(dtype), size_(size), contexts_(contexts) {
     if (size_.block.layers.empty()) size_.block.layers.resize(index_of(size.num_layers));
     make_weights();
+    for (int64_t i = 0; i < 2 * size_.num_layers * size_.num_kv_heads; ++i) {
+      kv_scales_.push_back(std::ldexp(1.0, static_cast<int>(i % 5) - 8));
+    }
     make_pages();
   }
 
@@ -155,6 +160,20 @@ class DecodeStepProblem {
     return (page * size_.num_kv_heads + kv_head) * size_.page_size + token % size_.page_size;
   }
 
+  // Of the keys of a KV head, or of its values: what elements of e4m3 are multiplied with.
+  double kv_scale(int64_t layer, bool is_value, int64_t kv_head) const {
+    return kv_scales_[index_of((2 * layer + (is_value ? 1 : 0)) * size_.num_kv_heads + kv_head)];
+  }
+
+  // A key or a value as the pages hold it.
+  std::vector<double> stored(std::vector<double> row, int64_t layer, bool is_value,
+                             int64_t kv_head) const {
+    if (!size_.fp8_pages) return row;
+    row = rounded(row, dtype_);
+    for (double& value : row) value = rounded_e4m3(value, kv_scale(layer, is_value, kv_head));
+    return row;
+  }
+
   void make_pages() {
     max_pages_ = *std::ranges::max_element(contexts_) / size_.page_size + 2;
     num_pages_ = num_sequences() * max_pages_;
@@ -166,8 +185,9 @@ class DecodeStepProblem {
         for (int64_t s = 0; s < num_sequences(); ++s) {
           for (int64_t t = 0; t + 1 < contexts_[index_of(s)]; ++t) {
             for (int64_t h = 0; h < size_.num_kv_heads; ++h) {
-              std::ranges::copy(rounded(random_.normal(size_.head_dim), dtype_),
-                                pool->back().begin() + page_row(s, t, h) * size_.head_dim);
+              std::ranges::copy(
+                  stored(rounded(random_.normal(size_.head_dim), dtype_), l, pool == &values_, h),
+                  pool->back().begin() + page_row(s, t, h) * size_.head_dim);
             }
           }
         }
@@ -213,8 +233,8 @@ class DecodeStepProblem {
           altered_head(rows_of(qkv, d, size_.num_heads + h), layer, d, position);
       const std::vector<double> value = rows_of(qkv, d, size_.num_heads + size_.num_kv_heads + h);
       const int64_t row = page_row(sequence, context - 1, h);
-      std::ranges::copy(key, keys_[index_of(layer)].begin() + row * d);
-      std::ranges::copy(value, values_[index_of(layer)].begin() + row * d);
+      std::ranges::copy(stored(key, layer, false, h), keys_[index_of(layer)].begin() + row * d);
+      std::ranges::copy(stored(value, layer, true, h), values_[index_of(layer)].begin() + row * d);
     }
     const int64_t sliding_window = size_.block.layers[index_of(layer)].sliding_window;
     const int64_t window = sliding_window == 0 ? context : sliding_window;
@@ -254,6 +274,7 @@ class DecodeStepProblem {
   std::vector<double> embed_tokens_, norm_, lm_head_;
   std::vector<std::vector<double>> rope_tables_;
   std::vector<int32_t> token_ids_, block_tables_;
+  std::vector<double> kv_scales_;                   // [num_layers, 2, num_kv_heads], powers of two
   std::vector<std::vector<double>> keys_, values_;  // of each layer, as the pages hold them
   int64_t max_pages_ = 0, num_pages_ = 0;
 };

@@ -34,8 +34,8 @@ class DecodeStepModel : public DecodeStepProblem {
            .down_proj = matrix(layer.down_proj, size.intermediate_size),
            .post_feedforward_layernorm = floats_if_any(layer.post_feedforward_layernorm)});
       model_.layers.back().qkv_proj.bias = floats_if_any(layer.qkv_bias);
-      model_.pages.emplace_back();
     }
+    make_page_tensors();
     model_.embed_tokens = matrix(embed_tokens_, size.hidden_size);
     model_.norm = floats(norm_);
     model_.lm_head = matrix(lm_head_, size.hidden_size);
@@ -56,18 +56,9 @@ class DecodeStepModel : public DecodeStepProblem {
   // Puts the pages back to what they were before the step.
   void upload_pages() {
     for (int64_t l = 0; l < size_.num_layers; ++l) {
-      KvPages& pages = model_.pages[index_of(l)];
-      if (pages.keys.empty()) {
-        pages = {own(to_device(backend_, keys_[index_of(l)], activation(), page_shape())),
-                 own(to_device(backend_, values_[index_of(l)], activation(), page_shape()))};
-      } else {
-        const DeviceTensor keys =
-            to_device(backend_, keys_[index_of(l)], activation(), page_shape());
-        const DeviceTensor values =
-            to_device(backend_, values_[index_of(l)], activation(), page_shape());
-        copy(pages.keys, keys);
-        copy(pages.values, values);
-      }
+      const KvPages& pages = model_.pages[index_of(l)];
+      upload(pages.keys, keys_[index_of(l)], l, false);
+      upload(pages.values, values_[index_of(l)], l, true);
     }
   }
 
@@ -127,6 +118,7 @@ class DecodeStepModel : public DecodeStepProblem {
     std::vector<double> result;
     for (const KvPages& of_layer : model_.pages) {
       for (const Tensor& pages : {of_layer.keys, of_layer.values}) {
+        // Without their scales: what is as near in e4m3 is as near.
         const std::vector<double> all = to_host(backend_, pages);
         for (int64_t s = 0; s < num_sequences(); ++s) {
           for (int64_t h = 0; h < size_.num_kv_heads; ++h) {
@@ -159,17 +151,38 @@ class DecodeStepModel : public DecodeStepProblem {
   Tensor integers(const std::vector<int32_t>& values, int64_t count) {
     return own(to_device(backend_, {values.begin(), values.begin() + count}, Shape{count}));
   }
-  // Both on the device.
-  void copy(const Tensor& to, const Tensor& from) {
-    const int64_t rows = size_.num_kv_heads * size_.page_size * num_pages_;
-    std::vector<float> host(index_of(from.num_elements()));
-    const std::vector<double> values = to_host(backend_, from);
-    std::ranges::transform(values, host.begin(), [](double v) { return static_cast<float>(v); });
-    Tensor source;
-    source.data = host.data();
-    source.shape = to.shape;
-    backend_.device().upload(to, source);
-    ASSERT_EQ(rows * size_.head_dim, from.num_elements());
+  // The cache's own layout: the scales of all layers lie behind each other.
+  void make_page_tensors() {
+    const int64_t heads = size_.num_kv_heads;
+    Tensor scales = floats(kv_scales_).reshape({2 * size_.num_layers, heads});
+    const DType dtype = size_.fp8_pages ? DType::kFloat8E4M3 : activation();
+    for (int64_t l = 0; l < size_.num_layers; ++l) {
+      KvPages pages{.keys = own(poisoned(backend_, dtype, page_shape())),
+                    .values = own(poisoned(backend_, dtype, page_shape()))};
+      if (size_.fp8_pages) {
+        pages.key_scales = scales.slice(2 * l, 2 * l + 1).reshape({heads});
+        pages.value_scales = scales.slice(2 * l + 1, 2 * l + 2).reshape({heads});
+      }
+      model_.pages.push_back(pages);
+    }
+  }
+
+  // Keys or values of a layer to where the pages are.
+  void upload(const Tensor& pages, const std::vector<double>& values, int64_t layer,
+              bool is_value) {
+    Tensor source{.shape = pages.shape};
+    std::vector<float> floats(values.begin(), values.end());
+    std::vector<uint8_t> codes;
+    if (pages.dtype == DType::kFloat8E4M3) {
+      const int64_t head_elements = size_.page_size * size_.head_dim;
+      for (int64_t i = 0; i < pages.num_elements(); ++i) {
+        const int64_t kv_head = i / head_elements % size_.num_kv_heads;
+        codes.push_back(nearest_e4m3(values[index_of(i)] / kv_scale(layer, is_value, kv_head)));
+      }
+      source.dtype = pages.dtype;
+    }
+    source.data = codes.empty() ? static_cast<void*>(floats.data()) : codes.data();
+    backend_.device().upload(pages, source);
   }
 
   FusedDecodeBatch inputs(int64_t count) {

@@ -26,10 +26,11 @@ class FusedDecoderTest : public BackendTest {
   }
 
   void check(const DecodeStepSize& size, const std::vector<int64_t>& contexts) const {
-    SCOPED_TRACE(testing::Message() << "hidden_size " << size.hidden_size << ", intermediate_size "
-                                    << size.intermediate_size << ", " << size.num_heads << "/"
-                                    << size.num_kv_heads << " heads of " << size.head_dim
-                                    << ", contexts " << testing::PrintToString(contexts));
+    SCOPED_TRACE(testing::Message()
+                 << "hidden_size " << size.hidden_size << ", intermediate_size "
+                 << size.intermediate_size << ", " << size.num_heads << "/" << size.num_kv_heads
+                 << " heads of " << size.head_dim << (size.fp8_pages ? ", e4m3 pages" : "")
+                 << ", contexts " << testing::PrintToString(contexts));
     DecodeStepModel model(backend(), size, contexts);
     const std::unique_ptr<FusedDecoder> decoder = decoder_of(model);
     if (decoder == nullptr) return;
@@ -47,8 +48,10 @@ class FusedDecoderTest : public BackendTest {
     // those of the single operations.
     const double largest = std::abs(
         *std::ranges::max_element(plain_rows, {}, [](double value) { return std::abs(value); }));
+    // Neighbours in e4m3 are an eighth of a number apart.
+    const double allowed = (size.fp8_pages ? 0.13 : 0.05) * largest;
     for (size_t i = 0; i < plain_rows.size(); ++i) {
-      ASSERT_NEAR(actual_rows[i], plain_rows[i], 0.05 * largest) << "row element " << i;
+      ASSERT_NEAR(actual_rows[i], plain_rows[i], allowed) << "row element " << i;
     }
   }
 };
@@ -104,6 +107,27 @@ TEST_P(FusedDecoderTest, ModelShapes) {
   check({.intermediate_size = 2304, .vocab_size = 5003}, {100, 3, 70});
   check({.page_size = 128}, {500, 129});
   check({.head_dim = 128, .page_size = 16}, {17, 16, 100});
+}
+
+TEST_P(FusedDecoderTest, PagesOfFp8) {
+  const auto check_fp8 = [&](DecodeStepSize size, const std::vector<int64_t>& contexts) {
+    size.head_dim = 128;
+    size.fp8_pages = true;
+    check(size, contexts);
+  };
+  for (const int64_t context : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 257, 512, 769}) {
+    check_fp8({}, {context});
+  }
+  check_fp8({.hidden_size = 1280, .intermediate_size = 512, .num_layers = 2}, {9001});
+  check_fp8({.hidden_size = 1280, .num_layers = 2}, {300, 1, 2, 700, 31, 32, 33, 64});
+  check_fp8({.page_size = 128}, {500, 129});
+  check_fp8({.block = windowed(300)}, {700, 20});
+  for (const auto& [num_heads, num_kv_heads] :
+       {std::pair{4, 4}, std::pair{8, 1}, std::pair{16, 2}, std::pair{32, 8}}) {
+    const DecodeStepSize size{.num_heads = num_heads, .num_kv_heads = num_kv_heads};
+    check_fp8(size, {150});
+    check_fp8(size, {65, 16, 17, 90});
+  }
 }
 
 TEST_P(FusedDecoderTest, SlidingWindow) {
@@ -199,6 +223,7 @@ TEST_P(FusedDecoderTest, RepeatedStepsAreTheSameBitByBit) {
         DecodeStepSize{.head_dim = 128, .block = altered_block("qk_norm", 3)},
         DecodeStepSize{.head_dim = 256, .block = altered_block("norm_placement", 3)},
         DecodeStepSize{.hidden_size = 1280}, DecodeStepSize{.hidden_size = 1280, .head_dim = 128},
+        DecodeStepSize{.hidden_size = 1280, .head_dim = 128, .fp8_pages = true},
         DecodeStepSize{.hidden_size = 2304, .intermediate_size = 1536}}) {
     DecodeStepModel model(backend(), size, {700, 3, 129, 64, 1, 2049, 300, 65});
     const std::unique_ptr<FusedDecoder> decoder = decoder_of(model);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cuda/decode_step/make_plan.h"
+#include "tests/kernels/altered_block.h"
 
 namespace tessera {
 namespace {
@@ -71,11 +72,23 @@ TEST(FusedDecodePlanTest, LongProductsAreClaimedAtTheirEnd) {
   EXPECT_EQ(plan.products[kDown].claims_many, 0);
 }
 
-TEST(FusedDecodePlanTest, DeclinesFp8Pages) {
+TEST(FusedDecodePlanTest, TakesFp8PagesOfLlamasBlockWithHeadsOf128) {
   FusedDecodeShape shape = kLlama8B;
   shape.pages = DType::kFloat8E4M3;
+  const FusedDecodePlan plan = plan_fused_decode({}, shape);
+  EXPECT_EQ(plan.problem, "");
+  EXPECT_TRUE(plan.has_fp8_pages);
+  EXPECT_EQ(plan_fused_decode(altered_block("qk_norm", 1), shape).problem,
+            "over keys and values in float8_e4m3 it computes Llama's block alone");
+  shape.page_size = 16;
+  EXPECT_EQ(plan_fused_decode({}, shape).problem, "pages of 16 tokens are no multiple of 32");
+  shape = llama_1b();
+  shape.pages = DType::kFloat8E4M3;
   EXPECT_EQ(plan_fused_decode({}, shape).problem,
-            "it keeps keys and values in bfloat16, not in float8_e4m3");
+            "head_dim is 64, not 128, as keys and values in float8_e4m3 need");
+  shape.pages = DType::kFloat16;
+  EXPECT_EQ(plan_fused_decode({}, shape).problem,
+            "it keeps keys and values in bfloat16 or float8_e4m3, not in float16");
 }
 
 // The exchange relies on it: a block's words in the residual stream say that it is done.
@@ -221,7 +234,7 @@ TEST(FusedDecodePlanTest, RunsTheModelsThatPeopleDownload) {
 
 TEST(FusedDecodePlanTest, TakesTheInstanceThatAsksForLeast) {
   const auto instance = [](const BlockSpec& block, int tokens, int64_t head_dim) {
-    return fused_instance(fused_block(block, head_dim), tokens, head_dim);
+    return fused_instance(fused_block(block, head_dim), false, tokens, head_dim);
   };
   BlockSpec qwen3{.layers = std::vector<LayerSpec>(2)};
   qwen3.qk_norm = QkNorm::kPerHead;
