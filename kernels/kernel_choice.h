@@ -12,7 +12,8 @@ enum class KernelChoice : uint8_t {
   // its prompt comes: every sum is taken in an order that depends on the token alone. Slower.
   kBatchInvariant,
   // The fastest, and where there are such kernels attention of prompts whose products are
-  // float8_e4m3, over keys and values of the same type: a tenth of a percent to some percent off.
+  // float8_e4m3, over keys and values of the same type: outputs are some percent of their size
+  // off (docs/experiments/attention.md has the errors).
   kFp8Attention,
 };
 

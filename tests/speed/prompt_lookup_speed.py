@@ -2,6 +2,7 @@
 """What `--prompt-lookup auto` is worth: decoding with it and without it, on the demo model.
 
     prompt_lookup_speed.py [--tessera BIN] [--device cpu|cuda] [--threads N] [--repetitions N]
+                            [--prompts N]
 
 Four kinds of answers: summaries that quote their document, summaries in words of their own, short
 answers about a document, and stories, which repeat nothing. Every prompt is answered in both ways
