@@ -145,6 +145,8 @@ std::vector<double> to_host(Backend& backend, const Tensor& tensor) {
   };
   if (tensor.dtype == DType::kInt32) {
     convert(int32_t{}, [](int32_t value) { return static_cast<double>(value); });
+  } else if (tensor.dtype == DType::kFloat8E4M3) {
+    convert(Float8E4M3{}, [](Float8E4M3 value) { return static_cast<double>(to_float(value)); });
   } else {
     with_element(tensor.dtype, [&]<typename T>(T zero) {
       convert(zero, [](T value) { return static_cast<double>(to_float(value)); });
