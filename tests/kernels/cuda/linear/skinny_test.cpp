@@ -202,6 +202,11 @@ class LinearSkinnyTest : public BackendTest {
     }
   }
 
+  // So many that some blocks have two tiles and the last one is not whole.
+  int64_t several_tiles(int64_t tile_features) const {
+    return int64_t{gpu_.num_multiprocessors} * tile_features * 3 / 2 + 4;
+  }
+
   Stream stream_{nullptr, cudaStreamDestroy};
   GpuTraits gpu_;
 };
@@ -228,13 +233,16 @@ TEST_P(LinearSkinnyTest, EveryPlanMatchesReference) {
 // Every kernel that is built, with more steps than its rings have places for, or with several tiles
 // for a block: few enough products for compute-sanitizer's racecheck (tests/sanitize_gpu.sh).
 TEST_P(LinearSkinnyTest, OneProductOfEveryPlan) {
-  const auto several_tiles = [&](int64_t tile_features) {
-    return int64_t{gpu_.num_multiprocessors} * tile_features * 3 / 2 + 4;
-  };
+  for (const SkinnyPlan& plan : kSkinnyPlans) check(33, 232, 2112, plan);
+}
+
+TEST_P(LinearSkinnyTest, OneProductOfSeveralTilesOfEveryPlan) {
   for (const SkinnyPlan& plan : kSkinnyPlans) {
-    check(33, 232, 2112, plan);
     if (plan.split == 1) check(33, several_tiles(plan.tile_rows), 136, plan);
   }
+}
+
+TEST_P(LinearSkinnyTest, OneProductOfEveryGatedPlan) {
   for (const SkinnyPlan& plan : kGatedSkinnyPlans) {
     check_gated(33, several_tiles(plan.tile_rows / 2), 136, plan);
   }
