@@ -39,6 +39,23 @@ struct KvPages {
 // More query tokens than this are a prefill.
 inline constexpr int64_t kMaxDecodeQueryLength = 8;
 
+// Decodes whose contexts begin with the same pages, as behind one instruction. Attention may read
+// what they share once for all of them, where that pays; but for rounding, results do not depend on
+// it, and operations may ignore it. The literature calls it cascade attention.
+struct SharedPrefixes {
+  static constexpr int64_t kLengthUnit = 64;  // tokens; lengths are multiples of it and of pages
+
+  Tensor group_starts;  // int32 [num_groups + 1]: group g is the decodes from group_starts[g] on
+  Tensor lengths;       // int32 [num_groups], tokens that a group's contexts share; may be 0
+  Tensor own_begins;    // int32 [num_decodes], the length of the decode's group
+
+  // The groups are all decodes of the batch, in order, each of one query token, which is not among
+  // the tokens shared. 0: nothing is known.
+  int64_t num_groups = 0;
+  // Tokens that need not be read again: of each group its length times its members but one.
+  int64_t spared_tokens = 0;
+};
+
 // The sequences of one step. Their query tokens lie one sequence after the other in the step's
 // token dimension; sequence s owns tokens [query_starts[s], query_starts[s + 1]), which are the
 // last tokens of its context (causal attention is aligned at the end). Token t of a context lives
@@ -58,6 +75,8 @@ struct AttentionBatch {
   int64_t max_decode_query_length = 1;  // tokens, over the decodes
   int64_t max_query_length = 0;         // tokens, over all sequences
   int64_t max_context_length = 0;       // tokens, over all sequences
+
+  SharedPrefixes shared = {};
 };
 
 struct AttentionParams {

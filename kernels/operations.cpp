@@ -140,6 +140,14 @@ void Operations::attention(const Tensor& out, const AttentionParams& params) {
   CHECK(batch.max_decode_query_length <= kMaxDecodeQueryLength, "attention: decodes of up to ",
         batch.max_decode_query_length, " query tokens, at most ", kMaxDecodeQueryLength,
         " are possible");
+  const SharedPrefixes& shared = batch.shared;
+  if (shared.num_groups > 0) {
+    check("group_starts", shared.group_starts, DType::kInt32, {shared.num_groups + 1});
+    check("lengths", shared.lengths, DType::kInt32, {shared.num_groups});
+    check("own_begins", shared.own_begins, DType::kInt32, {batch.num_decodes});
+    CHECK(batch.max_decode_query_length == 1, "attention: shared prefixes of decodes of up to ",
+          batch.max_decode_query_length, " query tokens, one is possible");
+  }
   if (params.query.dim(0) > 0) attention_impl(out, params);
 }
 

@@ -8,6 +8,7 @@
 #include "engine/model/packed_upload.h"
 #include "engine/model/page_pool.h"
 #include "engine/model/sampler.h"
+#include "engine/model/shared_prefixes.h"
 
 namespace tessera {
 namespace {
@@ -69,15 +70,30 @@ AttentionBatch attention_sizes(std::span<const TokenChunk> step) {
   return attention;
 }
 
+// What the step's decodes share; nothing where one of them has several tokens.
+SharedPrefixes add_shared_prefixes(std::span<const TokenChunk> step,
+                                   const AttentionBatch& attention, int64_t page_size,
+                                   PackedUpload& inputs) {
+  if (attention.num_decodes < 2 || attention.max_decode_query_length != 1) return {};
+  const PrefixGroups groups =
+      group_by_prefix(step.first(static_cast<size_t>(attention.num_decodes)), page_size);
+  if (groups.spared_tokens == 0) return {};
+  return {.group_starts = inputs.add(groups.starts),
+          .lengths = inputs.add(groups.lengths),
+          .own_begins = inputs.add(groups.own_begins()),
+          .num_groups = std::ssize(groups.lengths),
+          .spared_tokens = groups.spared_tokens};
+}
+
 }  // namespace
 
 StepInputs::StepInputs(Arena& arena, const StepLimits& limits, int64_t page_size)
     : page_size_(page_size), max_pages_(ceil_divide(limits.context_size, page_size)) {
   const auto padded = PackedUpload::padded_size;
-  // Ids, positions and slots; lengths, sampled rows and drawn ids; query starts; sampling; block
-  // tables.
-  const int64_t size = 3 * padded(limits.max_tokens) + padded(limits.max_sequences) +
-                       2 * padded(limits.max_draws()) + padded(limits.max_sequences + 1) +
+  // Ids, positions and slots; lengths of contexts, of groups and of sequences' groups; sampled rows
+  // and drawn ids; starts of queries and of groups; sampling; block tables.
+  const int64_t size = 3 * padded(limits.max_tokens) + 3 * padded(limits.max_sequences) +
+                       2 * padded(limits.max_draws()) + 2 * padded(limits.max_sequences + 1) +
                        sampling_elements(limits.max_draws()) +
                        padded(checked_multiply(limits.max_sequences, max_pages_, "block tables"));
   buffer_ = arena.take("step inputs", DType::kInt32, {size});
@@ -101,6 +117,7 @@ ForwardBatch StepInputs::prepare(std::span<const TokenChunk> step, const Tensor&
   batch.kv_slots = inputs.add(host.kv_slots);
   batch.attention.query_starts = inputs.add(host.query_starts);
   batch.attention.context_lengths = inputs.add(host.context_lengths);
+  batch.attention.shared = add_shared_prefixes(step, batch.attention, page_size_, inputs);
   batch.sampled_rows = inputs.add(host.sampled_rows);
   batch.sampling = add_sampling(step, inputs);
   batch.attention.block_tables =

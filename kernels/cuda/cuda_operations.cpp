@@ -4,6 +4,8 @@
 
 #include "kernels/backend_limits.h"
 #include "kernels/cuda/attention/decode/kernel.h"
+#include "kernels/cuda/attention/decode/kernel_shared.h"
+#include "kernels/cuda/attention/decode/shared_prefix.h"
 #include "kernels/cuda/attention/prefill/plan.h"
 #include "kernels/cuda/attention/prefill/sm80.h"
 #include "kernels/cuda/attention/prefill/sm90.h"
@@ -60,6 +62,10 @@ std::string CudaOperations::attention_description(const BackendLimits& limits) c
 
 size_t CudaOperations::attention_workspace_bytes(const BackendLimits& limits) const {
   const size_t partials = decode_partial_bytes(limits);
+  if (has_shared_prefix_kernels(gpu(), limits.head_dim, limits.kv_dtype)) {
+    return partials + sizeof(float) * static_cast<size_t>(shared_prefix_elements(
+                                          limits.max_sequences, limits.num_heads, limits.head_dim));
+  }
   if (limits.kv_dtype == KvDType::kActivation || gpu().is_batch_invariant()) return partials;
   // A layer that FP8 attention declines is widened.
   int64_t scratch = widening_scratch(limits).total();
@@ -211,8 +217,20 @@ void CudaOperations::decode_attention(const Tensor& out, const AttentionParams& 
   CHECK(!params.workspace.empty() && params.workspace.num_elements() >= needed,
         "attention: workspace ", params.workspace.shape, " is too small, expected ", needed,
         " float32 elements");
-  launch_attention_decode(out, params, plan_decode_attention(shape),
-                          static_cast<uint32_t*>(decode_arrivals_.data()), stream());
+  auto* const arrivals = static_cast<uint32_t*>(decode_arrivals_.data());
+  const DecodeAttentionPlan plan = plan_decode_attention(shape);
+  if (!reads_shared_prefixes(gpu(), params)) {
+    return launch_attention_decode(out, params, plan, arrivals, stream());
+  }
+  // The queries of a group are taken as many at a time as a sequence's may be.
+  DecodeAttentionShape of_groups = shape;
+  of_groups.max_query_length = kMaxDecodeQueryLength;
+  const int64_t partials = decode_partial_elements(of_groups);
+  CHECK(params.workspace.num_elements() >= partials, "attention: workspace ",
+        params.workspace.shape, " is too small for shared prefixes");
+  launch_attention_decode_shared(out, params, plan_decode_attention(of_groups), plan,
+                                 params.workspace.slice(partials, params.workspace.dim(0)),
+                                 arrivals, stream());
 }
 
 void CudaOperations::activate_mul_impl(const Tensor& out, const Tensor& gate_up,

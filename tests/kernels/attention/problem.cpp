@@ -15,6 +15,7 @@ namespace {
 constexpr int32_t kAbsurdPage = 0x3fffffff;
 constexpr int64_t kSparePages = 3;
 constexpr int64_t kSpareTableEntries = 2;
+constexpr int64_t kManyTokens = int64_t{1} << 40;
 
 // Of float8_e4m3 pages: powers of two, of keys and of values. The first leave the usual number
 // among the subnormals of e4m3, the last cut a few off.
@@ -123,14 +124,18 @@ AttentionProblem::AttentionProblem(Backend& backend, const AttentionSize& size,
   if (size.pages_in_order) std::iota(order.begin(), order.end(), 0);
   HostPages keys(num_pages, size), values(num_pages, size);
   auto next_page = order.begin();
+  std::vector<std::vector<int32_t>> pages;
+  for (const SequenceSize& sequence : sequences) {
+    const int64_t used = ceil_divide(sequence.context_length, size.page_size);
+    pages.emplace_back(next_page, next_page + used);
+    next_page += used;
+  }
+  share_prefixes(pages);
   for (int64_t s = 0; s < num_sequences; ++s) {
     const auto index = static_cast<size_t>(s);
-    const int64_t used = ceil_divide(sequences[index].context_length, size.page_size);
-    const std::vector<int32_t> pages(next_page, next_page + used);
-    next_page += used;
-    keys.write(sequences_[index].keys, pages);
-    values.write(sequences_[index].values, pages);
-    std::ranges::copy(pages, block_tables.begin() + s * table_width);
+    keys.write(sequences_[index].keys, pages[index]);
+    values.write(sequences_[index].values, pages[index]);
+    std::ranges::copy(pages[index], block_tables.begin() + s * table_width);
   }
 
   const Shape page_shape{num_pages, size.num_kv_heads, size.page_size, size.head_dim};
@@ -163,6 +168,30 @@ AttentionProblem::AttentionProblem(Backend& backend, const AttentionSize& size,
                         {static_cast<int64_t>(ceil_divide(workspace_bytes, sizeof(float)))});
 }
 
+// The members of a group get the tokens and the pages of its first.
+void AttentionProblem::share_prefixes(std::vector<std::vector<int32_t>>& pages) {
+  if (size_.shared.empty()) return;
+  std::vector<int32_t> starts = {0}, lengths, own_begins;
+  for (const auto& [num_decodes, length] : size_.shared) {
+    const auto first = static_cast<size_t>(starts.back());
+    const ReferenceSequence& source = sequences_[first];
+    for (size_t member = first; member < first + static_cast<size_t>(num_decodes); ++member) {
+      own_begins.push_back(static_cast<int32_t>(length));
+      if (member == first) continue;
+      const int64_t elements = length * size_.num_kv_heads * size_.head_dim;
+      std::copy_n(source.keys.begin(), elements, sequences_[member].keys.begin());
+      std::copy_n(source.values.begin(), elements, sequences_[member].values.begin());
+      std::copy_n(pages[first].begin(), length / size_.page_size, pages[member].begin());
+    }
+    starts.push_back(static_cast<int32_t>(starts.back() + num_decodes));
+    lengths.push_back(static_cast<int32_t>(length));
+  }
+  const auto num_groups = static_cast<int64_t>(lengths.size());
+  group_starts_ = to_device(backend_, starts, {num_groups + 1});
+  shared_lengths_ = to_device(backend_, lengths, {num_groups});
+  own_begins_ = to_device(backend_, own_begins, {static_cast<int64_t>(own_begins.size())});
+}
+
 AttentionParams AttentionProblem::params() const {
   return {.query = query_,
           .pages = {keys_.view, values_.view, key_scales_.view, value_scales_.view},
@@ -173,7 +202,12 @@ AttentionParams AttentionProblem::params() const {
                     .num_decodes = num_decodes_,
                     .max_decode_query_length = max_decode_query_length_,
                     .max_query_length = max_query_length_,
-                    .max_context_length = max_context_length_},
+                    .max_context_length = max_context_length_,
+                    .shared = {.group_starts = group_starts_,
+                               .lengths = shared_lengths_,
+                               .own_begins = own_begins_,
+                               .num_groups = static_cast<int64_t>(size_.shared.size()),
+                               .spared_tokens = size_.shared.empty() ? 0 : kManyTokens}},
           .scale = static_cast<float>(reference_params().scale),
           .softcap = static_cast<float>(size_.softcap),
           .causal = size_.causal,
@@ -198,7 +232,8 @@ std::string AttentionProblem::description() const {
                 " heads of ", size_.head_dim, ", pages of ", size_.page_size,
                 size_.causal ? ", causal" : ", not causal", ", window ", size_.sliding_window,
                 ", softcap ", size_.softcap, ", scale ", reference_params().scale, ", ",
-                num_decodes_, " decodes of ", sequence_sizes_.size(), " sequences");
+                num_decodes_, " decodes of ", sequence_sizes_.size(), " sequences, ",
+                size_.shared.size(), " groups that share prefixes");
 }
 
 void AttentionProblem::run_into(const Tensor& out) const {

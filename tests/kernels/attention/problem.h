@@ -18,6 +18,12 @@ struct SequenceSize {
   int64_t context_length;  // tokens, the queries included unless they are more
 };
 
+// Decodes that follow each other and have the same pages in front.
+struct SharedSize {
+  int64_t num_decodes;
+  int64_t length;  // tokens
+};
+
 struct AttentionSize {
   int64_t num_heads = 4;
   int64_t num_kv_heads = 2;
@@ -34,6 +40,9 @@ struct AttentionSize {
   bool pages_in_order = false;
   DType kv_dtype = DType::kFloat32;  // keys and values are numbers that this type has
   bool fp8_pages = false;            // pages of float8_e4m3, every KV head with scales of its own
+  // Groups of the decodes, all of them or none. That they spare enough is pretended, so that small
+  // ones are computed as large ones would be.
+  std::vector<SharedSize> shared = {};
 };
 
 class AttentionProblem {
@@ -54,6 +63,7 @@ class AttentionProblem {
   std::string description() const;
   ReferenceAttentionParams reference_params() const;
   void run_into(const Tensor& out) const;
+  void share_prefixes(std::vector<std::vector<int32_t>>& pages);
   double lost_weights(size_t index) const;
   void check_sequence(size_t index, const Tensor& out) const;
 
@@ -69,6 +79,7 @@ class AttentionProblem {
   DeviceTensor query_, keys_, values_;
   DeviceTensor key_scales_, value_scales_;  // of float8_e4m3 pages
   DeviceTensor query_starts_, context_lengths_, block_tables_;
+  DeviceTensor group_starts_, shared_lengths_, own_begins_;
   DeviceTensor workspace_;
 };
 

@@ -8,6 +8,8 @@
 //                              elements, kHeadDim of them or half as many
 //   Arguments                  AttentionArguments or derived from them
 //   Warp                       what a warp computes: DecodeWarp or DecodeFp8Warp
+//   kPart                      which tokens are read; without kWhole, Arguments are
+//                              SharedPrefixArguments
 #pragma once
 
 #include "kernels/cuda/attention/decode/items.cuh"
@@ -178,7 +180,8 @@ __device__ void consume(const typename Format::Arguments& arguments, const Decod
       float log_sum;
       const float4 value = staging.merged(row, column, arguments.scale_log2, log_sum);
       if (is_whole) {
-        store_output<Element, kHeadDim>(arguments, piece, row, column, value);
+        store_result<Element, kHeadDim, Format::kPart>(arguments, piece, row, column, value,
+                                                       [&] { return log_sum; });
       } else {
         const int64_t partial = static_cast<int64_t>(row) * partials.num_slots +
                                 decode_slot(static_cast<int>(blockIdx.x), piece.index == 0);
@@ -187,7 +190,8 @@ __device__ void consume(const typename Format::Arguments& arguments, const Decod
       }
     }
     if (!is_whole && arrive_last<kConsumers>(piece, partials, thread)) {
-      merge_pieces<Element, kHeadDim, kConsumers>(arguments, piece, partials, thread);
+      merge_pieces<Element, kHeadDim, kConsumers, Format::kPart>(arguments, piece, partials,
+                                                                 thread);
     }
     __syncwarp();
     if (arrives_for_warp(lane)) mbarrier_arrive(&ring.signals.piece_empty[slot]);
@@ -214,8 +218,10 @@ __device__ void decode_block(const typename Format::Arguments& arguments,
   const int lane_offset = kCopyEngine
                               ? lane_index() * decode.box_tokens
                               : lane_index() * kDecodeTileTokens + producer_warp * kCopyTokens;
-  PieceSource source(arguments, decode.division, decode.keeps_whole, signals, lane_offset,
-                     producer_warp == 0);
+  const int32_t* own_begins = nullptr;
+  if constexpr (Format::kPart == DecodePart::kOwn) own_begins = arguments.shared.own_begins;
+  PieceSource<Format::kPart> source(arguments, decode.division, decode.keeps_whole, signals,
+                                    lane_offset, producer_warp == 0, own_begins);
   [[maybe_unused]] DecodeGuess guess;
   if (producer_warp < 0) {
     if (lane_index() == 0) {

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/attention/arguments.cuh"
 #include "kernels/cuda/attention/decode/partition.h"
+#include "kernels/cuda/attention/decode/shared_prefix.h"
 #include "kernels/cuda/primitives/block_reduce.cuh"
 #include "kernels/cuda/primitives/fast_divisor.cuh"
 
@@ -40,23 +41,28 @@ struct DecodeLengths {
   int first_token;
   int query_length;
   int context_length;
+  int own_begin;  // the first token that is read
 
   __device__ bool operator==(const DecodeLengths& other) const {
     return first_token == other.first_token && query_length == other.query_length &&
-           context_length == other.context_length;
+           context_length == other.context_length && own_begin == other.own_begin;
   }
 };
 
 // Walks the pieces of this block in order. Every producer warp walks on its own, all lanes
 // together. Lane l takes sequences 32 k + l and keeps the lengths of the first kKnown of them, so
 // that those of the usual batch are read once. Without kMayKeepWhole, items may always be divided.
-template <int kKnown, bool kMayKeepWhole = true>
+// With DecodePart::kShared, the arguments' sequences are groups of decodes.
+template <int kKnown, bool kMayKeepWhole = true, DecodePart kPart = DecodePart::kWhole>
 class DecodeItems {
  public:
-  // Starts reading the lengths.
+  // Starts reading the lengths. own_begins: of DecodePart::kOwn, where each sequence's part begins.
   __device__ DecodeItems(const AttentionArguments& arguments, const DecodeDivision& division,
-                         bool keeps_whole = false)
-      : arguments_(arguments), division_(division), keeps_whole_(keeps_whole) {
+                         bool keeps_whole = false, const int32_t* own_begins = nullptr)
+      : arguments_(arguments),
+        division_(division),
+        keeps_whole_(keeps_whole),
+        own_begins_(own_begins) {
     load_known();
     load(0);
   }
@@ -99,7 +105,8 @@ class DecodeItems {
     while (item_begin_ < end_) {
       piece.query_length = from_lane(own_.query_length);
       piece.context_length = from_lane(own_.context_length);
-      const DecodeSequence sequence = items_of(piece.query_length, piece.context_length);
+      const DecodeSequence sequence =
+          items_of(piece.query_length, piece.context_length, own_begin_from_lane());
       if (item_ == sequence.num_items) {
         item_ = 0;
         if (++lane_ == kWarpSize) {
@@ -118,8 +125,9 @@ class DecodeItems {
       // An item without tiles belongs to the block in whose share it begins.
       if (tiles.begin == tiles.end && (num_tiles > 0 || item_begin < begin_)) continue;
 
-      piece.sequence = base_ + lane_;
       piece.first_token = from_lane(own_.first_token);
+      // Of a group the first decode, each of which has one token.
+      piece.sequence = kPart == DecodePart::kShared ? piece.first_token : base_ + lane_;
       piece.kv_head = sequence.row_blocks == 1 ? item : item / sequence.row_blocks;
       piece.first_row = (item - piece.kv_head * sequence.row_blocks) * division_.item_rows;
       piece.num_rows = min(division_.item_rows,
@@ -145,6 +153,7 @@ class DecodeItems {
       lengths.first_token = __ldcg(arguments_.query_starts + sequence);
       lengths.query_length = __ldcg(arguments_.query_starts + sequence + 1) - lengths.first_token;
       lengths.context_length = __ldcg(arguments_.context_lengths + sequence);
+      if constexpr (kPart == DecodePart::kOwn) lengths.own_begin = __ldcg(own_begins_ + sequence);
     }
     return lengths;
   }
@@ -166,13 +175,16 @@ class DecodeItems {
 
   __device__ bool keeps_whole() const { return kMayKeepWhole && keeps_whole_; }
 
-  __device__ DecodeSequence items_of(int query_length, int context_length) const {
+  __device__ DecodeSequence items_of(int query_length, int context_length, int own_begin) const {
     return decode_sequence({.heads_per_kv_head = arguments_.heads_per_kv_head,
                             .num_kv_heads = arguments_.num_kv_heads,
                             .item_rows = division_.item_rows,
                             .window = arguments_.window,
                             .keeps_whole = keeps_whole()},
-                           query_length, context_length);
+                           query_length, context_length, kPart == DecodePart::kOwn ? own_begin : 0);
+  }
+  __device__ DecodeSequence own_items() const {
+    return items_of(own_.query_length, own_.context_length, own_.own_begin);
   }
 
   // The block's piece when the division is even.
@@ -188,7 +200,8 @@ class DecodeItems {
     piece.first_row = 0;
     piece.num_rows = piece.query_length * arguments_.heads_per_kv_head;
     piece.index = block - piece.kv_head * num_blocks;
-    const DecodeSequence sequence = items_of(piece.query_length, piece.context_length);
+    const DecodeSequence sequence =
+        items_of(piece.query_length, piece.context_length, own_begin_from_lane());
     const int num_tiles = sequence.num_tiles;
     const int share = even_decode_share(
         num_tiles, num_blocks, division_.max_whole_tiles, division_.least_tiles,
@@ -206,7 +219,7 @@ class DecodeItems {
     DecodeTotals totals{};
     for (int base = 0; base < arguments_.num_decodes; base += kWarpSize) {
       if (base != base_) load(base);
-      totals.add(items_of(own_.query_length, own_.context_length));
+      totals.add(own_items());
     }
     totals.num_items = __reduce_add_sync(kFullWarp, totals.num_items);
     totals.payload = __reduce_add_sync(kFullWarp, totals.payload);
@@ -226,7 +239,7 @@ class DecodeItems {
   // Every lane tries one candidate.
   __device__ void align(int num_blocks) {
     static_assert(kDecodeCandidates == kWarpSize && kMaxAlignedSequences <= kWarpSize);
-    const DecodeSequence own = items_of(own_.query_length, own_.context_length);
+    const DecodeSequence own = own_items();
     const DecodeShare candidate = aligned_decode_share(share_, lane_index());
     int payload = 0;
     for (int lane = 0; lane < arguments_.num_decodes; ++lane) {
@@ -245,7 +258,7 @@ class DecodeItems {
     int before = 0;  // payload of the sequences before these 32
     for (int base = 0; base < arguments_.num_decodes; base += kWarpSize) {
       if (base != base_) load(base);
-      const DecodeSequence own = items_of(own_.query_length, own_.context_length);
+      const DecodeSequence own = own_items();
       const int item_payload = share_.payload(own.num_tiles);
       const int payload = own.num_items * item_payload;
       int inclusive = before + payload;
@@ -267,10 +280,15 @@ class DecodeItems {
   }
 
   __device__ int from_lane(int value) const { return __shfl_sync(kFullWarp, value, lane_); }
+  __device__ int own_begin_from_lane() const {
+    if constexpr (kPart == DecodePart::kOwn) return from_lane(own_.own_begin);
+    return 0;
+  }
 
   const AttentionArguments& arguments_;
   DecodeDivision division_;
-  bool keeps_whole_;       // no item is divided
+  bool keeps_whole_;  // no item is divided
+  const int32_t* own_begins_;
   bool has_only_ = false;  // next() is to give the only piece of an even division
   DecodeShare share_;
   int begin_, end_ = 0;          // this block's share of the list

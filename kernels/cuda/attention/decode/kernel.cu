@@ -15,6 +15,7 @@ struct DecodeFormat {
   using Arguments = AttentionArguments;
   using Warp = DecodeWarp<ElementType, kSize>;
   static constexpr int kHeadDim = kSize;
+  static constexpr DecodePart kPart = DecodePart::kWhole;
   static constexpr int kRowElements = kSize;
 };
 

@@ -15,6 +15,7 @@ struct Fp8DecodeFormat {
   using Arguments = Fp8DecodeArguments;
   using Warp = DecodeFp8Warp<ElementType, kSize>;
   static constexpr int kHeadDim = kSize;
+  static constexpr DecodePart kPart = DecodePart::kWhole;
   static constexpr int kRowElements = kSize / 2;
   // Heads of 256 in float16 are a register short of it, and go by loads.
   static constexpr bool kCopiesBoxes =

@@ -92,16 +92,53 @@ struct DecodeStaging {
   }
 };
 
-// Four columns of the output row of the item's row `row`.
-template <typename Element, int kHeadDim>
-__device__ void store_output(const AttentionArguments& arguments, const DecodePiece& piece, int row,
-                             int column, float4 value) {
+// Attention over what groups of decodes share, for the launch that reads the rest
+// (shared_prefix.h). Rows are those of the output.
+struct SharedPrefixRows {
+  float* outputs;             // [num_decodes * num_heads][head_dim], normalised
+  float* log_sums;            // [num_decodes * num_heads], as those of DecodePartials
+  const int32_t* own_begins;  // [num_decodes], where the rest of a context begins
+};
+struct SharedPrefixArguments : AttentionArguments {
+  SharedPrefixRows shared;
+};
+
+// The weighted mean of two results, four columns of a row, by their log-sums.
+__device__ inline float4 merged_parts(float4 a, float log_sum_a, float4 b, float log_sum_b) {
+  const float largest = fmaxf(log_sum_a, log_sum_b);
+  const float base = largest == -INFINITY ? 0.0f : largest;
+  const float weight_a = fast_exp2(log_sum_a - base);
+  const float weight_b = fast_exp2(log_sum_b - base);
+  const float sum = weight_a + weight_b;
+  const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;
+  return make_float4(
+      (weight_a * a.x + weight_b * b.x) * inverse, (weight_a * a.y + weight_b * b.y) * inverse,
+      (weight_a * a.z + weight_b * b.z) * inverse, (weight_a * a.w + weight_b * b.w) * inverse);
+}
+
+// Four columns of the item's row `row`, whose log-sum is log_sum(): into the output, or of a shared
+// prefix to where the next launch finds them.
+template <typename Element, int kHeadDim, DecodePart kPart, typename Arguments, typename LogSum>
+__device__ void store_result(const Arguments& arguments, const DecodePiece& piece, int row,
+                             int column, float4 value, [[maybe_unused]] const LogSum& log_sum) {
   const int packed_row = piece.first_row + row;
   const int index = packed_row / arguments.heads_per_kv_head;
   const int head = piece.kv_head * arguments.heads_per_kv_head + packed_row -
                    index * arguments.heads_per_kv_head;
   const int64_t out_row =
       static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head;
+  if constexpr (kPart != DecodePart::kWhole) {
+    const SharedPrefixRows& shared = arguments.shared;
+    auto* const shared_output =
+        reinterpret_cast<float4*>(shared.outputs + out_row * kHeadDim + column);
+    if constexpr (kPart == DecodePart::kShared) {
+      *shared_output = value;
+      if (column == 0) shared.log_sums[out_row] = log_sum();
+      return;
+    }
+    value =
+        merged_parts(value, log_sum(), __ldcg(shared_output), __ldcg(shared.log_sums + out_row));
+  }
   store_vector(static_cast<Element*>(arguments.out) + out_row * kHeadDim, column / 4,
                Vector<Element, 4>{{from_float<Element>(value.x), from_float<Element>(value.y),
                                    from_float<Element>(value.z), from_float<Element>(value.w)}});
@@ -109,8 +146,8 @@ __device__ void store_output(const AttentionArguments& arguments, const DecodePi
 
 // out = sum_p 2^(log_sum_p - m) * output_p / sum_p 2^(log_sum_p - m),  m = max_p log_sum_p
 // over the item's pieces p, in order: the result is the same bit by bit whichever came last.
-template <typename Element, int kHeadDim, int kThreads>
-__device__ void merge_pieces(const AttentionArguments& arguments, const DecodePiece& piece,
+template <typename Element, int kHeadDim, int kThreads, DecodePart kPart, typename Arguments>
+__device__ void merge_pieces(const Arguments& arguments, const DecodePiece& piece,
                              const DecodePartials& partials, int thread) {
   constexpr int kAtOnce = 16;  // loads in flight
   constexpr int kRowVectors = kHeadDim / 4;
@@ -159,9 +196,10 @@ __device__ void merge_pieces(const AttentionArguments& arguments, const DecodePi
       }
     }
     const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
-    store_output<Element, kHeadDim>(
+    store_result<Element, kHeadDim, kPart>(
         arguments, piece, row, column,
-        make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse));
+        make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse),
+        [&] { return sum > 0.0f ? max_log_sum + __log2f(sum) : -INFINITY; });
   }
 }
 

@@ -49,9 +49,10 @@ struct DecodeSequence {
   int num_items;  // KV heads * row_blocks
 };
 
+// `begin`: the first token that is read.
 constexpr DecodeSequence decode_sequence(const DecodeItemShape& shape, int query_length,
-                                         int context_length) {
-  const int first_visible = std::max(0, context_length - query_length + 1 - shape.window);
+                                         int context_length, int begin = 0) {
+  const int first_visible = std::max(begin, context_length - query_length + 1 - shape.window);
   int first_tile = first_visible / kDecodeTileTokens;
   if (shape.keeps_whole) first_tile -= first_tile % kWholeItemTiles;
   const int end_tile = (context_length + kDecodeTileTokens - 1) / kDecodeTileTokens;

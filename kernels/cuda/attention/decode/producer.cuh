@@ -30,15 +30,17 @@ struct DecodeGuess {
 };
 
 // The pieces of a block and their pages, for its producers. One of them passes the pieces on.
+template <DecodePart kPart>
 class PieceSource {
  public:
   // Each lane looks up the page of the token lane_offset after a tile's first. The first piece is
   // found while the previous kernel may still be running.
   __device__ PieceSource(const AttentionArguments& arguments, const DecodeDivision& division,
-                         bool keeps_whole, DecodeSignals& signals, int lane_offset, bool passes_on)
+                         bool keeps_whole, DecodeSignals& signals, int lane_offset, bool passes_on,
+                         const int32_t* own_begins)
       : arguments_(arguments),
         signals_(signals),
-        items_(arguments, division, keeps_whole),
+        items_(arguments, division, keeps_whole, own_begins),
         lane_offset_(lane_offset),
         passes_on_(passes_on) {}
 
@@ -120,7 +122,7 @@ class PieceSource {
 
   const AttentionArguments& arguments_;
   DecodeSignals& signals_;
-  DecodeItems<2> items_;
+  DecodeItems<2, true, kPart> items_;
   RingPosition position_;
   int lane_offset_;
   bool passes_on_;
@@ -142,8 +144,8 @@ struct DecodePageMaps {
 
 // One warp fills the ring with boxes: its lanes look up pages, the first of them starts copies.
 // Boxes past the context's end are left out; whoever reads the tile must ignore their rows.
-template <typename Element, int kHeadDim>
-__device__ void fill_by_copy_engine(PieceSource source, const DecodeGuess& guess,
+template <typename Element, int kHeadDim, DecodePart kPart>
+__device__ void fill_by_copy_engine(PieceSource<kPart> source, const DecodeGuess& guess,
                                     const AttentionArguments& arguments,
                                     const DecodeRing<Element, kHeadDim>& ring,
                                     const DecodePageMaps& maps, int box_tokens) {
@@ -195,7 +197,8 @@ __device__ void fill_by_copy_engine(PieceSource source, const DecodeGuess& guess
     // While the previous kernel ends, copy the tiles in which the kernels of this step write
     // nothing: those without the step's own tokens.
     const int end = min(piece.tile_end, tile + min(ring.num_stages, lookup_tiles));
-    const int old_tiles = (piece.context_length - piece.query_length) / kDecodeTileTokens;
+    const int new_tokens = kPart == DecodePart::kShared ? 0 : piece.query_length;
+    const int old_tiles = (piece.context_length - new_tokens) / kDecodeTileTokens;
     tile = max(tile, min(end, old_tiles));
     source.pass_on(piece);  // consumers fetch its queries as soon as these are there
     start_tiles(piece.tile_begin, tile);
@@ -217,8 +220,8 @@ __device__ void fill_by_copy_engine(PieceSource source, const DecodeGuess& guess
 
 // kDecodeTileTokens / kCopyTokens warps fill the ring with cp.async, each its own group of tokens
 // of every tile. Rows past the context's end become zeros.
-template <typename Element, int kHeadDim>
-__device__ void fill_by_loads(PieceSource source, const AttentionArguments& arguments,
+template <typename Element, int kHeadDim, DecodePart kPart>
+__device__ void fill_by_loads(PieceSource<kPart> source, const AttentionArguments& arguments,
                               const DecodeRing<Element, kHeadDim>& ring, int warp) {
   using Rows = SwizzledRows<Element, kHeadDim>;
   const int first_row = warp * kCopyTokens;
