@@ -24,7 +24,8 @@ kernels+=':FusedDecoderTest.SeveralSequences/cuda_bf16:FusedDecoderTest.SlidingW
 kernels+=':FusedDecoderTest.TwoKindsOfLayers/cuda_bf16:FusedDecoderTest.BlocksOfFamilies/cuda_bf16'
 kernels+=':AttentionDecodeTest.*/cuda_bf16:Fp8PrefillTest.SequencesBesideDecodes/cuda_bf16'
 kernels+=':Fp8PrefillTest.SequencesOneAfterTheOther/cuda_bf16'
-kernels+=':FusedDecoderTest.PagesOfFp8/cuda_bf16'
+kernels+=':FusedDecoderTest.PagesOfFp8/cuda_bf16:AttentionSharedPrefixTest.SeveralGroups/cuda_bf16'
+kernels+=':AttentionSharedPrefixTest.ManySequences/cuda_bf16'
 logs=$(mktemp -d)
 status=0
 

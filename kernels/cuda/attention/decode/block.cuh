@@ -180,8 +180,12 @@ __device__ void consume(const typename Format::Arguments& arguments, const Decod
       float log_sum;
       const float4 value = staging.merged(row, column, arguments.scale_log2, log_sum);
       if (is_whole) {
-        store_result<Element, kHeadDim, Format::kPart>(arguments, piece, row, column, value,
-                                                       [&] { return log_sum; });
+        const int64_t out_row = output_row(arguments, piece, row);
+        if constexpr (Format::kPart == DecodePart::kWhole) {
+          store_output<Element, kHeadDim>(arguments, out_row, column, value);
+        } else {
+          store_part<Element, kHeadDim, Format::kPart>(arguments, out_row, column, value, log_sum);
+        }
       } else {
         const int64_t partial = static_cast<int64_t>(row) * partials.num_slots +
                                 decode_slot(static_cast<int>(blockIdx.x), piece.index == 0);

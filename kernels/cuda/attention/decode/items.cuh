@@ -37,16 +37,38 @@ struct DecodeDivision {
 };
 
 // What a lane knows of a sequence. No query: there is no sequence.
+template <DecodePart kPart>
 struct DecodeLengths {
   int first_token;
   int query_length;
   int context_length;
-  int own_begin;  // the first token that is read
 
   __device__ bool operator==(const DecodeLengths& other) const {
     return first_token == other.first_token && query_length == other.query_length &&
-           context_length == other.context_length && own_begin == other.own_begin;
+           context_length == other.context_length;
   }
+  __device__ static int own_begin() { return 0; }
+};
+
+template <>
+struct DecodeLengths<DecodePart::kOwn> : DecodeLengths<DecodePart::kWhole> {
+  int begin;  // of the sequence's own part, the first token that is read
+
+  __device__ bool operator==(const DecodeLengths& other) const {
+    return DecodeLengths<DecodePart::kWhole>::operator==(other) && begin == other.begin;
+  }
+  __device__ int own_begin() const { return begin; }
+};
+
+// Where the sequences' parts begin; a pointer that most kernels had for nothing would change them.
+template <DecodePart kPart>
+struct OwnBegins {
+  __device__ explicit OwnBegins(const int32_t* /*begins*/) {}
+};
+template <>
+struct OwnBegins<DecodePart::kOwn> {
+  const int32_t* begins;  // [num_decodes]
+  __device__ explicit OwnBegins(const int32_t* begins) : begins(begins) {}
 };
 
 // Walks the pieces of this block in order. Every producer warp walks on its own, all lanes
@@ -54,15 +76,15 @@ struct DecodeLengths {
 // that those of the usual batch are read once. Without kMayKeepWhole, items may always be divided.
 // With DecodePart::kShared, the arguments' sequences are groups of decodes.
 template <int kKnown, bool kMayKeepWhole = true, DecodePart kPart = DecodePart::kWhole>
-class DecodeItems {
+class DecodeItems : OwnBegins<kPart> {
  public:
   // Starts reading the lengths. own_begins: of DecodePart::kOwn, where each sequence's part begins.
   __device__ DecodeItems(const AttentionArguments& arguments, const DecodeDivision& division,
                          bool keeps_whole = false, const int32_t* own_begins = nullptr)
-      : arguments_(arguments),
+      : OwnBegins<kPart>(own_begins),
+        arguments_(arguments),
         division_(division),
-        keeps_whole_(keeps_whole),
-        own_begins_(own_begins) {
+        keeps_whole_(keeps_whole) {
     load_known();
     load(0);
   }
@@ -76,7 +98,7 @@ class DecodeItems {
 
   // Reads the lengths again: have they been final?
   __device__ bool confirm() {
-    DecodeLengths before[kKnown];
+    Lengths before[kKnown];
 #pragma unroll
     for (int k = 0; k < kKnown; ++k) before[k] = known_[k];
     load_known();
@@ -125,9 +147,10 @@ class DecodeItems {
       // An item without tiles belongs to the block in whose share it begins.
       if (tiles.begin == tiles.end && (num_tiles > 0 || item_begin < begin_)) continue;
 
+      piece.sequence = base_ + lane_;
       piece.first_token = from_lane(own_.first_token);
       // Of a group the first decode, each of which has one token.
-      piece.sequence = kPart == DecodePart::kShared ? piece.first_token : base_ + lane_;
+      if constexpr (kPart == DecodePart::kShared) piece.sequence = piece.first_token;
       piece.kv_head = sequence.row_blocks == 1 ? item : item / sequence.row_blocks;
       piece.first_row = (item - piece.kv_head * sequence.row_blocks) * division_.item_rows;
       piece.num_rows = min(division_.item_rows,
@@ -143,17 +166,18 @@ class DecodeItems {
   }
 
  private:
+  using Lengths = DecodeLengths<kPart>;
   static constexpr int kKnownSequences = kKnown * kWarpSize;
 
-  __device__ DecodeLengths read(int base) const {
+  __device__ Lengths read(int base) const {
     const int sequence = base + lane_index();
-    DecodeLengths lengths{};
+    Lengths lengths{};
     if (sequence < arguments_.num_decodes) {
       // Not from the L1 cache, where an early read would hide a later change.
       lengths.first_token = __ldcg(arguments_.query_starts + sequence);
       lengths.query_length = __ldcg(arguments_.query_starts + sequence + 1) - lengths.first_token;
       lengths.context_length = __ldcg(arguments_.context_lengths + sequence);
-      if constexpr (kPart == DecodePart::kOwn) lengths.own_begin = __ldcg(own_begins_ + sequence);
+      if constexpr (kPart == DecodePart::kOwn) lengths.begin = __ldcg(this->begins + sequence);
     }
     return lengths;
   }
@@ -184,7 +208,7 @@ class DecodeItems {
                            query_length, context_length, kPart == DecodePart::kOwn ? own_begin : 0);
   }
   __device__ DecodeSequence own_items() const {
-    return items_of(own_.query_length, own_.context_length, own_.own_begin);
+    return items_of(own_.query_length, own_.context_length, own_.own_begin());
   }
 
   // The block's piece when the division is even.
@@ -281,22 +305,21 @@ class DecodeItems {
 
   __device__ int from_lane(int value) const { return __shfl_sync(kFullWarp, value, lane_); }
   __device__ int own_begin_from_lane() const {
-    if constexpr (kPart == DecodePart::kOwn) return from_lane(own_.own_begin);
+    if constexpr (kPart == DecodePart::kOwn) return from_lane(own_.own_begin());
     return 0;
   }
 
   const AttentionArguments& arguments_;
   DecodeDivision division_;
-  bool keeps_whole_;  // no item is divided
-  const int32_t* own_begins_;
+  bool keeps_whole_;       // no item is divided
   bool has_only_ = false;  // next() is to give the only piece of an even division
   DecodeShare share_;
-  int begin_, end_ = 0;          // this block's share of the list
-  int item_begin_ = 0;           // where the next item begins
-  int item_ = 0;                 // of the current sequence
-  int base_ = -1, lane_ = 0;     // the current sequence
-  DecodeLengths known_[kKnown];  // of sequences 32 k + lane
-  DecodeLengths own_;            // of sequence base + lane
+  int begin_, end_ = 0;       // this block's share of the list
+  int item_begin_ = 0;        // where the next item begins
+  int item_ = 0;              // of the current sequence
+  int base_ = -1, lane_ = 0;  // the current sequence
+  Lengths known_[kKnown];     // of sequences 32 k + lane
+  Lengths own_;               // of sequence base + lane
 };
 
 }  // namespace tessera

@@ -116,32 +116,39 @@ __device__ inline float4 merged_parts(float4 a, float log_sum_a, float4 b, float
       (weight_a * a.z + weight_b * b.z) * inverse, (weight_a * a.w + weight_b * b.w) * inverse);
 }
 
-// Four columns of the item's row `row`, whose log-sum is log_sum(): into the output, or of a shared
-// prefix to where the next launch finds them.
-template <typename Element, int kHeadDim, DecodePart kPart, typename Arguments, typename LogSum>
-__device__ void store_result(const Arguments& arguments, const DecodePiece& piece, int row,
-                             int column, float4 value, [[maybe_unused]] const LogSum& log_sum) {
+// The output's row of the item's row `row`.
+__device__ inline int64_t output_row(const AttentionArguments& arguments, const DecodePiece& piece,
+                                     int row) {
   const int packed_row = piece.first_row + row;
   const int index = packed_row / arguments.heads_per_kv_head;
   const int head = piece.kv_head * arguments.heads_per_kv_head + packed_row -
                    index * arguments.heads_per_kv_head;
-  const int64_t out_row =
-      static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head;
-  if constexpr (kPart != DecodePart::kWhole) {
-    const SharedPrefixRows& shared = arguments.shared;
-    auto* const shared_output =
-        reinterpret_cast<float4*>(shared.outputs + out_row * kHeadDim + column);
-    if constexpr (kPart == DecodePart::kShared) {
-      *shared_output = value;
-      if (column == 0) shared.log_sums[out_row] = log_sum();
-      return;
-    }
-    value =
-        merged_parts(value, log_sum(), __ldcg(shared_output), __ldcg(shared.log_sums + out_row));
-  }
-  store_vector(static_cast<Element*>(arguments.out) + out_row * kHeadDim, column / 4,
+  return static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head;
+}
+
+// Four columns of a row of the output.
+template <typename Element, int kHeadDim>
+__device__ void store_output(const AttentionArguments& arguments, int64_t row, int column,
+                             float4 value) {
+  store_vector(static_cast<Element*>(arguments.out) + row * kHeadDim, column / 4,
                Vector<Element, 4>{{from_float<Element>(value.x), from_float<Element>(value.y),
                                    from_float<Element>(value.z), from_float<Element>(value.w)}});
+}
+
+// Of a shared prefix, the same to where the next launch finds it; of what follows, the two merged.
+template <typename Element, int kHeadDim, DecodePart kPart>
+__device__ void store_part(const SharedPrefixArguments& arguments, int64_t row, int column,
+                           float4 value, float log_sum) {
+  const SharedPrefixRows& shared = arguments.shared;
+  auto* const prefix = reinterpret_cast<float4*>(shared.outputs + row * kHeadDim + column);
+  if constexpr (kPart == DecodePart::kShared) {
+    *prefix = value;
+    if (column == 0) shared.log_sums[row] = log_sum;
+  } else {
+    store_output<Element, kHeadDim>(
+        arguments, row, column,
+        merged_parts(value, log_sum, __ldcg(prefix), __ldcg(shared.log_sums + row)));
+  }
 }
 
 // out = sum_p 2^(log_sum_p - m) * output_p / sum_p 2^(log_sum_p - m),  m = max_p log_sum_p
@@ -196,10 +203,15 @@ __device__ void merge_pieces(const Arguments& arguments, const DecodePiece& piec
       }
     }
     const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
-    store_result<Element, kHeadDim, kPart>(
-        arguments, piece, row, column,
-        make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse),
-        [&] { return sum > 0.0f ? max_log_sum + __log2f(sum) : -INFINITY; });
+    const float4 mean =
+        make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse);
+    const int64_t out_row = output_row(arguments, piece, row);
+    if constexpr (kPart == DecodePart::kWhole) {
+      store_output<Element, kHeadDim>(arguments, out_row, column, mean);
+    } else {
+      const float log_sum = sum > 0.0f ? max_log_sum + __log2f(sum) : -INFINITY;
+      store_part<Element, kHeadDim, kPart>(arguments, out_row, column, mean, log_sum);
+    }
   }
 }
 
