@@ -231,7 +231,7 @@ TEST_P(LinearSkinnyTest, EveryPlanMatchesReference) {
 }
 
 // Every kernel that is built, with more steps than its rings have places for, or with several tiles
-// for a block: few enough products for compute-sanitizer's racecheck (tests/sanitize_gpu.sh).
+// for a block. The latter are what racecheck can follow (tests/sanitize_gpu.sh).
 TEST_P(LinearSkinnyTest, OneProductOfEveryPlan) {
   for (const SkinnyPlan& plan : kSkinnyPlans) check(33, 232, 2112, plan);
 }
