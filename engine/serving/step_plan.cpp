@@ -1,9 +1,45 @@
 #include "engine/serving/step_plan.h"
 
 #include <algorithm>
+#include <functional>
+#include <span>
+#include <unordered_map>
 #include <utility>
 
 namespace tessera {
+namespace {
+
+// Where a decode stands: behind those whose first page came first, among those with the same first
+// page in the order of their tables, which does not change while they grow.
+struct DecodePlace {
+  size_t group;  // the first decode with this first page
+  std::span<const int32_t> pages;
+  size_t index;
+
+  bool operator<(const DecodePlace& other) const {
+    if (group != other.group) return group < other.group;
+    return std::ranges::lexicographical_compare(pages, other.pages);
+  }
+};
+
+// Brings decodes with the same pages in front next to each other: what neighbours share, attention
+// may read once (engine/model/shared_prefixes.h). Where nothing is shared, nothing moves.
+void group_by_pages(std::span<ScheduledSequence> decodes) {
+  std::unordered_map<int32_t, size_t> groups;
+  std::vector<DecodePlace> places;
+  for (size_t i = 0; i < decodes.size(); ++i) {
+    const BlockTable& pages = decodes[i].request->sequence->block_table();
+    const size_t group = pages.empty() ? i : groups.try_emplace(pages.front(), i).first->second;
+    places.push_back({.group = group, .pages = pages, .index = i});
+  }
+  if (groups.size() == decodes.size()) return;
+  std::ranges::stable_sort(places, std::less());
+  std::vector<ScheduledSequence> grouped;
+  for (const DecodePlace& place : places) grouped.push_back(std::move(decodes[place.index]));
+  std::ranges::move(grouped, decodes.begin());
+}
+
+}  // namespace
 
 int64_t StepPlan::penalized_tokens(const Request& request) const {
   if (!request.penalty_window) return 0;
@@ -46,8 +82,9 @@ void StepPlan::begin_prompts() {
 }
 
 std::vector<ScheduledSequence> StepPlan::take() {
-  std::ranges::stable_partition(
+  const auto others = std::ranges::stable_partition(
       batch_, [](const ScheduledSequence& scheduled) { return scheduled.num_tokens == 1; });
+  group_by_pages({batch_.begin(), others.begin()});
   return std::move(batch_);
 }
 

@@ -25,6 +25,7 @@ class StepPlan {
   bool is_full() const { return tokens_left_ == 0; }
 
   // The step, sequences with one token first: to the kernels a last chunk of one token is a decode.
+  // Those of them that have the same pages in front stand together.
   std::vector<ScheduledSequence> take();
 
  private:

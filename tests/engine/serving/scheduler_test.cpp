@@ -107,6 +107,28 @@ TEST_F(SchedulerTest, ALastChunkOfOneTokenIsAmongTheDecodes) {
   EXPECT_EQ(text(scheduler_->next_batch()), "1: 0+1 0: 0+20!");
 }
 
+// The third and the fifth begin with pages of the first, the fourth with one of the second.
+TEST_F(SchedulerTest, DecodesWithTheSamePagesStandTogether) {
+  const std::vector<Request> requests = {decoding(40), decoding(40), request(40),
+                                         request(40),  request(40),  decoding(8)};
+  const auto share = [&](size_t index, size_t of, size_t num_pages) {
+    const BlockTable pages = requests[of].sequence->block_table();
+    for (const int32_t page : pages) pool_.keep(page);
+    for (size_t i = 0; i < num_pages; ++i) {
+      pool_.share(requests[index].sequence->block_table(), pages[i]);
+    }
+    pool_.grow(requests[index].sequence->block_table(), 39);
+    requests[index].sequence->launch(39, 0);
+    requests[index].sequence->advance(39);
+  };
+  share(2, 0, 2);
+  share(3, 1, 1);
+  share(4, 0, 1);
+  Scheduler& scheduler = this->scheduler();
+  for (const Request& request : requests) scheduler.add(request);
+  EXPECT_EQ(text(scheduler.next_batch()), "0: 39+1! 2: 39+1! 4: 39+1! 1: 39+1! 3: 39+1! 5: 7+1!");
+}
+
 TEST_F(SchedulerTest, AdmitsUpToMaxSequencesAndNoMore) {
   scheduler({.max_tokens = 100, .max_sequences = 2});
   for (int i = 0; i < 3; ++i) scheduler_->add(decoding(3));
