@@ -245,9 +245,8 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   // memory the compiler fetches each argument again where it is used.
   __shared__ alignas(FusedDecodeArguments) unsigned char argument_bytes[kArgumentBytes];
   const auto& arguments = *reinterpret_cast<const FusedDecodeArguments*>(argument_bytes);
-  static_assert(
-      sizeof(signals) + sizeof(argument_bytes) <=
-      fused_static_bytes(kTokens, kHeadDim, !is_llama(kInstance) || reads_fp8(kInstance)));
+  static_assert(sizeof(signals) + sizeof(argument_bytes) <=
+                fused_static_bytes(kInstance, kTokens, kHeadDim));
   // The swizzle counts from multiples of 1024 bytes.
   unsigned char* const rings = shared_bytes + (-shared_address(shared_bytes) & 1023u);
   // The same in all lanes, which the shuffle tells the compiler.

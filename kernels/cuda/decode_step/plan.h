@@ -261,12 +261,12 @@ constexpr int64_t fused_kind_bytes(int tokens, int64_t head_dim) {
   return max_fused_pieces(tokens) * kPieceBytes + kMaxFusedPages * 4 + 16 + tokens * head_dim * 4;
 }
 
-// Static shared memory: barriers, sums, arguments, the first kind of layers. has_all_arguments:
-// also those behind Llama's.
-constexpr int64_t fused_static_bytes(int tokens, int64_t head_dim, bool has_all_arguments) {
+// Static shared memory: barriers, sums, arguments, the first kind of layers. Instances other than
+// Llama's over bfloat16 pages have more arguments (fused_argument_bytes).
+constexpr int64_t fused_static_bytes(FusedInstance instance, int tokens, int64_t head_dim) {
   const int64_t of_llama = tokens == 1 ? 47 * 128 : 29 * 1024;
   const int64_t of_wide_heads = 4 * tokens * std::max<int64_t>(head_dim - 128, 0);
-  return has_all_arguments ? of_llama + of_wide_heads + 3 * 128 : of_llama;
+  return instance == FusedInstance::kLlama ? of_llama : of_llama + of_wide_heads + 3 * 128;
 }
 
 // Dynamic shared memory of the kernel for steps of up to `tokens`: rings, then input features of a
@@ -296,10 +296,10 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   memory.input_bytes = static_cast<int>(
       ceil_divide(std::max(int64_t{memory.input_stride} * tokens, staging), int64_t{128}) * 128);
   const int64_t kind_bytes = plan.num_kinds > 1 ? fused_kind_bytes(tokens, head_dim) : 0;
-  const int64_t left =
-      shared_bytes - kAlignmentBytes -
-      fused_static_bytes(tokens, head_dim, plan.block.is_llama == 0 || plan.has_fp8_pages) -
-      memory.input_bytes - kind_bytes;
+  const FusedInstance instance = fused_instance(plan.block, plan.has_fp8_pages, tokens, head_dim);
+  const int64_t left = shared_bytes - kAlignmentBytes -
+                       fused_static_bytes(instance, tokens, head_dim) - memory.input_bytes -
+                       kind_bytes;
   memory.stages = static_cast<int>(
       std::clamp<int64_t>(left / (int64_t{kFusedWarps} * kUnitBytes), 0, kMaxFusedStages));
   memory.total_bytes = static_cast<int>(kAlignmentBytes + kind_bytes) + memory.input_bytes +

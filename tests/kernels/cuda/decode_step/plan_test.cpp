@@ -150,15 +150,27 @@ TEST(FusedDecodePlanTest, LightLayersAskForLessAtATime) {
   EXPECT_EQ(plan_fused_decode({}, uneven).most_under_way, kMaxFusedStages);
 }
 
+// Of a block of the kernel: dynamic and static shared memory of steps of so many tokens.
+int64_t shared_bytes(const FusedDecodePlan& plan, int tokens, int64_t head_dim) {
+  const FusedInstance instance = fused_instance(plan.block, plan.has_fp8_pages, tokens, head_dim);
+  return fused_shared_memory(plan, tokens, head_dim, kLlama8B.gpu.shared_bytes).total_bytes +
+         fused_static_bytes(instance, tokens, head_dim);
+}
+
 TEST(FusedDecodePlanTest, SharedMemoryHoldsTheRings) {
-  const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
-  const FusedSharedMemory one = fused_shared_memory(plan, 1, 128, 232448);
-  EXPECT_EQ(one.stages, 6);
-  EXPECT_LE(one.total_bytes + fused_static_bytes(1, 128, true), 232448);
-  const FusedSharedMemory eight = fused_shared_memory(plan, 8, 128, 232448);
-  EXPECT_GE(eight.stages, kLeastFusedStages);
-  EXPECT_LE(eight.total_bytes + fused_static_bytes(8, 128, true), 232448);
-  EXPECT_EQ(plan.max_tokens, 8);
+  for (const DType pages : {DType::kBFloat16, DType::kFloat8E4M3}) {
+    SCOPED_TRACE(to_string(pages));
+    FusedDecodeShape shape = kLlama8B;
+    shape.pages = pages;
+    const FusedDecodePlan plan = plan_fused_decode({}, shape);
+    EXPECT_EQ(plan.max_tokens, 8);
+    const int64_t limit = shape.gpu.shared_bytes;
+    const int stages = pages == DType::kBFloat16 ? 6 : 5;
+    EXPECT_EQ(fused_shared_memory(plan, 1, 128, limit).stages, stages);
+    EXPECT_GE(fused_shared_memory(plan, 8, 128, limit).stages, kLeastFusedStages);
+    EXPECT_LE(shared_bytes(plan, 1, 128), limit);
+    EXPECT_LE(shared_bytes(plan, 8, 128), limit);
+  }
 }
 
 // A model, by what differs from Llama 3.1 8B.
@@ -222,12 +234,10 @@ TEST(FusedDecodePlanTest, RunsTheModelsThatPeopleDownload) {
     EXPECT_EQ(plan.problem, "");
     EXPECT_EQ(plan.max_tokens, model.max_tokens);
     for (int tokens = 1; tokens <= plan.max_tokens; tokens += 7) {
-      const FusedSharedMemory memory =
-          fused_shared_memory(plan, tokens, model.shape.head_dim, 232448);
-      EXPECT_GE(memory.stages, kLeastFusedStages);
-      EXPECT_LE(memory.total_bytes +
-                    fused_static_bytes(tokens, model.shape.head_dim, plan.block.is_llama != 0),
-                232448);
+      const int64_t head_dim = model.shape.head_dim;
+      const int64_t limit = model.shape.gpu.shared_bytes;
+      EXPECT_GE(fused_shared_memory(plan, tokens, head_dim, limit).stages, kLeastFusedStages);
+      EXPECT_LE(shared_bytes(plan, tokens, head_dim), limit);
     }
   }
 }
