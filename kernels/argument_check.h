@@ -34,9 +34,10 @@ class ArgumentCheck {
           ", expected ", expected, " dimensions");
   }
 
-  // A matrix in a form in which it can be used: kDense.
+  // Checks that the matrix is in a form in which operations can use it, which is kDense.
   void matrix(std::string_view name, const WeightMatrix& matrix) const;
-  // A product of x, activation [num_tokens, in_features]: out, of any dtype, has its shape.
+  // Checks a product of x, activation [num_tokens, in_features]: `out`, which may have any dtype,
+  // must have its shape.
   void product(std::string_view out_name, const Tensor& out, const Tensor& x,
                const WeightMatrix& weight) const;
   void pages(const KvPages& pages) const;

@@ -11,21 +11,22 @@ namespace tessera {
 // page the rows of one KV head are contiguous, so that a head's tile is one straight copy.
 // A step writes the rows of its own tokens and no others; see early reads in kernels/operations.h.
 //
-// Pages are in the activation type, or in float8_e4m3 with a scale for the keys of each KV head and
-// one for its values: a key is scale * element. It is stored as element = key / scale, after it has
-// been rounded to the activation type; beyond +-448 it becomes +-448, NaN stays NaN. Why so coarse:
-//   - e4m3 is a floating format, so that a scale need only keep what matters between its subnormals
-//     and 448. Scales of single tokens or pages would gain nothing;
+// Pages are in the activation type or in float8_e4m3. The latter have one scale for the keys of
+// each KV head and one for its values: a key is scale * element. A key is rounded to the activation
+// type and then stored as element = key / scale; beyond +-448 it becomes +-448, NaN stays NaN.
+// Scales of single tokens or pages would gain nothing, and one per KV head has advantages:
+//   - e4m3 is a floating-point format, so a scale only has to keep what matters between its
+//     subnormals and 448;
 //   - the bytes of a token depend on nothing but the token, so they are the same in chunks of any
 //     size, in shared prefixes and in any company;
-//   - kernels pay nothing: the scale of keys goes into that of scores, the scale of values into the
-//     output.
-// Scales are powers of two. So key / scale and scale * element are exact in every type, and what
-// widens pages to 16 bits changes no number.
+//   - kernels pay nothing: the scale of keys is a factor of the scale of scores, the scale of
+//     values a factor of the output.
+// Scales are powers of two. So key / scale and scale * element are exact in every type, and
+// widening pages to 16 bits changes no number.
 struct KvPages {
   Tensor keys;    // [num_pages, num_kv_heads, page_size, head_dim]
   Tensor values;  // same shape and type
-  // Of float8_e4m3 pages; empty with others: float32 [num_kv_heads], powers of two.
+  // Only float8_e4m3 pages have these: float32 [num_kv_heads], powers of two. Otherwise empty.
   Tensor key_scales = {};
   Tensor value_scales = {};
 
@@ -36,23 +37,25 @@ struct KvPages {
   int64_t head_dim() const { return keys.dim(3); }
 };
 
-// More query tokens than this are a prefill.
+// A sequence with more query tokens than this is a prefill.
 inline constexpr int64_t kMaxDecodeQueryLength = 8;
 
-// Decodes whose contexts begin with the same pages, as behind one instruction. Attention may read
-// what they share once for all of them, where that pays; but for rounding, results do not depend on
-// it, and operations may ignore it. The literature calls it cascade attention.
+// Groups of decodes whose contexts begin with the same pages, as contexts behind one instruction
+// do. Attention may read the shared tokens once for a whole group where that pays, which the
+// literature calls cascade attention. Operations may ignore the groups: except for rounding,
+// results do not depend on them.
 struct SharedPrefixes {
   static constexpr int64_t kLengthUnit = 64;  // tokens; lengths are multiples of it and of pages
 
   Tensor group_starts;  // int32 [num_groups + 1]: group g is the decodes from group_starts[g] on
   Tensor lengths;       // int32 [num_groups], tokens that a group's contexts share; may be 0
-  Tensor own_begins;    // int32 [num_decodes], the length of the decode's group
+  Tensor own_begins;    // int32 [num_decodes], for each decode the length of its group
 
-  // The groups are all decodes of the batch, in order, each of one query token, which is not among
-  // the tokens shared. 0: nothing is known.
+  // The groups follow each other and are all decodes of the batch. Each decode has one query token,
+  // which is not among the shared tokens. 0: nothing is known about prefixes.
   int64_t num_groups = 0;
-  // Tokens that need not be read again: of each group its length times its members but one.
+  // Tokens that need not be read again: over all groups, the length times one less than the
+  // members.
   int64_t spared_tokens = 0;
 };
 
@@ -69,7 +72,7 @@ struct AttentionBatch {
   Tensor context_lengths;  // int32 [num_sequences], tokens, this step's included
   Tensor block_tables;     // int32 [num_sequences, max_pages_per_sequence]
 
-  // The same numbers where the host needs them to size launches.
+  // What the host knows of these tensors, to size launches.
   int64_t num_sequences = 0;
   int64_t num_decodes = 0;  // leading sequences with at most kMaxDecodeQueryLength query tokens
   int64_t max_decode_query_length = 1;  // tokens, over the decodes
@@ -86,7 +89,7 @@ struct AttentionParams {
   float scale = 0.0f;          // of query . key, above 0, usually 1 / sqrt(head_dim)
   float softcap = 0.0f;        // scores become softcap * tanh(score / softcap); 0: as they are
   bool causal = true;          // a query sees its own token and those before; false: all tokens
-  int64_t sliding_window = 0;  // of those before only window - 1; 0: all; needs causal
+  int64_t sliding_window = 0;  // tokens that a query sees, itself included; 0: all; needs causal
   Tensor workspace;            // at least Operations::attention_workspace_bytes, float32, scratch
 };
 

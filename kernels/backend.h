@@ -36,9 +36,9 @@ class Backend {
   // the faster ones compute another block.
   virtual FusedOperations& fused_operations(const BlockSpec& block) = 0;
 
-  // What computes a decode step of `model` at once. nullptr where only the operations above can, on
-  // this device or for this model; `problem` then says why, for people. Keeps the model's tensors,
-  // which must outlive it, as must this backend. Allocates a few MiB.
+  // Makes what computes a decode step of `model` at once. Returns nullptr where only the operations
+  // above can, on this device or for this model; `problem` then says why, for people. The decoder
+  // keeps the model's tensors, which must outlive it, as must this backend. It allocates a few MiB.
   virtual std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& model,
                                                            std::string& problem) = 0;
   // For benchmarks; uses this backend, which must outlive it.

@@ -49,10 +49,10 @@ void for_each_layer_field(const Visit& visit) {
   visit("rope_table", &LayerSpec::rope_table);
 }
 
-// The first field in which a model's block differs from the one that somebody computes, such as
-// "biases.qkv" or "layers[3].sliding_window"; empty when they are equal. Whoever computes blocks
-// builds `computed` from the defaults and copies from `spec` only the fields that it reads: any
-// other field, also one that is added later, then has to have its default.
+// The first field in which a model's block differs from the block that some code computes, such as
+// "biases.qkv" or "layers[3].sliding_window"; empty when they are equal. That code builds
+// `computed` from the defaults and copies from `spec` only the fields that it reads. So every other
+// field must have its default, and a field that is added later is declined until the code reads it.
 inline std::string first_difference(const BlockSpec& spec, const BlockSpec& computed) {
   std::string difference;
   const auto compare = [&](const auto& left, const auto& right, const auto& name) {

@@ -20,7 +20,7 @@ struct BlockSizes {
   int64_t qkv_size() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
 };
 
-// Of query . key: what the block says, or else 1 / sqrt(head_dim).
+// The factor of query . key: what the block says, or else 1 / sqrt(head_dim).
 inline float attention_scale(const BlockSpec& block, int64_t head_dim) {
   return block.attention_scale > 0.0 ? static_cast<float>(block.attention_scale)
                                      : 1.0f / std::sqrt(static_cast<float>(head_dim));

@@ -1,11 +1,11 @@
-// How the blocks of a decoder compute, as data: what model families do differently is a field here.
-// The defaults are Llama's block (Touvron et al. 2023). Sizes are not here; ModelConfig has them.
-// Nor is what vanishes while weights are loaded (model_loaders/weight_specs.h): norms that multiply
-// by 1 + weight, factors of logits, which elements of a head RoPE turns together.
+// How the blocks of a decoder compute, as data: each difference between model families is a field
+// here. The defaults are Llama's block (Touvron et al. 2023). Sizes are not here; ModelConfig has
+// them. Nor is anything that is gone once weights are loaded (model_loaders/weight_specs.h): norms
+// that multiply by 1 + weight, factors of logits, which elements of a head RoPE turns together.
 //
-// Who computes blocks states which fields it reads, and declines a model in which any other field
-// differs from its default (first_difference in block_fields.h), so that a field that was added
-// later is declined by all who do not know it.
+// Code that computes blocks states which fields it reads, and declines a model in which any other
+// field differs from its default (first_difference in block_fields.h). So code that does not know a
+// new field declines the models that use it.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct QueryScalingSpec {
   bool operator==(const QueryScalingSpec&) const = default;
 };
 
-// A feed-forward network of which each token takes a few of many.
+// A feed-forward network of many experts, of which each token uses a few.
 struct ExpertsSpec {
   int64_t num_experts = 0;
   int64_t experts_per_token = 0;

@@ -55,14 +55,16 @@ class Device {
   DeviceType type() const { return id_.type; }
   // For people: "NVIDIA H200, sm_90, 139.7 GiB" or "CPU, 2 threads, AVX-512".
   virtual std::string description() const = 0;
-  // The first call of an operation takes far longer than the next (its code is loaded), so that
-  // running each once while upload_parts() waits for a file makes the first token come earlier.
+  // The first call of an operation takes far longer than later ones, because its code is loaded. So
+  // the first token comes earlier if each operation runs once while upload_parts() waits for a
+  // file.
   virtual bool needs_warm_up() const = 0;
   // Operations return before the device has run them, so that the host can prepare the next ones
   // meanwhile.
   virtual bool is_asynchronous() const = 0;
-  // A device on which operations take seconds asks while it computes. Told to stop, operations and
-  // copies throw Stopped, and what they were to write is unspecified. Others never ask.
+  // A device on which operations take seconds asks should_stop while it computes. If the answer is
+  // yes, operations and copies throw Stopped, and what they were to write is unspecified. Other
+  // devices never ask.
   virtual void set_stop_question(StopQuestion /*should_stop*/) {}
 
   virtual DeviceMemory memory() const = 0;
@@ -73,9 +75,9 @@ class Device {
   // `source` may be reused when the call returns.
   void upload(const Tensor& destination, const Tensor& source);
   // The same without conversion and with less delay between the operations before and after, for
-  // the few kilobytes that change from step to step: int32 or float32, to the beginning of an
-  // allocation or a multiple of 16 bytes from it. No weights: see early reads in
-  // kernels/operations.h.
+  // the few kilobytes that change from step to step. Types are int32 or float32; the destination
+  // lies at the beginning of an allocation or a multiple of 16 bytes behind it. Not for weights:
+  // see early reads in kernels/operations.h.
   void upload_inputs(const Tensor& destination, const Tensor& source);
   // Fills all `parts`, converting as upload() does, while several threads read: read(i, target)
   // writes parts[i].source_bytes() bytes to host memory, 16-byte aligned. on_read(i) follows on the
@@ -88,9 +90,9 @@ class Device {
                     const OnPartRead& on_read);
   // Copies to host memory and waits until it is there. Same dtype and shape.
   void download(const Tensor& destination, const Tensor& source);
-  // A download of at most kMaxStartedDownloadBytes, int32 or float32, in two parts, between which
-  // operations may follow: they change nothing in what is downloaded, and finish_download() does
-  // not wait for them. The last two started can be finished; none has to be.
+  // Starts a download of at most kMaxStartedDownloadBytes, int32 or float32. Operations may follow
+  // before finish_download(): they change nothing in what is downloaded, and finish_download() does
+  // not wait for them. The last two downloads that were started can be finished; none has to be.
   DownloadTicket start_download(const Tensor& source);
   void finish_download(const Tensor& destination, DownloadTicket ticket);
   virtual void synchronize() = 0;

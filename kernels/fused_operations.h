@@ -13,9 +13,10 @@
 
 namespace tessera {
 
-// A norm's result on its way from the operation that makes it to the products that read it: it may
-// not be normalised yet. Which form it has is the device's choice, the same for all operations on
-// as many tokens: `values` alone, or `values` without RMSNorm's scale, which `squares` then gives.
+// A norm's result on its way from the operation that makes it to the products that read it. It need
+// not be normalised yet: the device chooses its form, the same for all operations on as many
+// tokens. It is either `values` alone, or `values` without RMSNorm's scale, which `squares` then
+// gives.
 struct PendingNorm {
   static constexpr int64_t kSquaresFeatures = 32;
 

@@ -11,9 +11,9 @@ enum class KernelChoice : uint8_t {
   // What computes a token the same bit by bit, whatever else a step holds and in whatever chunks
   // its prompt comes: every sum is taken in an order that depends on the token alone. Slower.
   kBatchInvariant,
-  // The fastest, and where there are such kernels attention of prompts whose products are
-  // float8_e4m3, over keys and values of the same type: outputs are some percent of their size
-  // off (docs/experiments/attention.md has the errors).
+  // As kFastest, and where there are such kernels, the products in the attention of prompts are
+  // float8_e4m3, over keys and values of the same type. Outputs are then off by some percent of
+  // their size (docs/experiments/attention.md has the errors).
   kFp8Attention,
 };
 

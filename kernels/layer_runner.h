@@ -47,13 +47,13 @@ class LayerRunner {
   const BlockSpec& block() const { return block_; }
   const BlockSizes& sizes() const { return sizes_; }
 
-  // What stands in front of the first half of the first layer, its norm if it has one.
+  // Computes what stands in front of the first half of the first layer: its norm, if it has one.
   void begin(const LayerStep& step, const LayerWeights& first) const;
 
-  // The halves of a layer, each from what the step has come to up to what stands in front of the
-  // next half; after the layer's second half that is the first one of `next`, and nothing when
-  // `next` is null, after the last layer. Attention writes the step's keys and values to the
-  // layer's pages. Throws Error when the layer has not exactly the weights that the block says.
+  // Each computes one half of a layer and then the norm in front of the next half. After the
+  // layer's second half that is the first norm of `next`; after the last layer `next` is null, and
+  // there is none. Attention writes the step's keys and values to the layer's pages. Throws Error
+  // when the layer has not exactly the weights that the block says.
   void attention_block(const LayerStep& step, const LayerTensors& layer) const;
   void feed_forward_block(const LayerStep& step, const LayerTensors& layer,
                           const LayerWeights* next) const;
@@ -63,8 +63,8 @@ class LayerRunner {
   struct HalfEnd {
     const WeightMatrix& weight;  // of the product that ends it
     const Tensor& post_norm;     // of what the half adds; empty: none
-    const Tensor* next_norm;     // in front of the half that follows, empty: it has none; null:
-                                 // what stands there is there already, or no half follows
+    const Tensor* next_norm;  // in front of the half that follows; empty: that half has none; null:
+                              // its input has been computed already, or no half follows
   };
   void add_to_residual(const LayerStep& step, const Tensor& x, const HalfEnd& end) const;
   void check_attention_weights(const LayerTensors& layer) const;

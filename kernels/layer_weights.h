@@ -7,8 +7,8 @@
 namespace tessera {
 
 // Names of norms are those of Gemma 2, which has all four; Llama calls pre_feedforward_layernorm
-// post_attention_layernorm. Matrices whose products have the same input are one, their rows below
-// each other. Vectors are float32. What a model has not is empty.
+// post_attention_layernorm. Matrices that are multiplied with the same input are one matrix, their
+// rows below each other. Vectors are float32. A tensor that the model does not have is empty.
 struct LayerWeights {
   Tensor input_layernorm;  // [hidden_size]
   WeightMatrix qkv_proj;   // [(num_heads + 2 num_kv_heads) head_dim, hidden_size]: q, k, v

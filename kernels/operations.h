@@ -24,15 +24,15 @@ namespace tessera {
 class Device;
 struct BackendLimits;
 
-// Early reads. A device may begin an operation while the one before it in the order of calls ends,
+// Early reads. A device may begin an operation while the previous one, in the order of calls, ends,
 // and read these of its inputs at once:
 //   - weights, also of norms, biases, and RoPE tables;
 //   - positions, slots, query starts, context lengths and block tables;
 //   - rows of KV pages of tokens before this step.
-// They must be complete before the operation just before begins, and that one may itself begin
-// early. take_ids() and embed() never do: they begin when all before them is complete. So the
-// engine copies a step's inputs (upload_inputs) before these, and a step writes KV rows of its own
-// tokens only.
+// So these inputs must be complete before the previous operation begins, and that operation may
+// itself begin early. take_ids() and embed() never begin early: they begin when all operations
+// before them are complete. Therefore the engine copies a step's inputs (upload_inputs) before
+// these two, and a step writes KV rows of its own tokens only.
 class Operations {
  public:
   virtual ~Operations() = default;
@@ -49,8 +49,8 @@ class Operations {
   // Scratch that attention needs within `limits`; AttentionParams::workspace is at least this.
   virtual size_t attention_workspace_bytes(const BackendLimits& limits) const = 0;
 
-  // out[t] = multiplier * table[token_ids[t]]; token_ids[t] may be kNonFiniteLogits, which sample()
-  // has left there and which stands for 0
+  // out[t] = multiplier * table[token_ids[t]]; a token id may be kNonFiniteLogits, which sample()
+  // has left there: it stands for token 0
   //   out float32 [num_tokens, hidden_size], table [vocab_size, hidden_size],
   //   token_ids int32 [num_tokens]
   void embed(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
@@ -72,7 +72,7 @@ class Operations {
   // rms_norm() or layer_norm()
   void norm(NormKind kind, const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon);
 
-  // residual += multiplier * rms_norm(x), of which nothing is rounded to the activation type
+  // residual += multiplier * rms_norm(x), without rounding to the activation type in between
   //   residual, x float32 [num_tokens, hidden_size], weight float32 [hidden_size]
   void rms_norm_add(const Tensor& residual, const Tensor& x, const Tensor& weight, float epsilon,
                     float multiplier = 1.0f);
@@ -90,10 +90,10 @@ class Operations {
   void linear_add(const Tensor& residual, const Tensor& x, const WeightMatrix& weight,
                   float multiplier = 1.0f);
 
-  // Splits qkv into heads, normalises queries and keys as rms_norm() does a row (where there are
-  // weights for it), rotates both (Su et al. 2021, pairs j and j + head_dim / 2 as Hugging Face
-  // checkpoints store them), scales queries by their position (where the block does) and writes
-  // keys and values to their KV pages.
+  // Splits qkv into heads, normalises queries and keys (where there are weights for it, each as
+  // rms_norm() normalises a row), rotates both (Su et al. 2021, pairs j and j + head_dim / 2 as
+  // Hugging Face checkpoints store them), scales queries by their position (where the block does)
+  // and writes keys and values to their KV pages.
   void rope_store_kv(const RopeStoreKvParams& params);
 
   // Attention of every query token over its sequence's pages; never an N x N matrix.
@@ -118,7 +118,7 @@ class Operations {
 
   // Applies PenaltyBatch to logits float32 [num_sequences, vocab_size] in place.
   void penalize(const Tensor& logits, const PenaltyBatch& penalties);
-  // Takes back what penalize() did with the same batch, whose `before` is not empty: bit by bit.
+  // Undoes penalize() bit by bit. Takes the same batch, whose `before` must not be empty.
   void restore_penalized(const Tensor& logits, const PenaltyBatch& penalties);
 
   // tokens[s] = a draw from logits[s] by SamplingBatch, or kNonFiniteLogits.

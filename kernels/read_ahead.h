@@ -42,11 +42,11 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // Waits for the next part and returns its slot. Throws what its fetch threw: of several failures
-  // that of the first part, whichever came first in time.
+  // Waits for the next part and returns its slot. Throws what fetching this part threw: if several
+  // parts fail, the first of them in order counts, whichever failed first in time.
   size_t take();
 
-  // The oldest part that was taken and not yet released: its slot may be filled again.
+  // Releases the oldest part that was taken and not yet released: its slot may be filled again.
   void release();
 
  private:

@@ -1,5 +1,5 @@
-// What rotating queries and keys, normalised before where a model does so, and appending keys and
-// values to the KV pages needs.
+// What Operations::rope_store_kv needs: it normalises queries and keys where a model does so,
+// rotates them, and appends keys and values to the KV pages.
 #pragma once
 
 #include "kernels/attention_params.h"
@@ -17,7 +17,7 @@ struct RopeStoreKvParams {
   Tensor positions;   // int32 [num_tokens]
   Tensor kv_slots;    // int32 [num_tokens], page * page_size + row
   Tensor rope_table;  // float32 [2, head_dim / 2]: inverse frequencies, and amplitudes, which
-                      // multiply cosines and sines; zeros and ones rotate nothing
+                      // multiply cosines and sines; 0 and 1 rotate nothing
   Tensor qk_norm = {};  // float32, RMSNorm's weights: [2 head_dim] for each query head and for each
                         // key head, or [(num_heads + num_kv_heads) head_dim] for all query heads as
                         // one row and for all key heads as one; empty: no norm

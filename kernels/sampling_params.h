@@ -49,7 +49,7 @@ inline constexpr int32_t kNonFiniteLogits = -1;
 
 // Natural logarithms of probabilities, softmax(logits) over the candidates: of the token that was
 // drawn in each row, and of the most probable ones, the largest first, the lower id first among
-// equals. Of a row without a token (kNonFiniteLogits) nothing is written.
+// equals. Nothing is written for a row without a token (kNonFiniteLogits).
 struct LogprobBatch {
   Tensor tokens;               // int32 [num_sequences], below num_candidates
   Tensor logprobs;             // float32 [num_sequences], of these

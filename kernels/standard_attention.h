@@ -25,8 +25,8 @@ class StandardAttention {
   StandardAttention(const StandardAttention&) = delete;
   StandardAttention& operator=(const StandardAttention&) = delete;
 
-  // The matrix of scores, which also becomes that of probabilities, and the workspace of the matrix
-  // library: the least with which this way of computing can do.
+  // Bytes for the matrix of scores, which becomes the matrix of probabilities, and for the
+  // workspace of the matrix library: the least that this way of computing needs.
   virtual size_t scratch_bytes(const StandardAttentionParams& params) const = 0;
 
   // out = softmax(scale * query . keys^T, masked) . values

@@ -23,7 +23,7 @@ struct WeightMatrix {
       : data(dense), out_features(dense.dim(0)), in_features(dense.dim(1)) {}
 
   Tensor data;    // kDense: [out_features, in_features]
-  Tensor scales;  // of formats that have them; else empty
+  Tensor scales;  // of formats that have scales; else empty
   Tensor bias;    // float32 [out_features], which every product adds; empty: none
   WeightFormat format = WeightFormat::kDense;
   int64_t out_features = 0;

@@ -11,9 +11,9 @@
 //   row_sum, output *= 2^(c * row_max - c * new_max);  row_sum += sum_j scores
 //   output += scores . V                                multiply_values
 //
-// Scores are rounded to Element for the second product, their sum is taken before rounding.
-// row_max need not be the exact maximum, because the result does not depend on it: it stays as it
-// is, and rescaling is skipped, while weights keep below 2^kLargestWeightLog2 (a thought of
+// Scores are rounded to Element for the second product; their sum is taken before rounding. row_max
+// need not be the exact maximum, because the result does not depend on it. As long as weights stay
+// below 2^kLargestWeightLog2, row_max stays as it is and rescaling is skipped (an idea of
 // FlashAttention-4; prefill of 8k on an H200: 352 TFLOP/s without, 380 with it).
 #pragma once
 
@@ -136,8 +136,8 @@ struct WarpAttention {
         }
         largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 2));
-        // Each row decides for itself, so that results do not depend on the rows beside it. Not
-        // true as long as a row has seen no key: -inf - -inf is NaN.
+        // Each row decides for itself, so that results do not depend on the rows beside it. This is
+        // false as long as a row has seen no key, because -inf - -inf is NaN.
         const bool grows = (largest - row_max[m][half]) * scale_log2 > kLargestWeightLog2;
         new_max[m][half] = grows ? largest : row_max[m][half];
         rescales |= grows;

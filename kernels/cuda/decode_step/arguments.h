@@ -39,12 +39,12 @@ struct FusedLayerPointers {
 struct FusedDecodeArguments {
   FusedProduct products[kNumFusedProducts];
   FusedExchangeLayout layout;
-  uint32_t* copies[2];       // of this launch's set, each `layout`, then the partial results
+  uint32_t* copies[2];       // this launch's set; each is a `layout`, then the partial results
   int partials;              // offset of the partial results in a copy, words
-  uint32_t* used_copies[2];  // of the set that the launch before has used
-  int used_words;            // of each, without the partial results; 0: none
-  uint32_t* claims;          // of this launch, [fused_claim_words()], missing
-  uint32_t* used_claims;     // of the launch before
+  uint32_t* used_copies[2];  // the set that the previous launch used
+  int used_words;            // words to clear in each, without the partial results; 0: none
+  uint32_t* claims;          // counters of this launch, [fused_claim_words()], all missing
+  uint32_t* used_claims;     // counters of the previous launch
   const CUtensorMap* maps;   // [num_layers * kNumLayerMaps + 1]
   const FusedLayerPointers* layers;
   const float* norm;                  // [hidden_size]
@@ -61,14 +61,14 @@ struct FusedDecodeArguments {
   int num_layers;
   float epsilon;
   int num_stages;      // units per ring
-  int most_under_way;  // of these, most that are asked for and not there yet
+  int most_under_way;  // the most units of a ring that may be under way at a time
   int input_stride;    // bytes
-  // What follows is of blocks other than Llama's.
+  // What follows is for blocks other than Llama's.
   FusedBlock block;
   int num_kinds;                        // of layers
   int input_bytes;                      // for all input features in shared memory
   AttentionArguments second_attention;  // `attention` with the window of the second kind of layers
-  // What follows is of keys and values in float8_e4m3.
+  // What follows is for keys and values in float8_e4m3.
   const float* kv_scales;  // what stored keys, then values are multiplied with: [num_layers,
                            // 2 num_kv_heads]; null: they are in bfloat16
 };

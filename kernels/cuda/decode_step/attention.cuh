@@ -51,8 +51,8 @@ class FusedAttention {
   }
 
  private:
-  // The exchange's words of one head of the piece's token, float: heads of queries come first, then
-  // those of keys, then those of values.
+  // The words of the exchange that hold one head of the piece's token, as floats. The heads of
+  // queries come first, then those of keys, then those of values.
   __device__ const uint32_t* head_words(const DecodePiece& piece, int head) const {
     return copy_ + arguments_.layout.qkv + piece.first_token * arguments_.products[kQkv].rows +
            head * kHeadDim;
@@ -64,8 +64,8 @@ class FusedAttention {
     return newest_key(piece) + attention_.num_kv_heads * kHeadDim;
   }
 
-  // RMSNorm's scale, which the words of qkv lack. Most often its shares have been published before
-  // the last of these words.
+  // RMSNorm's scale, which the words of qkv lack. Most often the shares that it is computed from
+  // have been published before the last of these words.
   __device__ float input_scale(const DecodePiece& piece) const {
     if (!attention_applies_scale<kTokens, kInstance>(arguments_)) return 1.0f;
     return wait_for_scale<kTokens, kInstance>(arguments_, copy_ + arguments_.layout.squares_in,
@@ -83,14 +83,15 @@ class FusedAttention {
     return {scales[0], scales[num_kv_heads]};
   }
 
-  // The squares of the queries and of the newest key that q/k norm's scale is made of: a lane asks
-  // for those of some of the items of its query's head, and for one item of the key's.
+  // The squares from which q/k norm's scales are computed, of the queries and of the newest key. A
+  // lane asks for those of some items of its query's head, and for those of one item of the key's
+  // head.
   struct HeadSquares {
     static constexpr int kItems = kHeadDim / kItemRows;
     static constexpr int kLaneItems = kItems / 4;  // four lanes have elements of a query
     uint32_t query[kLaneItems];
     uint32_t key;
-    int query_word;  // where these are in the copy
+    int query_word;  // offsets of these words in the copy
     int key_word;
 
     __device__ void load_missing(const uint32_t* copy) {
@@ -222,10 +223,10 @@ class FusedAttention {
     }
   }
 
-  // Where the newest key's and value's row is in the layer's pages, for the warp that appends them:
-  // the key where q/k norm keeps the warps that finish products from doing so, both in e4m3. One
-  // warp of one block has the unit of the newest token. The layer's pointers are there
-  // (FusedStep::attend).
+  // The row in the layer's pages of the newest key and value, for the warp that appends them. With
+  // q/k norm it appends the key, because the warps that finish products cannot; over float8_e4m3
+  // pages it appends both. Only one warp of one block does so: the one that has the newest token's
+  // unit. The layer's pointers are there by then (FusedStep::attend).
   __device__ int64_t page_row(const DecodePiece& piece) const {
     const auto page_size = static_cast<int64_t>(attention_.page_size.divisor());
     return signals_.page_rows[piece.first_token] + piece.kv_head * page_size;
@@ -263,8 +264,8 @@ class FusedAttention {
       ring.release();
     }
     warp.finish_sums();
-    if constexpr (kFp8) warp.scale_output(kv_scales(piece).value);  // a register less than kept
-    sync_fused_consumers();  // inputs, or the piece before, have been read
+    if constexpr (kFp8) warp.scale_output(kv_scales(piece).value);  // read anew: saves a register
+    sync_fused_consumers();  // inputs, or the piece before, have been read from staging
     warp.store(staging_, reread_warp_index(), piece.num_rows);
     sync_fused_consumers();
     merge_warps(piece);

@@ -19,10 +19,11 @@ enum FusedRole : uint8_t { kFillingWarp = kFusedWarps, kHelpingWarp, kEpilogueWa
 inline constexpr int kFusedThreads = (kIdleWarp + 1) * kWarpSize;
 constexpr bool has_epilogue_warp(int tokens) { return tokens == 1; }
 
-// How many registers a thread of a computing warp takes, and a thread of another warp keeps. A
-// multiprocessor has 65,536 and a thread starts with 168 of them; no more can be taken than others
-// have given up. Those that compute for a single token hold weights in them (units_ahead); the warp
-// that finishes its products needs the more the more the block has besides Llama's.
+// How many registers a thread of a computing warp takes, and how many a thread of another warp
+// keeps. A multiprocessor has 65,536, and each thread starts with 168 of them; no more can be taken
+// than others have given up. In a step of a single token, computing warps hold weights in theirs
+// (units_ahead), and the more the block computes besides Llama's block, the more registers the warp
+// needs that finishes the products.
 struct FusedRegisters {
   int compute;
   int other;
@@ -42,9 +43,10 @@ static_assert(hands_over_registers(1, FusedInstance::kLlama) &&
               hands_over_registers(1, FusedInstance::kPreNorm) &&
               hands_over_registers(1, FusedInstance::kAnyBlock));
 
-// Warps that say when the block leaves a layer. The warp that finishes a single token's products
-// need not: no warp that computes enters a layer before other blocks have read what it has finished
-// of the layer before. That goes through words in global memory, which racecheck does not follow.
+// How many warps say that the block has left a layer. The warp that finishes a single token's
+// products need not say so: no computing warp enters a layer before other blocks have read what
+// that warp published in the layer before. They pass this on through words in global memory, which
+// racecheck does not follow.
 constexpr int layer_leavers(int tokens) {
   return kFusedWarps + (kForRacecheck && has_epilogue_warp(tokens) ? 1 : 0);
 }
@@ -89,7 +91,8 @@ struct FusedSignals {
   uint64_t previous_layer_left;  // the block has left the layer before, whose words may be cleared
   uint64_t words_cleared;        // those words have been cleared
   FusedPass passes[kPassSlots];
-  // Layer l's at index l % 2: there when words_cleared has completed in layer l - 1.
+  // Layer l's pointers are at index l % 2. They are there when words_cleared has completed in layer
+  // l - 1.
   FusedLayerPointers layers[2];
   Kind first_kind;
   Kind* second_kind;           // in dynamic shared memory; null: all layers are of the first kind
@@ -149,7 +152,7 @@ struct UnitRing {
 
 // What the lane needs to know of a pass.
 struct LanePass {
-  int row;  // of group lane / kUnitRows, the lane's among the kUnitRows of the group
+  int row;  // whose sum the lane finishes: row lane % kUnitRows of group lane / kUnitRows
   int num_groups;
   bool is_last;
 };

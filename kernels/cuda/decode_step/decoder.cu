@@ -19,7 +19,7 @@ Buffer upload_array(const void* host, size_t bytes, std::string_view purpose) {
   return buffer;
 }
 
-// Keys or values as the copy engine takes them: of float8_e4m3, pairs of elements.
+// Keys or values as the copy engine takes them; float8_e4m3 elements in pairs.
 Tensor copied_pages(Tensor pages) {
   if (pages.dtype != DType::kFloat8E4M3) return pages;
   pages.dtype = DType::kBFloat16;
@@ -47,7 +47,7 @@ Buffer upload_maps(const FusedDecoderModel& model) {
   return upload_array(maps.data(), maps.size() * sizeof(CUtensorMap), "tensor maps");
 }
 
-// Null for a tensor that a model has not.
+// Null for a tensor that the model does not have.
 const float* pointer(const Tensor& tensor) { return tensor.empty() ? nullptr : tensor.as<float>(); }
 
 Buffer upload_layers(const FusedDecoderModel& model) {
@@ -90,7 +90,7 @@ class CudaFusedDecoder final : public FusedDecoder {
         gpu_(gpu),
         stream_(stream),
         head_dim_(model.sizes.head_dim),
-        // Of a single token there are several replicas.
+        // A step of a single token has several replicas, so its layout may be the larger one.
         common_words_(std::max(fused_exchange_layout(plan, 1).size,
                                fused_exchange_layout(plan, plan.max_tokens).size)),
         copy_words_(common_words_ +
@@ -133,8 +133,8 @@ class CudaFusedDecoder final : public FusedDecoder {
   Buffer layers_;
   const float* scales_;  // of keys and values
   Buffer exchange_;
-  int set_ = 0;         // that the next step uses
-  int used_words_ = 0;  // of the other set
+  int set_ = 0;         // the set that the next step uses
+  int used_words_ = 0;  // words that the last step used, of the other set
 };
 
 void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch) {
@@ -144,7 +144,7 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
   CHECK(logits.shape == Shape({num_tokens, model_.lm_head.out_features}), "fused decode: logits ",
         logits.shape);
   const KvPages& pages = model_.pages.front();
-  Tensor query;  // attention takes its sizes from it, the kernel has no such tensor
+  Tensor query;  // a shape without data: attention takes its sizes from it
   query.dtype = DType::kBFloat16;
   query.shape = {num_tokens, model_.sizes.num_heads, head_dim_};
   const int tokens = static_cast<int>(num_tokens);
@@ -190,7 +190,7 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .division = {.item_rows = plan_.heads_per_kv_head,
                    .is_even = tokens == 1 && item_blocks > 1,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(std::max(item_blocks, 2))),
-                   // Polling makes a merge cheaper than it is between kernels.
+                   // A merge by polling is cheaper than a merge in decode attention.
                    .max_whole_tiles = least_fused_tiles(head_dim_),
                    .least_tiles = least_fused_tiles(head_dim_)},
       .num_tokens = tokens,

@@ -20,7 +20,7 @@ class FusedEpilogue {
   using Element = __nv_bfloat16;
   using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
 
-  // With a token of num_tokens or more, the warp finishes nothing.
+  // If `token` is num_tokens or more, the warp finishes nothing.
   __device__ FusedEpilogue(const FusedDecodeArguments& arguments, Signals& signals, int token)
       : arguments_(arguments), signals_(signals), token_(token) {}
 
@@ -90,11 +90,11 @@ class FusedEpilogue {
   };
   // What a row needs besides its sum.
   struct Terms {
-    uint32_t addend;  // word of the residual stream; of qkv the bias
-    float factor;     // the next norm's weight; of queries and keys q/k norm's
+    uint32_t addend;  // word of the residual stream; the bias of a row of qkv
+    float factor;     // the next norm's weight; q/k norm's weight of a row of queries or keys
   };
 
-  // One is known to the compiler.
+  // A constant for the compiler when kTokens is 1.
   __device__ int num_tokens() const { return kTokens == 1 ? 1 : arguments_.num_tokens; }
   __device__ int hidden_size() const { return arguments_.products[kQkv].features; }
   __device__ bool finishes() const { return token_ < num_tokens(); }
@@ -117,7 +117,7 @@ class FusedEpilogue {
     if (is_mid()) {
       norm_weight = layer(layer_index).pre_feedforward_layernorm;
     } else if (layer_index + 1 < arguments_.num_layers) {
-      // Then the next layer's pointers are there.
+      // After this wait the next layer's pointers are there.
       mbarrier_wait(&signals_.words_cleared, layer_index % 2);
       norm_weight = layer(layer_index + 1).input_layernorm;
     }
@@ -136,7 +136,8 @@ class FusedEpilogue {
       load_if_missing(terms_.addend, residual_before());
       return is_missing(terms_.addend);
     });
-    // Other blocks ask for words of the next layer once they have these: those must be cleared.
+    // Once other blocks have these words, they ask for words of the next layer, which must have
+    // been cleared before.
     if (is_mid()) mbarrier_wait(&signals_.words_cleared, position_.layer % 2);
   }
 
@@ -154,7 +155,8 @@ class FusedEpilogue {
     publish_residual(__uint_as_float(terms_.addend) + sum, rehearses);
   }
 
-  // Publishes a row of the residual stream after the product, for the next product too.
+  // Publishes a row of the residual stream after the product, and the same row as an input of the
+  // next product.
   __device__ void publish_residual(float value, bool rehearses) {
     uint32_t* const target = residual_copy();
     publish_pairs(target + (is_mid() ? layout().weighted_mid : layout().weighted_in), hidden_size(),
@@ -167,8 +169,8 @@ class FusedEpilogue {
     share_square(output_.is_valid ? value : 0.0f, squares_after(), rehearses);
   }
 
-  // Adds to the block's share of a sum of squares, or publishes the share of a claimed item: of
-  // such a product a block claims one item at most.
+  // Adds to the block's share of a sum of squares, or publishes the share of a claimed item: a
+  // block claims at most one item of such a product.
   __device__ void share_square(float value, uint32_t* shares, bool rehearses) {
     const int item = output_.row / kUnitRows -
                      arguments_.products[kDown].static_items * static_cast<int>(gridDim.x);
@@ -200,8 +202,8 @@ class FusedEpilogue {
   // Where the squares of what the product adds to the residual stream are shared.
   __device__ uint32_t* squares_of_added() const { return words(layout().squares_post[half()]); }
 
-  // Normalises what the product adds to the residual stream, of which each lane has kept its row's
-  // element: such a product has a single pass (plan_fused_decode).
+  // Normalises what the product adds to the residual stream, and adds it. Each lane has kept one
+  // element, that of its row: with such a norm the product has a single pass (plan_fused_decode).
   __device__ void add_normed(bool rehearses) {
     publish_share(squares_of_added(), squares_, own_squares(), !rehearses);
     const float scale =
@@ -249,7 +251,7 @@ class FusedEpilogue {
       value *= scale_;
     }
     if (position_.product == kGateUp) {
-      // Of the other group of a pair.
+      // From the other group of the pair.
       const float up = __shfl_xor_sync(kFullWarp, value, kUnitRows);
       publish_pairs(words(layout().hidden), arguments_.products[kDown].features,
                     activated(value) * up, output_.is_valid && half_of_item() == 0);
@@ -289,10 +291,10 @@ class FusedEpilogue {
     }
   }
 
-  // What stands between the product and the rotation: the bias, and of q/k norm the weight. Its
-  // scale needs the squares of a whole head, of which this warp may have some items only: it
-  // publishes those of its items, and who reads queries and keys applies the scale, which commutes
-  // with the rotation.
+  // Applies what stands between the product and the rotation: the bias and q/k norm's weight. The
+  // norm's scale needs the squares of a whole head, of which this warp may have only some items. So
+  // it publishes the squares of its items, and attention, which reads queries and keys, applies the
+  // scale; that commutes with the rotation.
   __device__ float alter_qkv(float value) const {
     value += __uint_as_float(terms_.addend);
     if (arguments_.block.has_qk_norm != 0) {
@@ -310,16 +312,16 @@ class FusedEpilogue {
   }
   static constexpr int kHeadItems = kHeadDim / kItemRows;
   // Where keys are normalised, attention stores them: this warp cannot wait for the squares of a
-  // head, of which it may have items in passes to come.
+  // head, because items of the head may belong to its later passes.
   __device__ bool stores_keys() const {
     return stores_values() && (is_llama(kInstance) || arguments_.block.has_qk_norm == 0);
   }
-  // In float8_e4m3 attention stores both, which has the scales.
+  // In float8_e4m3, attention stores both, since it has the scales.
   __device__ static constexpr bool stores_values() { return !reads_fp8(kInstance); }
   __device__ int qk_squares_words() const { return arguments_.products[kQkv].rows / kItemRows; }
 
   __device__ bool is_value() const { return kv_head() >= arguments_.attention.num_kv_heads; }
-  // Of the lane's row of qkv: keys, then values; below 0: queries.
+  // The KV head of the lane's row of qkv, first of keys, then of values; below 0 for queries.
   __device__ int kv_head() const { return output_.row / kHeadDim - arguments_.attention.num_heads; }
   __device__ int column() const { return output_.row % kHeadDim; }
 
@@ -354,13 +356,13 @@ class FusedEpilogue {
   Signals& signals_;
   int token_;
   FusedPosition position_;
-  // Of the product.
+  // State of the current product.
   float squares_;
   float scale_;  // of its inputs; 0: not known yet
-  // Of the pass.
+  // State of the current pass.
   Output output_;
   Terms terms_;
-  // Of the norm of what a half adds to the residual stream.
+  // State for the norm of what a half adds to the residual stream.
   float post_term_ = 0.0f;  // the norm's weight, then times the row's element
 };
 

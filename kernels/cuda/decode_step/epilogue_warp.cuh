@@ -5,8 +5,8 @@
 
 namespace tessera {
 
-// The warps that compute need not wait for each other then: they may be two passes ahead of this
-// one.
+// Thanks to it, the warps that compute need not wait for each other: they may be two passes ahead
+// of this warp.
 //
 // While this warp waits for a product's first sums, it rehearses: it goes through the code once for
 // nothing. Otherwise, instructions that no cache near the warp holds any more would be fetched just

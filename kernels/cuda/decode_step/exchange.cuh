@@ -80,9 +80,9 @@ __device__ inline void load_if_missing(uint4& values, const uint32_t* words) {
       : "memory");
 }
 
-// Calls `load_missing`, which calls the above and returns whether something still is missing, until
-// nothing is. Words that are there are not loaded again: when all blocks wait for the last one,
-// they would keep the L2 cache from serving anything else.
+// Calls `load_missing` until it returns that nothing is missing; it loads words by
+// load_if_missing(). Words that are there are not loaded again: when all blocks wait for the last
+// one, such loads would keep the L2 cache from serving anything else.
 template <typename LoadMissing>
 __device__ void poll(LoadMissing load_missing) {
 #ifdef TESSERA_WATCHDOG_TRIES

@@ -1,8 +1,8 @@
 // What one warp of the fused decode kernel computes of attention over keys and values in e4m3, in
 // products of float16, which holds every number of e4m3 exactly (attention/decode/fp8_warp.cuh).
 //
-// A lane that loads matrices of 16-bit elements gets bytes in pairs, and so the sums run over the
-// head's elements in another order, and outputs lie elsewhere:
+// The instruction that loads matrices moves 16-bit elements, so a lane gets bytes in pairs.
+// Therefore sums run over the head's elements in another order, and outputs lie elsewhere:
 //   keys      The four bytes of a lane are elements 4t ... 4t + 3 of 16, with t = lane % 4. They
 //             stand at places 2t, 2t + 1, 2t + 8, 2t + 9 of the product, and so do the queries'.
 //   values    Of the 16 dimensions of an output tile, its first 8 rows have the even ones, its
@@ -29,8 +29,8 @@ struct FusedFp8AttentionWarp : FusedWarpState<kHeadDim, unit_tokens(kHeadDim, 1)
 
   float score_scales[2];  // what scores of both queries are multiplied by
 
-  // Turns the queries, pairs of bfloat16, into float16: multiplied by a power of two that brings
-  // the largest element of a query below 2^15, where float16 holds everything down to 2^-31 of it
+  // Turns the queries, pairs of bfloat16, into float16. Each query is multiplied by a power of two
+  // that brings its largest element below 2^15. Then float16 holds everything down to 2^-31 of that
   // in 8 bits or more.
   __device__ void narrow_queries(float key_scale) {
     float largest = 0.0f;
@@ -115,7 +115,7 @@ struct FusedFp8AttentionWarp : FusedWarpState<kHeadDim, unit_tokens(kHeadDim, 1)
     }
   }
 
-  // By the scale of the values.
+  // Multiplies the output by the scale of the values.
   __device__ void scale_output(float value_scale) {
 #pragma unroll
     for (auto& tile : output) {

@@ -53,7 +53,7 @@ class FusedStep {
   __device__ uint32_t* words(int offset) const { return exchange(position_.layer) + offset; }
   __device__ const FusedExchangeLayout& layout() const { return arguments_.layout; }
 
-  // What needs no other block.
+  // Does at the start what needs no other block.
   __device__ void start() {
     const auto thread = static_cast<int>(threadIdx.x);
     if (warp_index() == kFusedWarps - 1) {
@@ -80,7 +80,8 @@ class FusedStep {
     mbarrier_wait(&signals_.planned, 0);
   }
 
-  // The block's share of a token's embedding, the residual stream into the first layer.
+  // Publishes the block's share of a token's embedding, which is the residual stream into the first
+  // layer.
   __device__ void embed(int token) {
     const int64_t id = max(arguments_.token_ids[token], 0);  // kNonFiniteLogits is below 0
     const Element* const row = arguments_.embed_tokens + id * hidden_size_;
@@ -114,7 +115,7 @@ class FusedStep {
     publish_embedding_squares(token, squares, own_squares());
     const auto block = static_cast<int>(blockIdx.x);
     const FusedProduct& product = arguments_.products[kDown];
-    if (block < product.num_claimed(num_blocks)) {  // nobody claims embeddings
+    if (block < product.num_claimed(num_blocks)) {  // no item is claimed for embeddings
       publish_embedding_squares(token, 0.0f, claimed_squares_of(block));
     }
   }
@@ -125,7 +126,7 @@ class FusedStep {
 
   __device__ bool has_second_kind() const { return signals_.second_kind != nullptr; }
 
-  // The rotations of the step's tokens in the layers of a kind.
+  // Computes the rotations of the step's tokens in the layers of a kind.
   __device__ void rotate(FusedKind<kTokens, kHeadDim>& kind, const float* rope_table) const {
     constexpr int kHalf = kHeadDim / 2;
     for (int i = static_cast<int>(threadIdx.x); i < arguments_.num_tokens * kHalf;
@@ -138,7 +139,7 @@ class FusedStep {
     }
   }
 
-  // The block's share of attention in the layers of a kind.
+  // Finds the block's share of attention in the layers of a kind: its pieces and their pages.
   __device__ void plan(FusedKind<kTokens, kHeadDim>& kind, const AttentionArguments& attention) {
     DecodeItems<1, false> items(attention, arguments_.division);
     items.divide();
@@ -168,11 +169,12 @@ class FusedStep {
   }
 
   __device__ void attend() {
-    // Before the next phase of the barrier can end: the layer's pointers are there.
+    // The layer's pointers are there after this wait, which must come before the barrier's next
+    // phase can end.
     if ((!is_llama(kInstance) || reads_fp8(kInstance)) && position_.layer > 0) {
       mbarrier_wait(&signals_.words_cleared, (position_.layer - 1) % 2);
     }
-    // All words of the layer before have been read.
+    // This warp has read all words of the layer before.
     if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.previous_layer_left);
     FusedAttention<kTokens, kHeadDim, kInstance>(arguments_, signals_, position_.layer,
                                                  exchange(position_.layer), input_memory_)
@@ -241,15 +243,15 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   constexpr size_t kArgumentBytes = fused_argument_bytes(kInstance);
   extern __shared__ unsigned char shared_bytes[];
   __shared__ Signals signals;
-  // What stays in registers over a whole step would push out what is computed with. From shared
-  // memory the compiler fetches each argument again where it is used.
+  // The arguments are copied to shared memory, from where the compiler fetches each again where it
+  // is used. In registers they would stay for the whole step and leave fewer for the computation.
   __shared__ alignas(FusedDecodeArguments) unsigned char argument_bytes[kArgumentBytes];
   const auto& arguments = *reinterpret_cast<const FusedDecodeArguments*>(argument_bytes);
   static_assert(sizeof(signals) + sizeof(argument_bytes) <=
                 fused_static_bytes(kInstance, kTokens, kHeadDim));
   // The swizzle counts from multiples of 1024 bytes.
   unsigned char* const rings = shared_bytes + (-shared_address(shared_bytes) & 1023u);
-  // The same in all lanes, which the shuffle tells the compiler.
+  // All lanes have the same warp index, which the shuffle tells the compiler.
   const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread < kFusedWarps * kMaxFusedStages) {
@@ -312,13 +314,13 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   fused_decode_block<kTokens, kHeadDim, kInstance>(arguments);
 #else
-  __trap();  // the plan declines
+  __trap();  // the plan declines such a GPU
 #endif
 }
 
-// Blocks wait for each other: all must come to run, each on a multiprocessor of its kind. They do
-// once earlier kernels' blocks have left, which wait for nothing that this kernel does. A
-// cooperative launch would not begin before (1.5 us).
+// Blocks wait for each other, so all of them must run at once, each on a multiprocessor of its own.
+// They do once the blocks of earlier kernels have left, which wait for nothing that this kernel
+// does. A cooperative launch would begin only then, 1.5 us later.
 template <int kTokens, int kHeadDim, FusedInstance kInstance>
 void launch(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
             cudaStream_t stream) {

@@ -22,8 +22,8 @@ struct FusedDecodeLaunch {
 //                    x += down_proj . (silu(gate) * up),  [gate | up] = gate_up_proj . rms_norm(x)
 //   logits = lm_head . rms_norm(x)
 // and what FusedBlock adds to that.
-// bfloat16 weights and KV cache, x in float32. Steps of one token and of up to kFusedMaxTokens have
-// a kernel each. Throws Error when the device refuses.
+// Weights are bfloat16, keys and values bfloat16 or float8_e4m3, x is float32. Steps of one token
+// and of up to kFusedMaxTokens have a kernel each. Throws Error when the device refuses.
 void launch_fused_decode(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& launch,
                          cudaStream_t stream);
 

@@ -29,7 +29,7 @@ struct FusedDecodeShape {
   GpuTraits gpu;
 };
 
-// The different layers of a block, in the order in which they come.
+// The kinds of layers that a block has, in the order of their first layers.
 inline std::vector<LayerSpec> fused_kinds(const BlockSpec& block) {
   std::vector<LayerSpec> kinds;
   for (const LayerSpec& layer : block.layers) {
@@ -200,21 +200,23 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
   gate_up.pair_distance = intermediate_size;
   plan.products = {qkv, single(hidden_size, query_size), gate_up,
                    single(hidden_size, intermediate_size), single(shape.vocab_size, hidden_size)};
-  // Every block has items of its own of the products that end in the residual stream: a word of
-  // each block there says that it is done with what came before.
+  // Every block must have items of its own of the products that end in the residual stream: the
+  // word that it adds there says that it is done with what came before.
   plan.num_blocks = as_int(std::min<int64_t>(
       {int64_t{shape.gpu.num_multiprocessors}, hidden_size / kUnitRows, kMaxFusedBlocks}));
   for (FusedProduct& product : plan.products) {
     product.static_items = product.num_items / plan.num_blocks;
     product.claims_many = product.static_items > kClaimedItems ? 1 : 0;
-    // These two end in the residual stream: a block reads the inputs of several tokens anew for
-    // every pass, and has one place for the squares of a claimed item.
+    // A block claims at most one item of these two products, which end in the residual stream: for
+    // every pass it reads the inputs of several tokens anew, and it has one place for the squares
+    // of a claimed item.
     if (&product == &plan.products[kOProj] || &product == &plan.products[kDown]) {
       product.claims_many = 0;
     }
     if (product.claims_many != 0) product.static_items -= kClaimedItems;
   }
-  // With norms of what the halves add, a lane keeps one row of it.
+  // With norms of what the halves add, a lane keeps one row of that, so there must be a single
+  // pass.
   if (plan.block.has_post_norms != 0 && plan.products[kOProj].static_items >= kPassGroups) {
     plan.problem =
         concat("hidden_size is ", shape.hidden_size, ": with norms after the halves less than ",

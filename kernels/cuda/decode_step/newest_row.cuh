@@ -9,21 +9,23 @@
 
 namespace tessera {
 
-// 1 / scale of a power of two that is neither 0 nor subnormal, nor is its inverse.
+// 1 / scale. Scale is a power of two; neither it nor its inverse is 0 or subnormal.
 __device__ inline float inverse_power(float scale) {
   return __uint_as_float(0x7f000000u - __float_as_uint(scale));
 }
 
-// A lane has the four elements from 4 lane on, and with wide heads four more, kElements further on.
+// A lane has the four elements from 4 lane on; of a wide head it has four more, kElements further
+// on.
 template <int kHeadDim, bool kFp8>
 struct NewestRow {
   static constexpr int kElements = 4 * kWarpSize;
   static constexpr int kVectors = (kHeadDim + kElements - 1) / kElements;
   static constexpr int kUnitTokens = unit_tokens(kHeadDim, kFp8 ? 1 : 2);
 
-  uint2 vectors[kVectors];  // pairs of bfloat16; of e4m3 one word
+  uint2 vectors[kVectors];  // of bfloat16 two pairs; of e4m3 four elements in x
 
-  // Four words of floats, scaled and rounded; kv_scale: what stored e4m3 are multiplied with.
+  // Takes four floats as words, multiplies them by `scale` and rounds them. kv_scale: what stored
+  // e4m3 elements are multiplied with.
   __device__ void take(int i, const uint4& words, float scale, [[maybe_unused]] float kv_scale) {
     const auto times = [&](uint32_t word) { return __uint_as_float(word) * scale; };
     vectors[i] = make_uint2(pack_pair<__nv_bfloat16>(times(words.x), times(words.y)),

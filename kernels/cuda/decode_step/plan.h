@@ -77,7 +77,7 @@ inline constexpr int kFewUnderWay = 2;
 // A layer is small when its weights have fewer bytes than this.
 inline constexpr int64_t kSmallLayerBytes = int64_t{256} << 20;
 // In a step of a single token no piece of an attention item has fewer tiles than this: each warp of
-// a block then has a few keys, and there are fewer pieces to merge. Of wide heads a tile takes
+// a block then has a few keys, and there are fewer pieces to merge. A tile of wide heads takes
 // twice as long.
 constexpr int least_fused_tiles(int64_t head_dim) { return head_dim <= 128 ? 4 : 2; }
 // The most query heads per KV head: the rows of half a tensor-core tile.
@@ -89,7 +89,7 @@ inline constexpr int kMaxFusedPages = 256;
 // A model whose layers are all of one kind may have more layers than there are bits for.
 inline constexpr int kMaxKindWords = 4;
 
-// The tokens whose keys, or whose values, of one KV head make up a unit; element_bytes: 1 of
+// The tokens whose keys, or whose values, of one KV head make up a unit; element_bytes is 1 for
 // float8_e4m3.
 constexpr int unit_tokens(int head_dim, int element_bytes = 2) {
   return kUnitBytes / (element_bytes * head_dim);
@@ -118,7 +118,7 @@ struct FusedProduct {
   }
 };
 
-// Of a long product, so many items per block are claimed, besides those that do not make a full
+// How many items per block of a long product are claimed, besides those that do not make a full
 // round (docs/experiments/decode-step.md).
 inline constexpr int kClaimedItems = 1;
 
@@ -128,12 +128,12 @@ inline constexpr int kClaimedItems = 1;
 // more than they bring (docs/experiments/decode-step.md).
 constexpr int exchange_replicas(int tokens) { return tokens == 1 ? 8 : 1; }
 
-// What a block of the model computes besides what Llama's does.
+// What a block of the model computes besides what Llama's block does.
 struct FusedBlock {
   int is_llama;
   int has_qkv_bias;
-  int has_qk_norm;     // of each head
-  int has_post_norms;  // of what each half adds to the residual stream
+  int has_qk_norm;     // a norm of each query and key head
+  int has_post_norms;  // norms of what each half adds to the residual stream
   int has_gelu;
   float embedding_multiplier;
   float residual_multiplier;
@@ -147,10 +147,10 @@ struct FusedBlock {
   }
 };
 
-// The instances of the kernel, by what of a block they compute. What is not in the code takes no
-// registers, which then hold weights.
+// The instances of the kernel, which differ in what of a block they compute. Code that is left out
+// takes no registers, which then hold weights.
 enum class FusedInstance : uint8_t {
-  kLlama,     // Llama's block alone: nothing asks for what FusedBlock says
+  kLlama,     // Llama's block alone: does not read FusedBlock
   kPreNorm,   // all but norms of what the halves add
   kAnyBlock,  // everything
   kLlamaFp8,  // Llama's block over keys and values in float8_e4m3, which no other instance reads
@@ -161,15 +161,16 @@ constexpr bool is_llama(FusedInstance instance) {
 constexpr bool reads_fp8(FusedInstance instance) { return instance == FusedInstance::kLlamaFp8; }
 constexpr int kv_element_bytes(FusedInstance instance) { return reads_fp8(instance) ? 1 : 2; }
 
-// Wide heads come with norms of what the halves add, and steps of several tokens hold no weights in
-// registers.
+// Not every instance is built for every head_dim and number of tokens: models with wide heads have
+// norms of what the halves add, and steps of several tokens hold no weights in registers, so that
+// kPreNorm would bring nothing.
 constexpr bool fused_instance_is_built(FusedInstance instance, int tokens, int64_t head_dim) {
   if (instance == FusedInstance::kAnyBlock) return true;
   if (reads_fp8(instance)) return head_dim == 128;
   return head_dim <= 128 && (is_llama(instance) || tokens == 1);
 }
 
-// The first that computes the block, over keys and values in float8_e4m3 or in bfloat16.
+// The first instance that computes the block, over keys and values in float8_e4m3 or in bfloat16.
 constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pages, int tokens,
                                        int64_t head_dim) {
   if (has_fp8_pages) return FusedInstance::kLlamaFp8;
@@ -180,9 +181,9 @@ constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pag
              : FusedInstance::kAnyBlock;
 }
 
-// Where the blocks leave 32-bit words for each other; see decode_step/exchange.cuh. Offsets in
-// words, from the start of a copy. "pairs" are two bfloat16 in a word; "replicated": this is one of
-// exchange_replicas(), one after the other.
+// Where the blocks leave 32-bit words for each other; see decode_step/exchange.cuh. Offsets are in
+// words, from the start of a copy. "pairs" are two bfloat16 in a word. "replicated" means that
+// exchange_replicas() of this lie one after the other.
 struct FusedExchangeLayout {
   int residual_in;      // float [num_tokens][hidden_size], before the layer
   int residual_mid;     // same, after attention
@@ -191,7 +192,7 @@ struct FusedExchangeLayout {
   int weighted_mid;     // same of residual_mid
   int squares_in;       // replicated float [num_tokens][kSquareShares], of residual_in
   int squares_mid;      // same of residual_mid
-  int squares_post[2];  // same of what attention adds, and the feed-forward network, before the
+  int squares_post[2];  // same of what attention and the feed-forward network add, before the
                         // norms of that; only with these norms
   int qkv;              // float [num_tokens][qkv rows], rotated; without the norm's scale where
                         // attention_applies_scale(), and without q/k norm's
@@ -269,9 +270,9 @@ constexpr int64_t fused_static_bytes(FusedInstance instance, int tokens, int64_t
   return instance == FusedInstance::kLlama ? of_llama : of_llama + of_wide_heads + 3 * 128;
 }
 
-// Dynamic shared memory of the kernel for steps of up to `tokens`: rings, then input features of a
-// product, whose place attention uses for what its warps leave for each other, then the second kind
-// of layers.
+// Dynamic shared memory of the kernel for steps of up to `tokens`: first the rings; then the input
+// features of a product, in whose place attention's warps leave results for each other; then the
+// second kind of layers.
 struct FusedSharedMemory {
   int stages;        // units per ring
   int input_stride;  // bytes from one token's input features to the next one's
@@ -283,14 +284,15 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
                                              int64_t head_dim, int64_t shared_bytes) {
   constexpr int64_t kAlignmentBytes = 1024;  // of the rings, for the swizzle
   const auto& products = plan.products;
-  // A single token's features all go through shared memory; those of several only where one pass
-  // after the other wants them.
+  // The features of a single token all go through shared memory; those of several tokens only in
+  // products that read them again for every pass.
   const int features =
       tokens == 1
           ? std::max({products[kQkv].features, products[kOProj].features, products[kDown].features})
           : products[kQkv].features;
   FusedSharedMemory memory{};
-  // 64 bytes more than a multiple of 128: two tokens are read at a time.
+  // 64 bytes more than a multiple of 128, so that two tokens, which are read at a time, lie in
+  // different banks.
   memory.input_stride = features * 2 + 64;
   const int64_t staging = kFusedWarps * int64_t{plan.heads_per_kv_head} * (head_dim + 8 + 2) * 4;
   memory.input_bytes = static_cast<int>(

@@ -1,4 +1,4 @@
-// The warp of the fused decode kernel that fills the rings: lane w fills that of warp w.
+// The warp of the fused decode kernel that fills the rings: its lane w fills the ring of warp w.
 //
 // The lanes go through the step together, each with the chunks of features and the units of keys of
 // its warp. A lane that has to wait makes the other lanes wait. That costs less than if each of the
@@ -15,7 +15,7 @@ namespace tessera {
 template <typename Signals>
 class RingFiller {
  public:
-  // rings: the first one's data.
+  // rings: the data of the first ring.
   __device__ RingFiller(const FusedDecodeArguments& arguments, Signals& signals,
                         unsigned char* rings)
       : signals_(signals),
@@ -60,7 +60,7 @@ class RingFiller {
   int most_under_way_;
   unsigned char* ring_;
   uint64_t policy_ = evict_first_policy();          // of weights
-  RingPosition position_{.stage = 0, .parity = 1};  // an unused unit is empty
+  RingPosition position_{.stage = 0, .parity = 1};  // stages begin empty
   RingPosition arriving_;                           // the oldest unit that may be under way
   int num_under_way_ = 0;                           // from there to `position_`, at most
 };
@@ -132,7 +132,7 @@ __device__ inline void prefetch_later_map(const FusedDecodeArguments& arguments,
   prefetch_tensor_map(map + kMapsAhead < last ? map + kMapsAhead : last);
 }
 
-// The units of a product, in the order of FusedStep::multiply().
+// Fills the ring with the units of a product, in the order of FusedStep::multiply().
 template <typename Signals>
 __device__ void fill_product(const FusedDecodeArguments& arguments, FusedProductIndex index,
                              const CUtensorMap* map, RingFiller<Signals>& filler,
@@ -171,7 +171,7 @@ __device__ void fill_product(const FusedDecodeArguments& arguments, FusedProduct
   } while (!is_last);
 }
 
-// The keys and values of a layer, in the order of FusedAttention.
+// Fills the ring with the keys and values of a layer, in the order of FusedAttention.
 template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
                                FusedSignals<kTokens, kHeadDim, kInstance>& signals,

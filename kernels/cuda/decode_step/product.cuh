@@ -32,9 +32,9 @@ struct UnitWeights {
 };
 
 // How many units a warp reads into registers before it waits for their inputs, as if its ring were
-// so much longer. With a single token these are all units of a pass for one chunk, or half of them
-// where the block may be any: the warp that finishes its products needs more registers. The inputs
-// of eight tokens leave no registers for more than one.
+// so much longer. With a single token these are all units of a pass for one chunk. The instance for
+// any block reads half of them, because its warp that finishes the products needs more registers.
+// With several tokens it is one unit: the inputs of eight tokens leave no registers for more.
 constexpr int units_ahead(int tokens, FusedInstance instance) {
   if (tokens > 1) return 1;
   return instance == FusedInstance::kAnyBlock ? kPassGroups / 2 : kPassGroups;
@@ -49,12 +49,12 @@ struct PassSums {
 
 // Adds a unit's products to the lane's sums of its group.
 //
-// A product does not care in which order it sums features as long as both operands agree. So what
-// a lane reads of a row, 16 bytes, is its whole share of a tensor-core operand as it is: features
-// 0, 1, 4 and 5 as those of row lane / 4 of the tile, 2, 3, 6 and 7 as those of row lane / 4 + 8.
-// Each half of the tile wants its own features of a token on the other side: a single token lies in
-// two columns; of eight, each has its column in two products. The sums of a half with the other's
-// features mean nothing.
+// A product does not care in which order it sums features as long as both operands agree. So the 16
+// bytes that a lane reads of a row are, as they are, its whole share of a tensor-core operand:
+// features 0, 1, 4 and 5 become those of row lane / 4 of the tile, features 2, 3, 6 and 7 those of
+// row lane / 4 + 8. Each half of the tile needs its own features of a token in the other operand.
+// So a single token lies in two columns, and each of eight tokens has its column in two products.
+// The sums of one half with the other half's features mean nothing.
 template <int kTokens>
 __device__ void multiply_unit(float (&sums)[2], const UnitWeights& unit,
                               const ChunkInputs<kTokens>& inputs) {

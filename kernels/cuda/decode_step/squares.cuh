@@ -27,10 +27,10 @@ __device__ void publish_squares(uint32_t* words, int num_tokens, int token, floa
 }
 
 // Whether queries, keys and values go to attention without RMSNorm's scale, which attention then
-// applies. The shares of squares arrive after the inputs that they belong to, and while the rings
-// fill again, later than the product's sums are complete. With several tokens, every warp of
-// attention would ask for shares, which costs more than it saves (docs/experiments/decode-step.md).
-// A bias can only be added to what has been scaled.
+// applies. The shares of squares arrive after the inputs that they belong to and, while the rings
+// fill again, after the product's sums are complete. With several tokens, every warp of attention
+// would ask for shares, which costs more than it saves (docs/experiments/decode-step.md). With a
+// bias the product applies the scale itself: a bias can only be added to what has been scaled.
 template <int kTokens, FusedInstance kInstance>
 __device__ bool attention_applies_scale(const FusedDecodeArguments& arguments) {
   return kTokens == 1 && (is_llama(kInstance) || arguments.block.has_qkv_bias == 0);
@@ -42,7 +42,8 @@ template <int kTokens, FusedInstance kInstance>
 __device__ float wait_for_scale(const FusedDecodeArguments& arguments, const uint32_t* words,
                                 int token) {
   // How many shares a lane asks for at a time. The warp that finishes a single token's products has
-  // no registers for more than five, but where norms of what the halves add make all blocks wait.
+  // no registers for more than five. The instance with norms of what the halves add asks for more
+  // nevertheless, because there all blocks wait for shares.
   constexpr int kAtOnce = kTokens == 1 && kInstance != FusedInstance::kAnyBlock ? 5 : 10;
   static_assert(kSquareShares % (kAtOnce * kWarpSize) == 0);
   const auto num_blocks = static_cast<int>(gridDim.x);
@@ -76,7 +77,7 @@ __device__ float wait_for_scale(const FusedDecodeArguments& arguments, const uin
 }
 
 // RMSNorm's scale of a query or key head. Each of kLanes neighbouring lanes has the sum of squares
-// of some of the head's elements, which are to be multiplied by `scale` yet.
+// of some of the head's elements, before these are multiplied by `scale`.
 template <int kHeadDim, int kLanes>
 __device__ float head_norm_scale(const FusedDecodeArguments& arguments, float squares,
                                  float scale) {

@@ -1,9 +1,10 @@
 // What one warp of the fused decode kernel computes of attention.
 //
 // One KV head has at most kMaxFusedGroup = 8 query rows, half of what WarpAttention holds. So the
-// products are turned round, keys and dimensions on the 16 rows of a tensor-core tile, query rows
-// on its 8 columns: half the instructions and half the registers, of which this kernel has none to
-// spare. A variable that did not fit would be fetched through the busy memory system, 1 us each.
+// products are transposed: keys and dimensions lie on the 16 rows of a tensor-core tile, query rows
+// on its 8 columns. That takes half the instructions and half the registers, of which this kernel
+// has none to spare: a variable that did not fit would be fetched through the busy memory system, 1
+// us each.
 //   scores^T[keys, queries] = K . Q^T
 //   output^T[dimensions, queries] += V^T . weights^T
 // The online softmax is FlashAttention-2's, with the exact maximum.
@@ -16,14 +17,15 @@
 
 namespace tessera {
 
-// The transposed 8 x 8 matrix: from row lane / 4, columns 2 (lane % 4) and one more, to column.
+// Transposes an 8 x 8 matrix. Before and after, a lane has columns 2 (lane % 4) and the next one of
+// row lane / 4.
 __device__ inline uint32_t transpose_matrix(uint32_t pair) {
   uint32_t result;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
   return result;
 }
 
-// Over the eight lanes that hold the same columns.
+// Reduces over the eight lanes that hold the same columns.
 template <typename Operation>
 __device__ float reduce_rows(float value, Operation operation) {
 #pragma unroll

@@ -28,7 +28,7 @@ constexpr std::string_view to_string(LinearKernel kernel) {
 
 // The tokens that one tensor-core tile of the GEMV holds; more would read the weights again.
 inline constexpr int64_t kGemvMaxTokens = 8;
-// The same of the skinny kernel.
+// The same for the skinny kernel.
 inline constexpr int64_t kSkinnyMaxTokens = 64;
 
 struct LinearShape {
@@ -37,12 +37,12 @@ struct LinearShape {
   int64_t in_features;
 };
 
-// The skinny kernel keeps the sum of a token's squares in parts, one of each so many features.
+// The skinny kernel keeps the sum of a token's squares in parts, each over this many features.
 inline constexpr int kSquaresFeatures = 32;
 
-// How the skinny kernel divides a product: into tiles of so many rows of weights, each shared by so
-// many blocks, which divide in_features; where a block has several tiles, it computes so many of
-// them side by side, reading the tokens once for all.
+// How the skinny kernel divides a product: into tiles of tile_rows rows of weights, each shared by
+// `split` blocks, which divide in_features. A block that has several tiles computes tiles_at_once
+// of them side by side and reads the tokens once for these.
 struct SkinnyPlan {
   int tile_rows = 0;
   int split = 1;
@@ -51,13 +51,13 @@ struct SkinnyPlan {
   constexpr bool operator==(const SkinnyPlan&) const = default;
 };
 
-// Those that are built.
+// The plans that are built.
 inline constexpr SkinnyPlan kSkinnyPlans[] = {{64, 1}, {64, 2}, {96, 2}, {128, 1}, {128, 1, 2}};
-// With the rows of gate and up together.
+// The same for tiles that hold rows of gate and of up together.
 inline constexpr SkinnyPlan kGatedSkinnyPlans[] = {{128, 1},   {112, 1},    {96, 1},     {80, 1},
                                                    {64, 1},    {128, 1, 2}, {112, 1, 2}, {96, 1, 2},
                                                    {80, 1, 2}, {64, 1, 2}};
-// With rotary positions and the append to KV pages, for heads of 64 or 128.
+// The same with rotary positions and the append to KV pages, for heads of 64 or 128.
 inline constexpr SkinnyPlan kRopeSkinnyPlans[] = {{64, 2}, {96, 2}};
 inline constexpr int64_t kSkinnySplitFeatures = 256;  // least in_features to divide
 
@@ -66,10 +66,10 @@ struct LinearPlan {
   SkinnyPlan skinny = {};
 };
 
-// Two where blocks have several tiles and tokens are many enough to read. With 64 tokens, tiles of
-// 112 rows of the 28672 x 4096 weights of an 8B model read 134 MB of tokens from L2 besides 235 MB
-// of weights, pairs of tiles 69 MB: on an H200 61.9 and 58.3 us, with 32 tokens 56.8 and 56.4, with
-// 24 55.9 and 56.2. Results do not depend on it.
+// The fewest tokens with which a block that has several tiles computes two at a time. With 64
+// tokens, tiles of 112 rows of the 28672 x 4096 weights of an 8B model read 134 MB of tokens from
+// L2 besides 235 MB of weights, pairs of tiles 69 MB: on an H200 61.9 and 58.3 us, with 32 tokens
+// 56.8 and 56.4, with 24 55.9 and 56.2. Results do not depend on it.
 inline constexpr int64_t kTilesAtOnceTokens = 33;  // least
 constexpr int tiles_at_once(int64_t num_tokens, int64_t num_tiles, int num_multiprocessors) {
   return num_tokens >= kTilesAtOnceTokens && num_tiles > num_multiprocessors ? 2 : 1;
@@ -132,8 +132,9 @@ constexpr bool fuses_rope(const LinearPlan& plan, int64_t head_dim) {
   return false;
 }
 
-// Whether RMSNorm's rows go from product to product without their scale: where products of so many
-// tokens take the skinny kernel, with a multiple of kSquaresFeatures rows for every block.
+// Whether RMSNorm's rows go from product to product without their scale. They do if the skinny
+// kernel computes products of so many tokens and every block has a multiple of kSquaresFeatures
+// rows.
 constexpr bool defers_norm_scale(int64_t num_tokens, int64_t hidden_size, const GpuTraits& gpu) {
   const LinearPlan plan = plan_linear(
       {.num_tokens = num_tokens, .out_features = hidden_size, .in_features = kSkinnySplitFeatures},

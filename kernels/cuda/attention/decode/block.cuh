@@ -1,14 +1,14 @@
-// A block of decode attention, in any format of keys and values: one warp or four fill the ring of
-// tiles, the others compute.
+// A block of decode attention, in any format of keys and values: one warp, or four without the copy
+// engine, fill the ring of tiles; the other warps compute.
 //
-// A format says what kernels differ in:
+// A Format says in what the kernels differ:
 //   Element                    of queries and outputs
 //   kHeadDim
-//   RowElement, kRowElements   what a row of keys or values is to those who only copy it: 16-bit
+//   RowElement, kRowElements   a row of keys or values for code that only copies rows: 16-bit
 //                              elements, kHeadDim of them or half as many
 //   Arguments                  AttentionArguments or derived from them
 //   Warp                       what a warp computes: DecodeWarp or DecodeFp8Warp
-//   kPart                      which tokens are read; without kWhole, Arguments are
+//   kPart                      which tokens are read; if it is not kWhole, Arguments are
 //                              SharedPrefixArguments
 #pragma once
 
@@ -45,8 +45,8 @@ __device__ void sync_consumers() {
   asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
 }
 
-// Adds this block's piece to the item's; true in the block that adds the last one, which then sees
-// all of them. Resets the count for the next launch.
+// Counts this block's piece of the item as finished. True in the block whose piece is the last to
+// finish, which then sees the results of all pieces. The count is then 0 again for the next launch.
 template <int kConsumers>
 __device__ bool arrive_last(const DecodePiece& piece, const DecodePartials& partials, int thread) {
   __shared__ bool is_last;
@@ -66,8 +66,8 @@ __device__ bool arrive_last(const DecodePiece& piece, const DecodePartials& part
 
 // What a consumer warp is for.
 struct ConsumerRole {
-  int row;    // of the item, the first of this warp's 16
-  int slice;  // among the warps with the same rows
+  int row;    // the first of this warp's 16 rows, counted in the item
+  int slice;  // this warp's number among the warps with the same rows
   int num_slices;
   int tile_sets;
   int tile_set;
@@ -83,9 +83,10 @@ struct ConsumerRole {
     key_step = min(num_slices, tile_steps) * step_keys;
   }
 
-  // The slice, numbered by which of a piece's tiles it has taken. Which set begins depends on the
-  // pieces before, wrong guesses included; the order in which results are merged must not.
-  // `skip`: tiles from the piece's end to the next tile of this warp's set.
+  // This warp's place in the order in which results are merged: its slice, with the sets of warps
+  // numbered by the piece's first tile that each has taken. Which set takes a piece's first tile
+  // depends on the pieces before, wrong guesses included; the order of merging must not. `skip`:
+  // tiles from the piece's end to the next tile of this warp's set.
   __device__ int slice_of_tiles(int tile_begin, int tile_end, int skip) const {
     const int first_tile = (skip + tile_end - tile_begin) & (tile_sets - 1);
     return slice + (first_tile - tile_set) * (num_slices / tile_sets);
@@ -246,7 +247,7 @@ __device__ void decode_block(const typename Format::Arguments& arguments,
   } else if constexpr (kCopyEngine) {
     guess = source.guess();
   }
-  __syncthreads();  // the signals are there
+  __syncthreads();  // the barriers have been set up
   if (producer_warp < 0) {
     clock.end_phase(ClockPhase::kSetUp);
     wait_for_previous_kernel();
@@ -261,8 +262,8 @@ __device__ void decode_block(const typename Format::Arguments& arguments,
   }
 }
 
-// The whole of a kernel. The copy engine's code is built only where there is one, which is where
-// the plan takes it.
+// A whole kernel. The code for the copy engine is compiled only for GPUs that have one, where alone
+// the plan chooses it.
 template <typename Format, bool kCopyEngine>
 __device__ void run_decode_block(const typename Format::Arguments& arguments,
                                  const DecodeArguments& decode, const DecodePageMaps& maps) {

@@ -1,13 +1,13 @@
-// What one warp of decode attention computes over keys and values in e4m3: as DecodeWarp, in
-// products of float16, which holds every number of e4m3 exactly. An instruction makes two of them
-// out of two bytes; bfloat16 would take five.
+// What one warp of decode attention computes over keys and values in e4m3. It differs from
+// DecodeWarp in that products are of float16, which holds every number of e4m3 exactly. One
+// instruction makes two float16 of two e4m3 bytes; for bfloat16 it would take five.
 //
-// A lane that loads matrices of 16-bit elements gets bytes in pairs, and so the sums run over the
-// head's elements in another order, and output columns lie elsewhere:
+// The instruction that loads matrices moves 16-bit elements, so a lane gets bytes in pairs.
+// Therefore sums run over the head's elements in another order, and output columns lie elsewhere:
 //   keys      The four bytes of a lane are elements 4t ... 4t + 3 of 16, with t = lane % 4. They
 //             stand at places 2t, 2t + 1, 2t + 8, 2t + 9 of the product, and so do the queries'.
-//   values    Of output tiles n and n + 1, n even, the first has the even elements of 16, the
-//             second the odd ones.
+//   values    For even n, output tile n has the even elements of 16, and output tile n + 1 the odd
+//             ones.
 #pragma once
 
 #include <cuda_fp8.h>
@@ -33,8 +33,8 @@ __device__ inline uint32_t widen_pair(uint32_t two_bytes) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-// Weights are multiplied by 2^7, so that float16 does not lose the many small ones of a long
-// context: it holds them down to 2^-31 of the largest, and that one below 2^15.
+// Weights are multiplied by 2^7, so that float16 does not lose the many small weights of a long
+// context. It then holds weights down to 2^-31 of the largest one, which stays below 2^15.
 inline constexpr int kFp8WeightShift = 7;
 
 template <typename Element, int kHeadDim>
@@ -47,10 +47,10 @@ struct DecodeFp8Warp
   static constexpr int kChains = kHeadDim > 128 ? 1 : 2;  // as in DecodeWarp
 
   uint32_t query[kSteps][4];  // as operand A, in float16
-  // What scores of the lane's rows are multiplied by; the same for both where Element is float16.
+  // The factors of the scores of the lane's rows; one for both rows where Element is float16.
   float score_scales[kScales];
-  int visible_end[2];  // of the tokens that the lane's rows see: lane / 4 and 8 further down
-  int window;          // tokens before that end which they see; without causal, all
+  int visible_end[2];  // ends of the tokens that rows lane / 4 and lane / 4 + 8 see
+  int window;          // how many tokens before that end they see; all without causal
 
   // Rows [row, row + 16) of the piece's KV head; from `end_row` on they are zeros.
   __device__ void load_queries(const Fp8DecodeArguments& arguments, const DecodePiece& piece,
@@ -80,10 +80,10 @@ struct DecodeFp8Warp
     }
   }
 
-  // Turns a row of queries, loaded as Elements, into float16. Those of bfloat16 are multiplied by a
-  // power of two that brings the largest of the row below 2^15, where float16 holds everything down
-  // to 2^-31 of it in 8 bits or more: nothing that a sum in float32 could show is lost. Returns
-  // what undoes it.
+  // Turns a row of queries, loaded as Elements, into float16. A row of bfloat16 is multiplied by a
+  // power of two that brings its largest element below 2^15. Then float16 holds everything down to
+  // 2^-31 of the largest element in 8 bits or more: nothing that a sum in float32 could show is
+  // lost. Returns the factor that undoes this.
   __device__ float narrow_queries(int half) {
     if constexpr (std::is_same_v<Element, __half>) {
       return 1.0f;

@@ -24,19 +24,19 @@ struct DecodePiece {
   int tile_end;
   int index;  // among the item's pieces
   PieceOwners owners;
-  bool is_guess;  // from lengths that another kernel may have been about to change
+  bool is_guess;  // made from lengths that an earlier kernel could still change
 };
 
-// What the host knows of the division.
+// What the host decides about the division.
 struct DecodeDivision {
   int item_rows;            // most query rows of an item
   bool is_even;             // one sequence, and several blocks for each of its KV heads
-  FastDivisor item_blocks;  // then: that many
-  int max_whole_tiles;      // and an item of up to so many tiles is not split
-  int least_tiles;          // of the pieces of others
+  FastDivisor item_blocks;  // if is_even: blocks of each KV head
+  int max_whole_tiles;      // if is_even: an item of up to so many tiles is not split
+  int least_tiles;          // if is_even: fewest tiles of a piece of a longer item
 };
 
-// What a lane knows of a sequence. No query: there is no sequence.
+// What a lane knows of a sequence. A query_length of 0 means that there is none.
 template <DecodePart kPart>
 struct DecodeLengths {
   int first_token;
@@ -52,7 +52,7 @@ struct DecodeLengths {
 
 template <>
 struct DecodeLengths<DecodePart::kOwn> : DecodeLengths<DecodePart::kWhole> {
-  int begin;  // of the sequence's own part, the first token that is read
+  int begin;  // the first token of the sequence's own part, where reading begins
 
   __device__ bool operator==(const DecodeLengths& other) const {
     return DecodeLengths<DecodePart::kWhole>::operator==(other) && begin == other.begin;
@@ -60,7 +60,8 @@ struct DecodeLengths<DecodePart::kOwn> : DecodeLengths<DecodePart::kWhole> {
   __device__ int own_begin() const { return begin; }
 };
 
-// Where the sequences' parts begin; a pointer that most kernels had for nothing would change them.
+// Where the sequences' own parts begin. Only kOwn has the pointer: the machine code of most other
+// kernels would change for an unused one (docs/experiments/batches.md).
 template <DecodePart kPart>
 struct OwnBegins {
   __device__ explicit OwnBegins(const int32_t* /*begins*/) {}
@@ -71,14 +72,14 @@ struct OwnBegins<DecodePart::kOwn> {
   __device__ explicit OwnBegins(const int32_t* begins) : begins(begins) {}
 };
 
-// Walks the pieces of this block in order. Every producer warp walks on its own, all lanes
-// together. Lane l takes sequences 32 k + l and keeps the lengths of the first kKnown of them, so
-// that those of the usual batch are read once. Without kMayKeepWhole, items may always be divided.
-// With DecodePart::kShared, the arguments' sequences are groups of decodes.
+// Walks the pieces of this block in order. Every producer warp makes the walk on its own, all lanes
+// together. Lane l takes sequences 32 k + l and keeps the lengths of its first kKnown ones, so that
+// the lengths of a usual batch are read once. Without kMayKeepWhole, items are divided even if
+// keeps_whole is given. With DecodePart::kShared, the arguments' sequences are groups of decodes.
 template <int kKnown, bool kMayKeepWhole = true, DecodePart kPart = DecodePart::kWhole>
 class DecodeItems : OwnBegins<kPart> {
  public:
-  // Starts reading the lengths. own_begins: of DecodePart::kOwn, where each sequence's part begins.
+  // Starts reading the lengths. own_begins: only for DecodePart::kOwn, see OwnBegins.
   __device__ DecodeItems(const AttentionArguments& arguments, const DecodeDivision& division,
                          bool keeps_whole = false, const int32_t* own_begins = nullptr)
       : OwnBegins<kPart>(own_begins),
@@ -89,14 +90,14 @@ class DecodeItems : OwnBegins<kPart> {
     load(0);
   }
 
-  // Divides the work by lengths that another kernel may be about to change, so that the arithmetic
-  // overlaps that kernel's end. next() then gives guesses. Sequences beyond those that lanes keep
-  // would be read twice, and might have changed in between.
+  // Divides the work by lengths that an earlier kernel may still change, so that the arithmetic
+  // overlaps that kernel's end. What next() then gives are guesses. Does nothing if there are more
+  // sequences than lanes keep: their lengths would be read twice and might change in between.
   __device__ void divide_early() {
     if (arguments_.num_decodes <= kKnownSequences) divide();
   }
 
-  // Reads the lengths again: have they been final?
+  // Reads the lengths again. True if those read before were final.
   __device__ bool confirm() {
     Lengths before[kKnown];
 #pragma unroll
@@ -149,7 +150,8 @@ class DecodeItems : OwnBegins<kPart> {
 
       piece.sequence = base_ + lane_;
       piece.first_token = from_lane(own_.first_token);
-      // Of a group the first decode, each of which has one token.
+      // A group has the block table of its first decode. Each decode has one token, so the decode's
+      // number is that of its token.
       if constexpr (kPart == DecodePart::kShared) piece.sequence = piece.first_token;
       piece.kv_head = sequence.row_blocks == 1 ? item : item / sequence.row_blocks;
       piece.first_row = (item - piece.kv_head * sequence.row_blocks) * division_.item_rows;
@@ -187,7 +189,7 @@ class DecodeItems : OwnBegins<kPart> {
     for (int k = 0; k < kKnown; ++k) known_[k] = read(k * kWarpSize);
   }
 
-  // Turns to sequences [base, base + 32); past the last one there are no items.
+  // Turns to sequences [base, base + 32); lanes beyond the last sequence have no items.
   __device__ void load(int base) {
     base_ = base;
 #pragma unroll
@@ -260,7 +262,7 @@ class DecodeItems : OwnBegins<kPart> {
     seek();
   }
 
-  // Every lane tries one candidate.
+  // Takes an aligned division if there is one; every lane tries one candidate.
   __device__ void align(int num_blocks) {
     static_assert(kDecodeCandidates == kWarpSize && kMaxAlignedSequences <= kWarpSize);
     const DecodeSequence own = own_items();
@@ -316,10 +318,10 @@ class DecodeItems : OwnBegins<kPart> {
   DecodeShare share_;
   int begin_, end_ = 0;       // this block's share of the list
   int item_begin_ = 0;        // where the next item begins
-  int item_ = 0;              // of the current sequence
-  int base_ = -1, lane_ = 0;  // the current sequence
-  Lengths known_[kKnown];     // of sequences 32 k + lane
-  Lengths own_;               // of sequence base + lane
+  int item_ = 0;              // the next item of the current sequence
+  int base_ = -1, lane_ = 0;  // the current sequence is base_ + lane_
+  Lengths known_[kKnown];     // lengths of sequences 32 k + lane
+  Lengths own_;               // lengths of sequence base_ + lane
 };
 
 }  // namespace tessera

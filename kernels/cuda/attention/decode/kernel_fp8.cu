@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-// Whoever only copies rows takes two bytes for an element: the copy engine, the swizzles and the
+// Code that only copies rows takes two bytes for one element: the copy engine, the swizzles and the
 // ring are those of heads half as wide.
 template <typename ElementType, int kSize>
 struct Fp8DecodeFormat {
@@ -17,7 +17,8 @@ struct Fp8DecodeFormat {
   static constexpr int kHeadDim = kSize;
   static constexpr DecodePart kPart = DecodePart::kWhole;
   static constexpr int kRowElements = kSize / 2;
-  // Heads of 256 in float16 are a register short of it, and go by loads.
+  // With heads of 256 and float16, copies of boxes would need one register more than there is:
+  // these are loaded.
   static constexpr bool kCopiesBoxes =
       kRowElements % kBoxColumns == 0 && !(kSize == 256 && std::is_same_v<ElementType, __half>);
 };

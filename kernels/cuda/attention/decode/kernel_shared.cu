@@ -26,7 +26,8 @@ __global__ void __launch_bounds__((DecodeThreads<Format::kHeadDim, true>::kAll),
   run_decode_block<Format, true>(arguments, decode, maps);
 }
 
-// Groups as sequences: their queries are those of all their decodes, and all see the whole prefix.
+// The arguments with groups in the place of sequences: a group has the queries of all its decodes,
+// which all see the whole prefix.
 SharedPrefixArguments of_groups(SharedPrefixArguments arguments, const SharedPrefixes& shared) {
   arguments.query_starts = shared.group_starts.as<int32_t>();
   arguments.context_lengths = shared.lengths.as<int32_t>();

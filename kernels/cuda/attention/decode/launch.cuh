@@ -9,11 +9,11 @@
 
 namespace tessera {
 
-// Whatever the lengths in device memory: the tiles of all items are counted in 32 bits.
+// Checks that 32 bits can count the tiles of all items, whatever lengths are in device memory.
 inline void check_decode_limits(const AttentionArguments& arguments,
                                 const DecodeAttentionPlan& plan) {
   const int64_t max_tokens = int64_t{arguments.max_pages} * plan.page_size;
-  // Queries of all sequences together, and each sequence may begin a block of rows.
+  // The rows of all sequences together; each sequence may begin one more block of rows.
   const int64_t max_rows = int64_t{arguments.heads_per_kv_head} * arguments.num_tokens;
   const int64_t row_blocks = max_rows / plan.item_rows + arguments.num_decodes;
   const int64_t max_items = int64_t{arguments.num_kv_heads} * row_blocks;

@@ -14,7 +14,7 @@ namespace tessera {
 struct DecodePartials {
   float* outputs;      // [item_rows][num_slots][head_dim]
   float* log_sums;     // [item_rows][num_slots]
-  uint32_t* arrivals;  // [num_blocks], by the item's first block: pieces that are there; then 0
+  uint32_t* arrivals;  // [num_blocks]: finished pieces of the item that begins there; then 0
   int num_slots;
 };
 
@@ -35,7 +35,7 @@ struct DecodeStaging {
         num_slices(num_slices),
         item_rows(item_rows) {}
 
-  // Rows [row, row + 16) of this warp's item, as far as they are below num_rows.
+  // Stores rows [row, row + 16) of this warp's item, as far as they are below num_rows.
   template <typename Warp>
   __device__ void store(const Warp& warp, int slice, int row, int num_rows) const {
     const int lane = lane_index();
@@ -85,7 +85,7 @@ struct DecodeStaging {
       value.z += weight * parts[slice].z;
       value.w += weight * parts[slice].w;
     }
-    // The approximations err by 2^-22: a row that saw a key has a sum of at least 1.
+    // A row that saw a key has a sum of at least 1, where this approximation errs by 2^-22.
     const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;
     log_sum = sum > 0.0f ? base + __log2f(sum) : -INFINITY;
     return make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse);
@@ -103,7 +103,7 @@ struct SharedPrefixArguments : AttentionArguments {
   SharedPrefixRows shared;
 };
 
-// The weighted mean of two results, four columns of a row, by their log-sums.
+// The mean of two results, four columns of a row, weighted by their log-sums.
 __device__ inline float4 merged_parts(float4 a, float log_sum_a, float4 b, float log_sum_b) {
   const float largest = fmaxf(log_sum_a, log_sum_b);
   const float base = largest == -INFINITY ? 0.0f : largest;
@@ -116,7 +116,7 @@ __device__ inline float4 merged_parts(float4 a, float log_sum_a, float4 b, float
       (weight_a * a.z + weight_b * b.z) * inverse, (weight_a * a.w + weight_b * b.w) * inverse);
 }
 
-// The output's row of the item's row `row`.
+// The row of the output that belongs to the item's row `row`.
 __device__ inline int64_t output_row(const AttentionArguments& arguments, const DecodePiece& piece,
                                      int row) {
   const int packed_row = piece.first_row + row;
@@ -126,7 +126,7 @@ __device__ inline int64_t output_row(const AttentionArguments& arguments, const 
   return static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head;
 }
 
-// Four columns of a row of the output.
+// Stores four columns of a row of the output.
 template <typename Element, int kHeadDim>
 __device__ void store_output(const AttentionArguments& arguments, int64_t row, int column,
                              float4 value) {
@@ -135,7 +135,8 @@ __device__ void store_output(const AttentionArguments& arguments, int64_t row, i
                                    from_float<Element>(value.z), from_float<Element>(value.w)}});
 }
 
-// Of a shared prefix, the same to where the next launch finds it; of what follows, the two merged.
+// The same where two launches read a context: the first leaves the columns for the second, which
+// merges them with its own and stores the output.
 template <typename Element, int kHeadDim, DecodePart kPart>
 __device__ void store_part(const SharedPrefixArguments& arguments, int64_t row, int column,
                            float4 value, float log_sum) {

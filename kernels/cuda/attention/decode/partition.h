@@ -3,18 +3,18 @@
 // The work is a list of items: for every sequence, KV head and block of query rows, the tiles of
 // keys that these rows see. Laid end to end they are cut into shares, one per block (the scheme of
 // FlashMLA), in one of four ways:
-//   even      One sequence, with more blocks than items: all items get the same number of blocks,
-//             known without the length.
-//   aligned   Every item begins with a new share. No block has two items, which makes it the faster
-//             way when there are few items and some division leaves few blocks idle.
-//   packed    All shares are equal, but for ends that would fall near an end of a short item and
-//             move there: a block with a few tiles more costs less than a merge, since it reads
-//             faster when others have nothing left to read. An overhead of kDecodeItemOverhead
-//             tiles counts in front of each item. Of a block's items at most two, the first and the
-//             last, are shared with other blocks.
-//   whole     Packed, but all ends move: the block in whose share the middle of an item lies reads
-//             all of it. The sums of a row are then taken in the same order whatever else a step
-//             holds, at the price of few blocks at work where items are few.
+//   even      One sequence, with more blocks than items. All items get the same number of blocks,
+//             which is known without the length.
+//   aligned   Every item begins with a new share, so no block has two items. This is faster than
+//             packed when there are few items and some division leaves few blocks idle.
+//   packed    All shares are equal, except that an end of a share that would fall near an end of a
+//             short item moves there. A few tiles more for one block cost less than a merge, since
+//             a block reads faster when others have nothing left to read. Each item counts
+//             kDecodeItemOverhead tiles more than it has. Of a block's items at most two, the first
+//             and the last, are shared with other blocks.
+//   whole     As packed, but all ends move: the block in whose share the middle of an item lies
+//             reads all of it. So the sums of a row are taken in the same order whatever else a
+//             step holds. The price is that few blocks work where items are few.
 #pragma once
 
 #include <algorithm>
@@ -36,15 +36,15 @@ struct DecodeItemShape {
   bool keeps_whole = false;  // no item is divided
 };
 
-// Where items are kept whole, they begin at a multiple of so many tiles: sets of warps, of which
-// there are at most as many, then take turns at a context's tiles in the same way whichever of its
-// queries are computed.
+// Items that are kept whole begin at a multiple of this many tiles. So sets of warps, of which
+// there are at most as many, take turns at a context's tiles in the same way, whichever of the
+// context's queries are computed.
 inline constexpr int kWholeItemTiles = 8;
 
 // The items of one sequence. All read the same tiles.
 struct DecodeSequence {
-  int first_tile;  // that the first query sees
-  int num_tiles;   // up to the context's end
+  int first_tile;  // the first tile that the first query sees
+  int num_tiles;   // from there up to the context's end
   int row_blocks;
   int num_items;  // KV heads * row_blocks
 };
@@ -65,8 +65,9 @@ constexpr DecodeSequence decode_sequence(const DecodeItemShape& shape, int query
           .num_items = row_blocks * shape.num_kv_heads};
 }
 
-// Splitting an item costs a merge, about as much as reading eight tiles takes one block. So what is
-// no longer than that stays whole; what is longer may be cut down to two tiles.
+// Splitting an item costs a merge, which takes about as long as one block takes to read eight
+// tiles. So an item of up to eight tiles stays whole, and a longer one may be cut into pieces of
+// down to two tiles.
 inline constexpr int kMaxWholeTiles = 8;
 inline constexpr int kLeastSplitTiles = 2;
 
@@ -77,8 +78,9 @@ struct DecodeShare {
   bool keeps_whole = false;
 
   constexpr int overhead() const { return is_aligned ? 0 : kDecodeItemOverhead; }
-  // How far an end of the share moves to spare an item of num_tiles a cut. Items that are longer
-  // than the share are cut anyway. With 3.5 equal items a share or more none is cut.
+  // How far an end of the share may move so that it does not cut an item of num_tiles. Items that
+  // are longer than the share are cut anyway. If a share has room for 3.5 equal items or more, none
+  // is cut.
   constexpr int most_moved(int num_tiles) const {
     if (keeps_whole) return num_tiles;
     if (is_aligned || num_tiles > tiles) return 0;
@@ -86,17 +88,17 @@ struct DecodeShare {
     const int most = tiles / 7 < kMaxWholeTiles ? kMaxWholeTiles : tiles / 7;
     return std::min(most, tiles / 4);
   }
-  // Cuts up to here, in tiles of an item of num_tiles, move to its begin.
+  // A cut at this tile of an item of num_tiles, or before it, moves to the item's begin.
   constexpr int moved_to_begin(int num_tiles) const {
     return std::min(most_moved(num_tiles), num_tiles / 2);
   }
-  // Where an end of a share cuts an item: `tile` is where it would without moving, outside of
-  // [0, num_tiles] when in another item.
+  // The tile of an item at which an end of the share cuts it. `tile`: where the cut would be if
+  // ends did not move; outside of [0, num_tiles] if that is in another item.
   constexpr int cut(int tile, int num_tiles) const {
     if (tile <= moved_to_begin(num_tiles)) return 0;
     return tile < num_tiles - most_moved(num_tiles) ? tile : num_tiles;
   }
-  // The tiles that an item takes up in the list. At least one, so that someone writes its zeros.
+  // How many tiles an item takes up in the list; at least one, so that some block writes its zeros.
   constexpr int payload(int num_tiles) const {
     if (!is_aligned) return num_tiles + kDecodeItemOverhead;
     return num_tiles <= tiles ? tiles : (num_tiles + tiles - 1) / tiles * tiles;
@@ -124,8 +126,9 @@ constexpr DecodeShare packed_decode_share(const DecodeTotals& totals, int num_bl
   return {.tiles = equal < least ? least : equal, .is_aligned = false};
 }
 
-// Aligned shares to try, the least first: up to a quarter more than the packed one. The first with
-// which all items fit the blocks is taken, if any; tried for up to kMaxAlignedSequences.
+// Aligned shares to try, from the smallest to one a quarter larger than the packed share. The first
+// with which all items fit the blocks is taken, if there is one. They are tried only for up to
+// kMaxAlignedSequences sequences.
 inline constexpr int kDecodeCandidates = 32;
 inline constexpr int kMaxAlignedSequences = 32;
 constexpr DecodeShare aligned_decode_share(const DecodeShare& packed, int candidate) {
@@ -135,9 +138,9 @@ constexpr DecodeShare aligned_decode_share(const DecodeShare& packed, int candid
   return {.tiles = least + std::min(candidate * step, most_added), .is_aligned = true};
 }
 
-// The even way for an item of num_tiles, where divide(n) is n divided by the item's blocks: whole
-// up to max_whole_tiles, else at least least_tiles a piece. Takes no division by a number that the
-// host did not know: they would come before the first read.
+// The share in the even way for an item of num_tiles; divide(n) is n divided by the item's blocks.
+// An item of up to max_whole_tiles stays whole; pieces of a longer one have at least least_tiles.
+// Nothing is divided by a number that the host did not know: that would delay the first read.
 template <typename Divide>
 constexpr int even_decode_share(int num_tiles, int item_blocks, int max_whole_tiles,
                                 int least_tiles, const Divide& divide) {
@@ -146,8 +149,8 @@ constexpr int even_decode_share(int num_tiles, int item_blocks, int max_whole_ti
   return equal < least_tiles ? least_tiles : equal;
 }
 
-// How several `sequences` are divided over the blocks: what DecodeItems computes with a warp, which
-// tests compare with this.
+// How several `sequences` are divided over the blocks. DecodeItems computes the same with a warp,
+// and tests compare the two.
 inline DecodeShare decode_share(std::span<const DecodeSequence> sequences, int num_blocks,
                                 bool keeps_whole) {
   DecodeTotals totals{};

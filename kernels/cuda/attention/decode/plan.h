@@ -18,7 +18,7 @@
 
 namespace tessera {
 
-// Of the ring in shared memory; more would not shorten anything.
+// The most stages of the ring in shared memory; more would not shorten anything.
 inline constexpr int kMaxDecodeStages = 8;
 
 struct DecodeAttentionShape {
@@ -55,8 +55,8 @@ constexpr int decode_warps(int64_t head_dim) { return head_dim > 128 ? 4 : 8; }
 // Keys that a warp takes at a time: as many as its registers allow.
 constexpr int decode_step_keys(int64_t head_dim) { return head_dim > 64 ? 16 : 32; }
 
-// Warps that take the same 16 rows divide the steps of a tile; when they are more than that, sets
-// of warps take turns at the tiles.
+// Warps that take the same 16 rows divide the steps of a tile. If there are more of these warps
+// than steps, sets of warps take turns at the tiles.
 constexpr int decode_tile_sets(int64_t head_dim, int64_t row_tiles) {
   const auto warps = decode_warps(head_dim) / static_cast<int>(row_tiles);
   return std::max(1, warps / (kDecodeTileTokens / decode_step_keys(head_dim)));
@@ -80,8 +80,8 @@ constexpr int64_t decode_staging_bytes(int64_t head_dim, int64_t row_tiles, int6
 // Shared memory that a plan leaves to the kernel's own variables.
 inline constexpr int64_t kDecodeStaticBytes = 1024;
 
-// Query tokens of a sequence that a block computes at a time, at most. Which warps share the keys
-// depends on it, so that batch-invariant plans have one number for all lengths: that of a tile.
+// The most query tokens of a sequence that a block computes at a time. Which warps share the keys
+// depends on this number, so batch-invariant plans have one for all lengths: that of a tile.
 inline int64_t decode_item_queries(const DecodeAttentionShape& shape) {
   if (!shape.gpu.is_batch_invariant()) {
     return std::clamp<int64_t>(shape.max_query_length, 1, kMaxDecodeQueryLength);
@@ -102,7 +102,7 @@ inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& sha
   plan.num_blocks = shape.gpu.num_multiprocessors;
   plan.page_size = shape.page_size;
   plan.keeps_whole = shape.gpu.is_batch_invariant();
-  // The largest power of two that divides pages and tiles.
+  // The largest power of two that divides both a page and a tile.
   plan.box_tokens = std::min<int64_t>(shape.page_size & -shape.page_size, kDecodeTileTokens);
   if (!shape.gpu.runs_hopper()) {
     plan.reason = "there is no copy engine to use";
@@ -141,8 +141,8 @@ inline std::string describe(const DecodeAttentionPlan& plan) {
                 " tiles of ", kDecodeTileTokens, " tokens per block: ", plan.reason);
 }
 
-// Float32 elements of the partial results, per slot and row an output row and its log2-sum-exp, for
-// any lengths and for any plan whose queries are no longer.
+// Float32 elements of the partial results: for each slot and row, an output row and its
+// log2-sum-exp. Enough for any lengths, and for any plan whose queries are no longer.
 inline int64_t decode_partial_elements(const DecodeAttentionShape& shape) {
   return num_decode_slots(static_cast<int>(shape.gpu.num_multiprocessors)) *
          max_decode_item_rows(shape) * (shape.head_dim + 1);

@@ -21,8 +21,8 @@ __device__ inline void mbarrier_arrive_after_copies(uint64_t* barrier) {
                : "memory");
 }
 
-// The block's first piece by the lengths before the previous kernel has ended, and each lane's
-// page.
+// The block's first piece by the lengths as they are before the previous kernel has ended, and the
+// page that each lane has looked up for it.
 struct DecodeGuess {
   DecodePiece piece;
   int page;
@@ -44,7 +44,7 @@ class PieceSource {
         lane_offset_(lane_offset),
         passes_on_(passes_on) {}
 
-  // Does not pass it on yet: needs no signals.
+  // Does not pass the piece on to the consumers yet, so it needs no barriers.
   __device__ DecodeGuess guess() {
     DecodeGuess guess{};
     items_.divide_early();
@@ -54,10 +54,10 @@ class PieceSource {
     return guess;
   }
 
-  // After a guess was there and the previous kernel has ended. Looks whether lengths were final
-  // and pages too, the latter in lanes below num_lanes, and reads all pages again. If not, the
-  // consumers learn that the guessed piece is void, but still wait for all its tiles, with any
-  // data; next() will give the first piece.
+  // Called after guess() has found a piece and the previous kernel has ended. Checks whether the
+  // lengths and the pages were final, the pages in lanes below num_lanes, and reads all pages
+  // again. If they were not, the consumers learn that the guessed piece is void; they still wait
+  // for all its tiles, whatever these hold, and next() will give the first piece.
   __device__ void confirm(const DecodePiece& piece, int& page, int num_lanes) {
     const int final_page = page_of(piece, piece.tile_begin);
     const bool same_lengths = items_.confirm();
@@ -74,7 +74,7 @@ class PieceSource {
     return next(piece, page);
   }
 
-  // After no guess was there and the previous kernel has ended.
+  // The same after guess() has found none and the previous kernel has ended.
   __device__ bool first_again(DecodePiece& piece, int& page) {
     items_.confirm();
     return first(piece, page);
@@ -101,7 +101,8 @@ class PieceSource {
     position_.advance(1, DecodeSignals::kPieces);
   }
 
-  // Past the context's end it is any entry of the table.
+  // The page that the lane looks up for a tile; past the context's end it is any entry of the
+  // table.
   __device__ int page_of(const DecodePiece& piece, int tile) const {
     if (arguments_.max_pages == 0) return 0;
     const int token = tile * kDecodeTileTokens + lane_offset_;
@@ -113,7 +114,8 @@ class PieceSource {
   }
 
  private:
-  // Consumers act on a guess: they must find queries there, and an end.
+  // Whether consumers can act on a guess: its queries must exist, and its context must end within
+  // the block table.
   __device__ bool is_possible(const DecodePiece& piece) const {
     const int max_tokens = arguments_.max_pages * static_cast<int>(arguments_.page_size.divisor());
     return piece.context_length <= max_tokens && piece.first_token >= 0 &&
@@ -128,10 +130,11 @@ class PieceSource {
   bool passes_on_;
 };
 
-// Tiles under way at a time in the first and every other round of the ring. In the first, consumers
-// may still wait for the queries, and these for all that is under way to all blocks: behind whole
-// rings 5 us on an H200. The later rounds need no limit and are not hurt by it: with one in the
-// first round alone, 1 x 32k takes 34.2 instead of 33.9 us, 64 x 1k 64.0 instead of 64.2.
+// How many tiles may be under way at a time in the first, third, fifth ... round of the ring. In
+// the first round consumers may still wait for their queries, which arrive behind all that is under
+// way to all blocks: 5 us later behind whole rings on an H200. The other rounds need no limit and
+// are not hurt by one: with a limit in the first round alone, 1 x 32k takes 34.2 instead of 33.9
+// us, 64 x 1k 64.0 instead of 64.2.
 inline constexpr int kTilesUnderWay = 2;
 
 // Pages for the copy engine, in boxes of several sizes.
@@ -154,7 +157,7 @@ __device__ void fill_by_copy_engine(PieceSource<kPart> source, const DecodeGuess
   const int box_shift = 31 - __clz(box_tokens);
   RingPosition position;
   DecodePiece piece = guess.piece;
-  int page = guess.page;  // lane l: that of the l-th box of 32
+  int page = guess.page;  // lane l: the page of box l of 32
   const auto start_tiles = [&](int tile_begin, int tile_end) {
     for (int tile = tile_begin; tile < tile_end; ++tile) {
       const int first_box = ((tile - piece.tile_begin) & (lookup_tiles - 1)) * tile_boxes;
@@ -227,7 +230,7 @@ __device__ void fill_by_loads(PieceSource<kPart> source, const AttentionArgument
   const int first_row = warp * kCopyTokens;
   RingPosition position;
   DecodePiece piece;
-  int pages = 0;  // lane l: that of the warp's group in the l-th tile of 32
+  int pages = 0;  // lane l: the page of the warp's group in tile l of 32
   for (bool found = source.first(piece, pages); found; found = source.next(piece, pages)) {
     for (int tile = piece.tile_begin; tile < piece.tile_end; ++tile) {
       const int ahead = (tile - piece.tile_begin) % kWarpSize;

@@ -13,8 +13,8 @@
 namespace tessera {
 
 // Where a lane finds the 16-byte chunks of one row of a tile in shared memory. Both layouts permute
-// a row's chunks by XOR, so that a chunk takes two instructions: a warp that has just one tile to
-// compute shows every one of them.
+// a row's chunks by XOR, so that the address of a chunk takes two instructions: a block that has
+// just one tile to compute shows the time of every instruction.
 struct RowChunks {
   uint32_t row;      // address of the row's first chunk
   uint32_t swizzle;  // 16 * (what chunk numbers are XORed with)
@@ -27,8 +27,8 @@ struct RowChunks {
   }
 };
 
-// Rows of the boxes that bring the tile with the context's last num_tokens tokens: the smallest
-// when that reads less.
+// How many rows the boxes have that bring a tile with num_tokens tokens of the context: the
+// smallest boxes are used if these read less.
 __device__ inline int tile_box_tokens(int num_tokens, int box_tokens) {
   return num_tokens <= kDecodeTileTokens - kCopyTokens ? kCopyTokens : box_tokens;
 }
@@ -72,9 +72,10 @@ template <typename Element, int kHeadDim, bool kCopyEngine>
 using DecodeRows =
     std::conditional_t<kCopyEngine, BoxRows<Element, kHeadDim>, LoadedRows<Element, kHeadDim>>;
 
-// What producers and consumers tell each other. Keys and values become full one after the other, so
-// that scores are computed while values are still on their way. The first producer warp tells the
-// consumers the block's pieces too: they have no registers to spare for finding them.
+// What producers and consumers tell each other. The keys and the values of a stage become full one
+// after the other, so that scores are computed while values are still on their way. The first
+// producer warp also tells the consumers the block's pieces: consumers have no registers to spare
+// for finding them.
 struct DecodeSignals {
   static constexpr int kPieces = 8;
 

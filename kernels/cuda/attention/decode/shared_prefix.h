@@ -3,9 +3,10 @@
 // reads the rest of each context and merges both by their log-sum-exp, as pieces of an item are
 // merged.
 //
-// Even without it, shared pages come from the L2 cache, which is hardly faster than memory when
-// every multiprocessor asks it. What is spared is that traffic: of 16 query rows that a tensor core
-// takes at a time, a decode of its own fills those of one KV head's group, a group of decodes all.
+// Without this, shared pages come from the L2 cache, but L2 is hardly faster than memory when every
+// multiprocessor asks it. What is spared is traffic from L2. A tensor core takes 16 query rows at a
+// time: one decode fills as many of them as a KV head has query heads, a group of decodes fills
+// all.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ namespace tessera {
 // Which tokens of the contexts a launch reads.
 enum class DecodePart : uint8_t {
   kWhole,
-  kShared,  // what groups share; their results are left for the next launch
-  kOwn,     // the others
+  kShared,  // the tokens that groups share; their results are left for the next launch
+  kOwn,     // the other tokens
 };
 
 // A second launch and its merges cost about what reading this many bytes does.
@@ -42,8 +43,8 @@ inline bool reads_shared_prefixes(const GpuTraits& gpu, const AttentionParams& p
          params.sliding_window == 0 && has_shared_prefix_kernels(gpu, pages.head_dim(), kv_dtype);
 }
 
-// Float32 elements that the first launch leaves: of each head of each decode a row of the output
-// and its log2-sum-exp.
+// Float32 elements that the first launch leaves: for each head of each decode an output row and its
+// log2-sum-exp.
 constexpr int64_t shared_prefix_elements(int64_t num_decodes, int64_t num_heads, int64_t head_dim) {
   return num_decodes * num_heads * (head_dim + 1);
 }

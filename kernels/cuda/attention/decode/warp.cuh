@@ -15,8 +15,8 @@ struct DecodeWarp : WarpAttention<Element, kHeadDim, 1, decode_step_keys(kHeadDi
   static constexpr int kKeys = decode_step_keys(kHeadDim);
   using Base = WarpAttention<Element, kHeadDim, 1, kKeys>;
   static constexpr int kSteps = kHeadDim / 16;
-  // Sums of a score that run side by side: the latency of one is what the last tile of a block
-  // shows. Wide heads have no registers for two.
+  // How many sums of a score run side by side. With one, its latency would show in the last tile of
+  // a block. Wide heads have no registers for two.
   static constexpr int kChains = kHeadDim > 128 ? 1 : 2;
 
   uint32_t query[kSteps][4];  // as operand A

@@ -109,8 +109,8 @@ struct PrefillConsumer {
     queries.advance(1, Config::kQueryStages);
   }
 
-  // Starts the scores of the next tile of keys, and of the one before it the product with the
-  // values.
+  // Starts two products: the scores of the next tile of keys, then weights . values of the tile
+  // before it.
   __device__ __forceinline__ void start_products(Attention& attention, bool accumulate) {
     mbarrier_wait(&shared.key_full[keys.stage], keys.parity);
     turns.wait();
@@ -134,7 +134,7 @@ struct PrefillConsumer {
     if constexpr (kMasked) clear_unread_values(key_tile);
   }
 
-  // The first tile of keys, the last of the context, before which there is nothing to overlap.
+  // The first tile of keys, which is the last of the context: there is nothing yet to overlap with.
   __device__ __forceinline__ void begin(Attention& attention) {
     mbarrier_wait(&shared.key_full[keys.stage], keys.parity);
     attention.template start_scores<Config::kTileQueries>(query_rows(), shared.keys[keys.stage]);
@@ -146,8 +146,8 @@ struct PrefillConsumer {
     clear_unread_values(tile().end_key_tile - 1);
   }
 
-  // All tiles of keys but the first, which begin() or change_tile() has done. Leaves the values of
-  // the last to be multiplied; says whether there is output to add them to.
+  // All tiles of keys but the first, which begin() or change_tile() has computed. The product with
+  // the last tile's values is left to do. Returns whether there is output to add it to.
   __device__ __forceinline__ bool advance(Attention& attention) {
     // Tiles of keys [unmasked_begin, unmasked_end) are seen whole by all rows.
     const int last_position = tile().first_position + Config::kTileQueries - 1;

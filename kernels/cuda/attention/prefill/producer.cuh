@@ -108,8 +108,9 @@ struct PrefillProducer {
     return __shfl_sync(kFullWarp, next, 0);
   }
 
-  // Copies a tile and looks up the one after it. The last keys come first, since only they need a
-  // mask; values one tile behind the keys; pages are looked up one tile ahead.
+  // Copies a tile of queries with its keys and values, and looks up the next one. The last keys
+  // come first, since only they need a mask. Values follow one tile behind the keys, and pages are
+  // looked up one tile ahead.
   __device__ Upcoming copy(const Upcoming& current) {
     const PrefillTile& tile = current.tile;
     int key_tile = tile.end_key_tile - 1;

@@ -20,14 +20,14 @@ struct PrefillTile {
   int end_key_tile;
 };
 
-// Keys and values that all blocks work on at a time: so many that they stay in the L2 cache, 60 MB
-// on an H200. Without sections, a prompt of 128k reads them from memory again and again (570
-// instead of 620 TFLOP/s).
+// Bytes of the keys and values that all blocks work on at a time: few enough to stay in the L2
+// cache, 60 MB on an H200. Without such sections, a prompt of 128k reads them from memory again and
+// again (570 instead of 620 TFLOP/s).
 inline constexpr int64_t kSectionBytes = int64_t{32} << 20;
 
-// The tiles of a launch in the order in which they are handed out: section by section of heads; in
-// one, the last queries of all sequences first, since they see the most keys, so that the blocks
-// finish at about the same time. Query heads that share a KV head are neighbours.
+// The tiles of a launch in the order in which they are handed out: one section of heads after the
+// other. Within a section the last queries of all sequences come first: they see the most keys, and
+// so the blocks finish at about the same time. Query heads that share a KV head are neighbours.
 struct PrefillSchedule {
   int num_sequences;    // that are prefills
   int num_query_tiles;  // of the longest sequence
@@ -64,10 +64,12 @@ struct PrefillSchedule {
     return tile;
   }
 
-  // The number after those of the tiles that every block starts with. One thread of a block.
+  // Takes the next tile; the first numbers are those of the tiles that every block starts with.
+  // Called by one thread of a block.
   __device__ int take_next() const { return gridDim.x + atomicAdd(next_tile, 1); }
 
-  // One thread of each block, when it takes no more tiles: the last one prepares the next launch.
+  // Called by one thread of each block when it takes no more tiles. The last one resets the
+  // counters for the next launch.
   __device__ void finish() const {
     __threadfence();
     if (atomicAdd(next_tile + 1, 1) == static_cast<int>(gridDim.x) - 1) {

@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   };
   const auto page_of_tile = [&](int key) { return context.page_of(key + warp * Sizes::kWarpKeys); };
 
-  // The warp's first row sees keys before `visible_end`, each further one row_step keys more. A
+  // The warp's first row sees keys before `visible_end`, each later row sees row_step keys more. A
   // warp without queries sees none: it only copies.
   const int row_step = arguments.causal ? 1 : 0;
   const int visible_end = warp_row >= tile.num_rows ? -Sizes::kQueries

@@ -9,9 +9,9 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kRowWords = kFp8HeadDim / 4;
-constexpr int kRowLanes = 16;  // that share a row of queries, 8 elements each
+constexpr int kRowLanes = 16;  // lanes that share a row of queries, 8 elements each
 constexpr int kRowsAtOnce = kThreads / kRowLanes;
-constexpr int kRowPasses = 4;  // of a block, whose loads are all started first
+constexpr int kRowPasses = 4;  // rows per lane; the loads of all are started first
 constexpr int kBlockRows = kRowsAtOnce * kRowPasses;
 
 // kBlockRows rows, each 128 elements of one token and head.
@@ -123,7 +123,8 @@ __device__ __forceinline__ void arrange_tile(const AttentionArguments& arguments
   }
 }
 
-// The first num_tiles blocks arrange pages, a tile and KV head each, the others queries.
+// The first num_tiles blocks arrange pages, one tile of one KV head each; the other blocks arrange
+// queries.
 template <typename Element>
 __global__ void __launch_bounds__(kThreads)
     arrange_kernel(const __grid_constant__ AttentionArguments arguments, const float* key_scales,

@@ -27,9 +27,10 @@ struct Fp8PrefillConfig {
   static constexpr int kConsumerRegisters = 232;
 };
 
-// Keeps the assembler from moving a wait for products that follows up over the computation of
-// `value`, which would leave nothing to compute beside the products: it does so with arithmetic
-// alone, but not with a store to shared memory. `value` never is what is stored for.
+// Makes the computation of `value` come before a wait for products that follows in the code. The
+// assembler would move such a wait up over arithmetic, which would leave nothing to compute while
+// the products run; it does not move the wait over a store to shared memory. `value` never is
+// 0xffffffff, so nothing is ever stored.
 __device__ __forceinline__ void compute_before_wait(uint32_t value, void* shared) {
   asm volatile(
       "{ .reg .pred p; setp.eq.u32 p, %0, 0xffffffff; @p st.shared.u32 [%1], %0; }" ::"r"(value),
@@ -122,9 +123,9 @@ struct Fp8PrefillConsumer {
     }
   }
 
-  // Starts the scores of the next tile of keys, and of the one before it the product with the
-  // values. The part before that is added meanwhile: behind the wait for values, because the
-  // assembler would move it up before the scores are started.
+  // Starts the scores of the next tile of keys, and weights . values of the tile before it.
+  // Meanwhile the part before that is added to the output. This stands behind the wait for values,
+  // because the assembler would otherwise move it up before the scores are started.
   __device__ __forceinline__ void start_products(Attention& attention) {
     mbarrier_wait(&shared.key_full[keys.stage], keys.parity);
     attention.start_scores(query_rows(), shared.keys[keys.stage]);

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
   }
   __syncthreads();
 
-  // The same in all lanes, which the shuffle tells the compiler.
+  // All lanes have the same warp index, which the shuffle tells the compiler.
   const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
   if (warp < 4) {
     give_up_registers<Config::kProducerRegisters>();

@@ -10,17 +10,17 @@
 
 namespace tessera {
 
-// Why the kernel does not compute this layer, which fp8_prefill_problem() does not tell; nullptr:
-// it does.
+// Why the kernel does not compute this layer, apart from what fp8_prefill_problem() tells; nullptr:
+// it computes it.
 const char* fp8_layer_problem(const AttentionParams& params);
 
 // out as in Operations::attention, for the sequences after the batch's decodes. Queries are rounded
-// to e4m3 with a power of two for each row, weights to e4m3; scores, outputs and sums are not.
-// First everything is arranged in tiles in the scratch (prefill_fp8/arrange.h), the pages of as
-// many sequences at a time as fit, then attended to.
+// to e4m3 after each row has been multiplied by a power of two, weights are rounded to e4m3;
+// scores, outputs and sums are not. As many sequences at a time as fit the scratch are first
+// arranged there in tiles (prefill_fp8/arrange.h) and then attended to.
 // `scratch`: bytes on the device, aligned to Fp8PrefillScratch::kAlignment, at least
-// fp8_prefill_scratch(limits, most_bytes).total() of limits that the step keeps. `schedule`: two
-// integers, 0, on the device, which are 0 again afterwards.
+// fp8_prefill_scratch(limits, most_bytes).total() for limits that the step keeps. `schedule`: two
+// integers on the device, 0 before the launch and 0 again afterwards.
 void launch_attention_prefill_fp8(const Tensor& out, const AttentionParams& params,
                                   const Tensor& scratch, int32_t* schedule, int num_multiprocessors,
                                   cudaStream_t stream, int64_t most_bytes = kArrangedBytes);

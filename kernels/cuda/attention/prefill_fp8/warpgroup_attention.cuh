@@ -161,7 +161,7 @@ struct Fp8WarpgroupAttention {
     }
   }
 
-  // Something that nobody can know before most codes are there.
+  // A value that depends on most codes, for compute_before_wait().
   __device__ __forceinline__ uint32_t last_codes() const {
     uint32_t any = 0;
 #pragma unroll

@@ -17,7 +17,7 @@
 namespace tessera {
 namespace {
 
-// Those that multiply, a warp each that copies weights, copies tokens, and computes scales.
+// A warpgroup multiplies; one warp each copies weights, copies tokens and computes scales.
 constexpr int kThreads = kWarpgroupSize + 3 * kWarpSize;
 
 struct SkinnyMaps {
@@ -25,9 +25,9 @@ struct SkinnyMaps {
   CUtensorMap x;
 };
 
-// The barriers are there, say the warps that set them up, and with them the one that computes
-// scales, and go on; those that multiply wait until all have said so, of both blocks when they
-// share tiles.
+// The warps that set up barriers, and the warp that computes scales, announce that the barriers are
+// there and go on. The warps that multiply wait until all have announced it, those of both blocks
+// when two share tiles.
 template <typename Config>
 __device__ void announce_barriers() {
   if constexpr (Config::kSplit > 1) {
@@ -61,7 +61,7 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   auto& shared = *reinterpret_cast<SkinnyShared<Config>*>(shared_bytes);
   const SkinnyShare<Config> share(arguments);
-  // The same in all lanes, which the shuffle tells the compiler.
+  // All lanes have the same warp index, which the shuffle tells the compiler.
   const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
   constexpr ClockedKernel kClocked = Config::kRotates ? ClockedKernel::kQkv
                                      : Config::kGated ? ClockedKernel::kGateUp
@@ -77,9 +77,9 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
     consumer.run();
     clock.end_phase(ClockPhase::kMultiply, arguments.in_features);
   } else if (warp == kConsumerWarps) {
-    // Nobody writes weights while a model runs, so they need not wait for the kernel before. The
-    // kernel after this one may come when all is on its way: earlier, its copies would only delay
-    // those of this one.
+    // Nobody writes weights while a model runs, so these copies need not wait for the kernel
+    // before. The next kernel may start when all of them are under way: earlier, its copies would
+    // only delay those of this kernel.
     if (lane_index() == 0) {
       prefetch_tensor_map(&maps.weight);
       shared.weight_barriers.init();
@@ -101,7 +101,7 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
       prefetch_tensor_map(&maps.x);
       shared.token_barriers.init();
       if constexpr (Config::kSplit > 1) {
-        // What the warps with tokens will have from the same warps of the other block.
+        // Counts what the warps with tokens get from the same warps of the other block.
         mbarrier_init(&shared.all_received, 1);
         fence_barrier_init();
         const int num_warps = (arguments.num_tokens + 15) / 16;
@@ -179,7 +179,8 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
       .rope = {},
       .uses_gelu = activation == Activation::kGeluTanh};
   if constexpr (Config::kRotates) arguments.rope = rope_arguments(rope, out_features);
-  // No more rows of x than there are: the copy engine takes longer to write zeros than to fetch.
+  // The map of x has no more rows than x: the copy engine takes longer to write zeros than to
+  // fetch.
   const SkinnyMaps maps{.weight = has_whole_panels(weight.dim(1))
                                       ? make_weight_tensor_map(weight, kBoxRows, kStepFeatures)
                                       : make_matrix_tensor_map(weight, kBoxRows),
@@ -203,8 +204,8 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
   launch_for.template operator()<typename Config::Element>();
 }
 
-// Launches the kernel of the one of kPlans that equals `plan`; false when none does. So what is
-// built is what linear/plan.h lists.
+// Launches the kernel for `plan` if kPlans has it, else returns false. So the plans that
+// linear/plan.h lists are those that are built.
 template <typename Element, const auto& kPlans, bool kGated, bool kRotates>
 bool launch_plan(const SkinnyProduct& product, const SkinnyPlan& plan, int num_multiprocessors,
                  cudaStream_t stream) {

@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// RMSNorm but for its scale, which the product that reads it applies to its sums: a block of the
-// product that makes it knows only some of a token's features.
+// RMSNorm without its scale. A block of the product that makes these values knows only some of a
+// token's features, so the product that reads them applies the scale to its sums.
 struct SkinnyNormTarget {
   Tensor values;   // activation [num_tokens, size], weight * x
   Tensor squares;  // float32 [num_tokens, size / 32], sums of x^2 over 32 features each
@@ -43,26 +43,27 @@ struct SkinnyProduct {
   // Where x lacks RMSNorm's scale, SkinnyNormTarget's squares [num_tokens, a multiple of 4].
   Tensor x_squares = {};
   float epsilon = 0.0f;
-  // What else to make of `out`, which is float32, if anything; size is out_features, a multiple of
-  // tiles, which are shares of 32 features.
+  // If not empty, what else to make of `out`, which is then float32. `size` is out_features, a
+  // multiple of a tile's rows; each block's share of these is a multiple of 32.
   SkinnyNormTarget norm = {};
-  // If not empty, `out` is of the queries alone, [num_tokens, num_heads, head_dim]. No other option
-  // but x_squares then.
+  // If not empty, `out` holds the queries alone, [num_tokens, num_heads, head_dim]. No other option
+  // but x_squares is allowed then.
   SkinnyRopeTarget rope = {};
 };
 
 //   num_tokens <= kSkinnyMaxTokens; in_features a multiple of 8, for 16-byte aligned rows
 //   plan one of kSkinnyPlans, of kGatedSkinnyPlans when gated, of kRopeSkinnyPlans with rope
 //
-// A block per multiprocessor takes tiles of plan.tile_rows rows of the weights. A warp copies them
-// into a deep ring in shared memory, from before the preceding kernel's end; another warp copies
-// the same features of all tokens; a third computes RMSNorm's scales where x lacks them; a
-// warpgroup multiplies, tokens being the 64 rows of a tensor-core tile and weights its columns, and
-// applies the scales to its sums. Where tiles are few, plan.split blocks share one: a
-// cluster, each with a part of in_features, that adds up its sums through shared memory, in order.
-// Where a block has several tiles and the plan says so, it computes two side by side, for which the
-// tokens come once: the ring has a step of the one, the same of the other, the next of the one.
-// Every token has its own row: its result depends on no other token nor on their number.
+// A block per multiprocessor takes tiles of plan.tile_rows rows of the weights. One warp copies
+// them into a deep ring in shared memory, beginning before the preceding kernel's end; another warp
+// copies the same features of all tokens; a third computes RMSNorm's scales where x lacks them. A
+// warpgroup multiplies, with tokens as the 64 rows of a tensor-core tile and weights as its
+// columns, and applies the scales to its sums. Where tiles are few, a cluster of plan.split blocks
+// shares one: each block multiplies a part of in_features, and they add up their sums through
+// shared memory, in order. Where a block has several tiles and the plan says so, it computes two
+// side by side, for which the tokens are copied once: the ring holds a step of the first tile, the
+// same step of the second, then the next step of the first. Every token has its own row: its result
+// depends on no other token nor on their number.
 void launch_linear_skinny_sm90(const SkinnyProduct& product, const SkinnyPlan& plan,
                                int num_multiprocessors, cudaStream_t stream);
 
