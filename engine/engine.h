@@ -47,9 +47,9 @@ struct KvFileOrigin {
 // Where Engine::load would run with these options.
 DeviceType chosen_device(const EngineOptions& options);
 
+class GenerationLoop;
 // One conversation or document with its KV cache. Destroying it gives its pages back; it must not
 // outlive its engine.
-class GenerationLoop;
 class Sequence;
 struct SequenceDeleter {
   GenerationLoop* loop = nullptr;
@@ -121,14 +121,14 @@ class Engine {
 
   // Files of keys and values; see model_loaders/kv_file.h. They need EngineOptions::prefix_cache.
   //
-  // Takes the file's tokens as computed: a prompt of any sequence that begins with them starts
-  // behind them, as long as no other needs their pages. Whether the file is of this model,
-  // its header says. Throws Error when it is of another number format, page size, model shape or
-  // stretch of RoPE, or does not fit the context. `progress` counts bytes; what it throws ends the
-  // loading.
+  // From now on the file's tokens count as computed: a prompt of any sequence that begins with them
+  // is computed only from there on, as long as nothing else needs their pages. Does not check that
+  // the file belongs to this model, which its header says. Throws Error when the file is of another
+  // number format, page size, model shape or stretch of RoPE, or does not fit the context.
+  // `progress` counts bytes; what it throws ends the loading.
   void load_kv(const KvFile& file, const LoadProgress& progress = {});
-  // Writes what is computed of the prompt's beginning, in whole pages: a file's bytes in order. How
-  // many tokens that are; 0, and nothing is written, when there is not one page.
+  // Writes what is computed of the prompt's beginning, in whole pages, as a file's bytes in order.
+  // Returns how many tokens that are; 0, and nothing is written, when there is not one page.
   int64_t save_kv(std::span<const TokenId> prompt, const KvFileOrigin& origin,
                   const ByteSink& write, const LoadProgress& progress = {}) const;
 

@@ -8,9 +8,9 @@
 
 namespace tessera {
 
-// A key and who reads it: changes what the family's row says, or throws Error when the value is
-// none that is supported. Absence leaves the row's value; so does null, unless it is said below to
-// mean something else.
+// A key and the function that reads it: it changes what the family's row says, or throws Error when
+// the value is none that is supported. An absent key leaves the row's value; so does null, unless
+// it is said below to mean something else.
 struct FamilyKey {
   std::string_view key;
   void (*read)(const JsonObject& json, std::string_view key, ModelConfig& config);

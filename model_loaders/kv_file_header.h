@@ -3,11 +3,11 @@
 //   header   kKvHeaderBytes, little-endian, with a checksum of itself at its end
 //   text     what the tokens were made of, for whoever wrote the file
 //   tokens   int32 [num_pages * page_size]
-//   scales   float32 [num_layers, keys and then values, num_kv_heads] of float8_e4m3 pages; of
-//            others nothing
-//            zeros up to a multiple of kKvAlignmentBytes
-//   pages    [num_layers, keys and then values, num_pages], each [num_kv_heads, page_size,
-//   head_dim] hashes   uint64 [num_layers, 2, num_pages]: XXH64 of each page
+//   scales   float32 [num_layers, keys and then values, num_kv_heads] of float8_e4m3 pages; other
+//            pages have none
+//   padding  zeros up to a multiple of kKvAlignmentBytes
+//   pages    [num_layers, keys and then values, num_pages] of [num_kv_heads, page_size, head_dim]
+//   hashes   uint64 [num_layers, 2, num_pages]: XXH64 of each page
 //
 // Text, tokens and scales have their checksums in the header. Pages lie as KvCache holds them, so
 // that a layer's pages are one long read.

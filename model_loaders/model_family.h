@@ -19,8 +19,8 @@ namespace tessera {
 // The tensors of a checkpoint that a weight is made of, the rows of one below those of the other.
 struct WeightNames {
   WeightRole role;
-  // "{layer}" and "{expert}" stand for an index. Those after the last are empty. One name for a
-  // role of several matrices is a tensor that holds them all.
+  // "{layer}" and "{expert}" stand for an index. Those after the last are empty. If a role of
+  // several matrices has one name only, that tensor holds them all.
   std::array<std::string_view, 3> sources;
 };
 

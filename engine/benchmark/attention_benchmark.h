@@ -23,7 +23,7 @@ struct AttentionBenchmarkOptions {
 
 // One way of computing a case.
 struct AttentionTiming {
-  std::string problem;          // why there is none, then the rest is empty
+  std::string problem;          // why there is no timing; the rest is then empty
   std::vector<double> seconds;  // of one launch, per repetition
   size_t scratch_bytes = 0;     // memory beyond queries, keys, values and outputs
   double largest_error = 0.0;   // of the rows that were checked; see AttentionBenchmark::tolerance
@@ -47,7 +47,7 @@ class AttentionBenchmark {
   DeviceType device() const;
   // Of queries and outputs, and of keys and values unless the layout says otherwise.
   DType dtype() const;
-  // From now on the device asks; see Device::set_stop_question.
+  // From now on the device asks should_stop; see Device::set_stop_question.
   void set_stop_question(StopQuestion should_stop);
 
   // The device's limits: floating-point operations and bytes read per second.
@@ -58,8 +58,8 @@ class AttentionBenchmark {
   // naming the row and the numbers when a result is wrong: a wrong result is not timed.
   AttentionResult run(const AttentionCase& attention_case);
 
-  // Most that ||row - exact|| / ||exact|| may be. Rounding a probability or an output to the
-  // activation type makes 0.4 unit roundoffs of it, and every further rounding as much.
+  // The most that ||row - exact|| / ||exact|| may be. Rounding a probability or an output to the
+  // activation type adds 0.4 unit roundoffs, and so does every further rounding.
   double tolerance() const;
 
  private:

@@ -18,15 +18,14 @@ struct AttentionRow {
 };
 
 // Random queries and several sets of random keys and values: launches that take the sets in turn
-// find none of them in a cache. Pages are in random physical order across all sets. Those of
-// float8_e4m3 have other scales for neighbouring KV heads, and others for keys than for values.
+// find none of them in a cache. Pages are in random physical order across all sets. Pages of
+// float8_e4m3 have different scales for neighbouring KV heads, and for keys and for values.
 //
-// The same memory serves standard attention, which reads it under its own, contiguous layout: there
-// the numbers mean other queries, keys and values, as random as the first. It cannot read
-// float8_e4m3.
+// Standard attention reads the same memory under a contiguous layout of its own. There the numbers
+// mean other queries, keys and values, as random as the first. It cannot read float8_e4m3.
 class AttentionInputs {
  public:
-  // The pools, of the types of queries and of pages, outlive the inputs.
+  // Both pools must outlive the inputs. query_pool has the type of queries, kv_pool that of pages.
   AttentionInputs(Operations& operations, const NormalPool& query_pool, const NormalPool& kv_pool,
                   const AttentionHeads& heads, const AttentionCase& attention_case,
                   const PageLayout& layout);

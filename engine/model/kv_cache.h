@@ -1,4 +1,4 @@
-// The memory of the paged KV cache: the pages of all layers. Which are whose, PagePool knows.
+// The memory of the paged KV cache: the pages of all layers. PagePool knows who holds which page.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +35,14 @@ class KvCache {
   bool is_fp8() const { return layers_.front().is_fp8(); }
   size_t size_bytes() const { return buffer_.size_bytes() + scales_buffer_.size_bytes(); }
 
-  // Of float8_e4m3 pages: each layer's, of keys and then of values.
+  // Sets the scales of float8_e4m3 pages: of each layer, first of keys, then of values.
   //   scales float32 [num_layers, 2, num_kv_heads] on the host, powers of two
   void set_scales(const Tensor& scales, Device& device);
-  // The same in one list; empty for other pages.
+  // The same in one list; empty where pages are of another type.
   const std::vector<float>& scales() const { return host_scales_; }
 
-  // While no sequence is here: the same memory as pages of the activation type, for the tokens of a
-  // calibration or as many as the cache holds.
+  // To be used while the cache holds no sequence: the same memory as pages of the activation type,
+  // for the tokens of a calibration or for as many as fit.
   std::vector<KvPages> calibration_pages() const;
 
  private:

@@ -27,15 +27,15 @@ class ModelRunner final : public StepRunner {
               int64_t num_candidates, std::unique_ptr<Backend> backend);
   ~ModelRunner() override;
 
-  // Once, from the same checkpoint; see ModelWeights::read. Returns the bytes read.
+  // Called once, with the same checkpoint; see ModelWeights::read. Returns the bytes read.
   uint64_t read_weights(const Checkpoint& checkpoint, bool check_values,
                         const LoadProgress& progress);
 
-  // Once, after read_weights() and warm_up(): the scales of float8_e4m3 pages, from the checkpoint
-  // where it has them. Otherwise from a calibration: a prompt of fixed tokens is computed with keys
-  // and values in the activation type, and each layer's and KV head's largest magnitude comes to
-  // lie at an eighth of the largest number or below, so that texts may exceed it eightfold before
-  // numbers are cut off. Nothing with other pages.
+  // Called once, after read_weights() and warm_up(). Chooses the scales of float8_e4m3 pages: those
+  // of the checkpoint if it has any. Otherwise a calibration computes a prompt of fixed tokens with
+  // keys and values in the activation type. The scales are chosen so that the largest magnitude of
+  // each layer and KV head lies at an eighth of the type's largest number or below: texts may
+  // exceed it eightfold before numbers are cut off. Does nothing for other pages.
   void choose_kv_scales(const Checkpoint& checkpoint);
 
   // Runs every operation once on whatever the weights hold, also while another thread reads them.

@@ -38,7 +38,7 @@ class PagePool {
   // Gives back the pages beyond those that num_tokens need; 0 gives back all.
   void shrink(BlockTable& table, int64_t num_tokens);
 
-  // Makes `page`, which is kept, the table's next one.
+  // Appends `page`, a kept page, to the table.
   void share(BlockTable& table, int32_t page);
 
   // A kept page's contents are of use even while nobody holds it, until it is lost: taken for other
@@ -46,11 +46,11 @@ class PagePool {
   void keep(int32_t page) { pages_[static_cast<size_t>(page)].is_kept = true; }
   void lose(int32_t page);
   int64_t num_kept_free_pages() const;
-  // Hears of every page that is lost.
+  // `on_lost` is called for every page that is lost.
   void set_on_lost(std::function<void(int32_t page)> on_lost) { on_lost_ = std::move(on_lost); }
 
-  // Whether the one who asks, whose table holds the page, may write to it: not while others hold it
-  // too. When it may, the page is lost.
+  // Whether a sequence whose table holds the page may write to it: not while other tables hold it
+  // too. If it may, the page is lost.
   bool begin_writing(int32_t page);
 
   // Tables that hold the page.

@@ -13,11 +13,13 @@ namespace tessera {
 // The limits of every step on a device of this type, with a context of context_size tokens.
 StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t context_size);
 
-// KV pages: for every sequence as long as it can be, but no more than there is memory for beside
-// what else is planned, of which a host gives half. Always enough for one sequence.
+// How many KV pages to take: enough for max_sequences sequences as long as they can be, but no more
+// than fit into the memory that the rest of the plan leaves, or into half of it on a host. Always
+// enough for one sequence.
 int64_t choose_num_pages(const MemoryPlan& plan, DeviceType device);
 
-// Tokens that the penalties of a step may list: one sequence all of its own, many some each.
+// How many tokens the penalties of a step may list: all tokens of one sequence, or some of each of
+// many (kPenalizedTokensOfMany), whichever is more.
 int64_t max_penalized_tokens(const StepLimits& limits, int64_t vocab_size);
 
 // Chooses the context: wanted.context_size, which the model has, or when 0 the largest up to the

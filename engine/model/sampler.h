@@ -33,8 +33,8 @@ class Sampler {
   Tensor sample(const Tensor& logits, std::span<const TokenChunk> step, SamplingBatch sampling,
                 int64_t num_candidates, Operations& operations);
 
-  // Adds their log-probabilities to the tokens of the last sample(), in which a chunk asked for
-  // them: waits for the device.
+  // Adds log-probabilities to the tokens of the last sample(), for which a chunk asked for them.
+  // Waits for the device.
   void download_logprobs(std::span<DrawnToken> tokens, Device& device) const;
 
  private:

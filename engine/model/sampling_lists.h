@@ -24,7 +24,7 @@ struct SamplingLists {
 };
 SamplingLists list_sampling(std::span<const TokenChunk> step);
 
-// Of a chunk's barred tokens, this many are: models have a handful.
+// At most this many of a chunk's barred tokens are listed: models have a handful.
 inline constexpr size_t kMaxBarredTokens = 64;
 
 // See PenaltyBatch, whose tensors are these. Sequences without a penalty and barred tokens list no

@@ -1,5 +1,5 @@
-// Which sequences of a step have the same pages in front, as requests behind one instruction have
-// from the prefix cache.
+// Which sequences of a step begin with the same pages. Requests behind one instruction do, thanks
+// to the prefix cache.
 #pragma once
 
 #include <cstdint>

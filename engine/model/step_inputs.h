@@ -26,8 +26,8 @@ class StepInputs {
   // Rows [begin, end) of the step as sampled rows, for logits that no chunk asks for.
   Tensor rows(int64_t begin, int64_t end, Device& device);
 
-  // Something small on the device, whatever it holds: when a download of it has arrived, all steps
-  // before are over.
+  // A word on the device, whatever it holds: when a download of it has arrived, all steps before
+  // are over.
   Tensor any_word() const { return buffer_.slice(0, 1); }
 
  private:

@@ -8,14 +8,15 @@
 
 namespace tessera {
 
-// A GPU computes more tokens at a time faster (8B and 32k on an H200: 0.8 % from 2,048 to 4,096)
-// and holds 0.2 GiB more for them. On a CPU a step of 2,048 takes seconds, between which progress
-// is told; 512 tell it four times as often and take 5 % longer.
+// A GPU computes tokens faster when a step has more of them (8B and 32k on an H200: 0.8 % from
+// 2,048 to 4,096), and needs 0.2 GiB more for these. On a CPU a step of 2,048 tokens takes seconds,
+// and progress is told only between steps; with 512 it is told four times as often, and prompts
+// take 5 % longer.
 inline constexpr int64_t kCudaPrefillChunk = 4096;
 inline constexpr int64_t kCpuPrefillChunk = 2048;
 
-// While others wait for their next token, steps have fewer tokens. Those who wait are served
-// sooner, and prompts are computed beside the many steps that answers need anyway, in which a GPU
+// While sequences wait for their next token, steps have fewer tokens. So the sequences are served
+// sooner, and prompts are computed in the many steps that answers need anyway, in which a GPU
 // otherwise waits for its memory.
 inline constexpr int64_t kCudaTokensBesideDecodes = 512;
 inline constexpr int64_t kCpuTokensBesideDecodes = 320;
@@ -24,8 +25,8 @@ inline constexpr int64_t kCpuTokensBesideDecodes = 320;
 inline constexpr int64_t kCudaMaxSequences = 1024;
 inline constexpr int64_t kCpuMaxSequences = 64;
 
-// Of each of many sequences, the tokens that penalties list for which there is always room: four
-// times as many as they look at by default. Who needs more takes turns.
+// How many tokens of each of many sequences penalties can always list: four times as many as they
+// look at by default. Sequences that need more take turns.
 inline constexpr int64_t kPenalizedTokensOfMany = 256;
 
 // Tokens of a step that has drafts among them (serving/prompt_lookup.h), of all its sequences: as
@@ -46,8 +47,8 @@ struct StepLimits {
   int64_t max_tokens = 0;     // query tokens of a step
   int64_t max_sequences = 0;  // sequences of a step, and so running at the same time
   int64_t context_size = 0;   // tokens of a sequence, prompt and answer together
-  // Tokens of a step in which somebody decodes, of which at least a quarter is for prompts however
-  // many decode; 0: max_tokens.
+  // Tokens of a step in which some sequence decodes; at least a quarter of them is for prompts,
+  // however many sequences decode. 0: max_tokens.
   int64_t max_tokens_beside_decodes = 0;
   // Tokens that the penalties of a step may list; 0: no limit.
   int64_t max_penalized_tokens = 0;

@@ -30,8 +30,8 @@ class StepRunner {
   virtual LaunchedTokens launch(std::span<const TokenChunk> step,
                                 const StopQuestion& should_stop) = 0;
 
-  // Waits for a step, one of the last two launched, or the last one if it has log-probabilities:
-  // the tokens that it drew, in the order of its chunks.
+  // Waits for a step and returns the tokens that it drew, in the order of its chunks. The step is
+  // one of the last two launched, or the last one if it has log-probabilities.
   virtual std::vector<DrawnToken> collect(const LaunchedTokens& step) = 0;
 
  protected:

@@ -21,11 +21,12 @@ struct TokenChunk {
   std::span<const int32_t> block_table;  // the sequence's KV pages, for end() tokens or more
   int64_t begin = 0;                     // position of the first token
   int64_t num_tokens = 0;
-  // Of a chunk of one token that the host does not know: it is the draw_index-th of the tokens that
-  // the step before draws.
+  // For a chunk of one token that the host does not know yet: the token is the draw_index-th of
+  // those that the step before draws.
   std::optional<int64_t> draw_index = {};
   const SamplingParams* sampling = nullptr;  // of the token after the chunk; null: none is drawn
-  // Of that token, or the first of several, in its answer: the draw depends on it and the seed.
+  // The index, in its answer, of that token or of the first of several: the draw depends on it and
+  // on the seed.
   int64_t answer_index = 0;
   std::span<const TokenId> barred = {};  // what that token may not be
 

@@ -19,7 +19,7 @@ class Transformer {
               const Activations& activations, Operations& operations)
       : weights_(weights), pages_(pages), activations_(activations), operations_(operations) {}
 
-  // What a fused decoder is made of that computes the same.
+  // What to make a fused decoder of that computes the same.
   FusedDecoderModel fused_model() const;
   // From now on, small decode steps take the decoder, unless it is null.
   void use_fused_decoder(std::unique_ptr<FusedDecoder> decoder) {

@@ -16,8 +16,8 @@ struct WeightPiece {
   const TensorEntry* entry = nullptr;
   Tensor destination;
   int64_t first_row = 0;
-  // Rows come in groups of so many, and row i of a group in the destination is row order[i] of the
-  // group in the file. Empty: as they are.
+  // Rows are reordered in groups of order.size(): row i of a group in the destination is row
+  // order[i] of the group in the file. Empty: rows stay in their order.
   std::span<const int64_t> order;
   // Of vectors that are kept as float32: (value + addend) * factor.
   double addend = 0.0;

@@ -9,9 +9,9 @@ namespace tessera {
 
 // What steps cost, in units of a step without drafts of one sequence.
 struct DraftCosts {
-  double step = 0.0;   // more for a step with drafts, however many
-  double token = 0.0;  // more for each of them
-  double wait = 0.0;  // more for a step that is not launched before the last one's tokens are known
+  double step = 0.0;   // added by drafts to a step, however many they are
+  double token = 0.0;  // added by each draft
+  double wait = 0.0;   // added when a step is not launched before the last one's tokens are known
 };
 
 // On a CPU as measured with a model of 22 MB on two cores with AVX-512: larger ones, which wait for
@@ -26,12 +26,12 @@ class DraftGain {
  public:
   explicit DraftGain(const DraftCosts& costs) : costs_(costs) {}
 
-  // The text went on, or did not, as behind an earlier occurrence of its last `match_length`
-  // tokens. Known of every token, whether it was a draft or only could have been.
+  // Records whether the text went on as it did behind an earlier occurrence of its last
+  // `match_length` tokens. Called for every token, whether it was a draft or only could have been.
   void count(int64_t match_length, bool was_right);
 
-  // How many drafts behind such a match give the most tokens in a time, `most` at most; 0: none,
-  // as they do not pay. The step has num_sequences sequences, for all of which it takes longer.
+  // How many drafts behind such a match give the most tokens per time, at most `most`; 0: drafts do
+  // not pay. The step has num_sequences sequences, for all of which it takes longer.
   int64_t best_count(int64_t match_length, int64_t most, int64_t num_sequences) const;
 
   // Whether it pays to wait for the token behind such a match, to draft those after it.
@@ -49,10 +49,10 @@ class DraftGain {
   double chance(int64_t match_length) const;
 
   DraftCosts costs_;
-  // That the next token is right, by the length of the match. Supposed at first; measured, from two
-  // tokens on: 0.5, 0.75 and then 0.6 to 0.7 in the demo model's summaries, 0.7 and then 0.9 in
-  // those that quote (docs/experiments/prompt-lookup.md). Short matches begin below that, because
-  // in text without repeats they are seldom right.
+  // The chance that the next token is right, by the length of the match. These are the first
+  // guesses. Measured, from two tokens on: 0.5, 0.75 and then 0.6 to 0.7 in the demo model's
+  // summaries, 0.7 and then 0.9 in those that quote (docs/experiments/prompt-lookup.md). Short
+  // matches begin below that, because in text without repeats they are seldom right.
   std::array<double, kLongMatch + 1> chances_ = {0.0, 0.0, 0.4, 0.5, 0.6, 0.6, 0.6, 0.7, 0.8};
 };
 

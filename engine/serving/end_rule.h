@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-// The length at which counting ends an answer, whatever its tokens are.
+// The length at which an answer ends, whatever its tokens are.
 struct LengthLimit {
   int64_t num_tokens = 0;  // of prompt and answer together
   StopReason reason = StopReason::kContextFull;

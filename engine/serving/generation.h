@@ -43,7 +43,7 @@ class Generation {
   // Asks until the answer is yes.
   bool is_cancelled();
 
-  // From now on says yes.
+  // From now on is_cancelled() says yes.
   void cancel() { is_cancelled_ = true; }
 
   // Records that the sequence is computed from now on, with num_cached of its tokens in the cache:
@@ -75,7 +75,7 @@ class Generation {
   void take_time();
   void keep_logprobs(const std::optional<TokenLogprobs>& logprobs);
   void emit(const std::string& text);
-  // Of the text so far, what may be shown: stop strings count behind min_tokens.
+  // The part of the text so far that may be shown: stop strings count only behind min_tokens.
   std::string shown(const std::string& text);
 
   const EndRule& end_rule_;

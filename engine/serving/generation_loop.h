@@ -51,13 +51,13 @@ class GenerationLoop {
   void submit(Sequence& sequence, std::span<const TokenId> prompt, const SamplingParams& params,
               const GenerationCallbacks& callbacks);
 
-  // Pages of tokens that nobody has computed here: fill() writes the keys and values of `tokens`,
-  // which fill whole pages, to the pages that it is given. From then on prompts that begin with
-  // them find them, until the pages are needed for others. Throws Error when all pages together are
-  // too few, and what fill throws.
+  // Makes pages of tokens that have been computed elsewhere: fill() writes the keys and values of
+  // `tokens`, which fill whole pages, to the pages that it is given. From then on prompts that
+  // begin with these tokens find the pages, until they are needed for others. Throws Error when all
+  // pages together are too few, and what fill throws.
   using FillPages = std::function<void(std::span<const int32_t> pages)>;
   void restore(std::span<const TokenId> tokens, const FillPages& fill);
-  // The pages that hold the whole pages of the prompt's beginning, the last token excepted.
+  // The pages of the prompt's beginning that the cache has: whole pages, without the last token.
   BlockTable cached_pages(std::span<const TokenId> prompt) const {
     return cache_.find(prompt).pages;
   }
@@ -109,10 +109,10 @@ class GenerationLoop {
   // barred tokens has to know all tokens before it.
   PromptLookup* make_lookup(Member& member, const SamplingParams& params);
   void finish(const Request& request, StopReason reason, std::string error = {});
-  // No step computes the sequence any more, and nobody takes the token that a launched one draws
-  // for it. Its pages may have other owners at once: their steps run after those launched.
+  // Drops what launched steps compute for the sequence: nobody takes the token that they draw. Its
+  // pages may have other owners at once: the steps of these run after those launched.
   void forget(Sequence& sequence);
-  // Does what calls back for a generation, which ends if that throws.
+  // Runs an action that calls back for a generation. The generation ends if that throws.
   template <typename Action>
   void guard(const Request& request, Action action);
 

@@ -14,7 +14,7 @@ struct LaunchedStep {
   std::vector<ScheduledSequence> batch;
   LaunchedTokens tokens;
 
-  // Whether anybody waits for what it computes.
+  // Whether any sequence still waits for what it computes.
   bool is_wanted() const;
   // Drops what it computes for the sequence.
   void forget(const Sequence& sequence);

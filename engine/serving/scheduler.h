@@ -37,16 +37,17 @@ class Scheduler {
   std::vector<Request> requests() const;
 
   // The next step, while the tokens of all steps before are known: one token for every sequence
-  // that is decoding, then chunks of the prompts that run, then of those that wait and can be
-  // admitted, each oldest first, within the limits. KV pages for the step are taken. Where they do
-  // not suffice for those that decode, the youngest waits again, computed anew when there are
-  // pages. Sequences with one token come first. Empty when idle.
+  // that is decoding, then chunks of the prompts that run, then chunks of those that wait and can
+  // be admitted, each oldest first, within the limits. Takes the step's KV pages. If these do not
+  // suffice for the sequences that decode, the youngest one waits again and is computed anew when
+  // there are pages. Sequences with one token come first. Empty when idle.
   std::vector<ScheduledSequence> next_batch();
 
-  // The same while the tokens that the newest step draws are not known, with that token of each
-  // sequence that counting does not end there. Empty where next_batch() has to decide once they are
-  // known: when penalties need them, when drafts are made of them or follow them in that step, and
-  // when free pages are short, as some may not come.
+  // The same while the tokens that the newest step draws are not known yet. The step computes that
+  // token of each sequence, except of those that counting ends there. Empty where next_batch() has
+  // to decide once the tokens are known: when penalties need them, when that step has drafts or
+  // drafts may follow its tokens, and when free pages are short, because some sequences may turn
+  // out to have ended.
   std::vector<ScheduledSequence> batch_ahead();
 
   // The step that was planned last has been launched, or given up.
@@ -55,21 +56,22 @@ class Scheduler {
 
  private:
   bool can_run_ahead() const;
-  // What drafts of one sequence may add to a step in which all who run decode; none beside prompts.
+  // The room for drafts of one sequence in a step in which all running sequences decode; none
+  // beside prompts.
   PromptLookup::Room draft_room() const;
   void add_drafts(ScheduledSequence& scheduled, PromptLookup::Room& room);
-  // The tokens behind `end` for which the sequence has pages, or takes free ones of which those
-  // who decode need none.
+  // For how many tokens behind `end` the sequence has pages, or can take free ones that no decoding
+  // sequence needs.
   int64_t rows_behind(const Sequence& sequence, int64_t end, int64_t wanted) const;
   void schedule_decodes(StepPlan& plan);
   void schedule_prompts(StepPlan& plan);
   void schedule(StepPlan& plan, const ScheduledSequence& scheduled);
   void admit(StepPlan& plan);
-  // Whether a waiting sequence has pages for all that is known of it, and so runs. It has taken the
-  // cached ones among them.
+  // Takes pages for all that is known of a waiting sequence, the cached ones of `prefix` among
+  // them. True if there were enough: the sequence then runs.
   bool begin(const Request& request, const CachedPrefix& prefix);
   bool take_pages_behind(Sequence& sequence, const CachedPrefix& prefix, int64_t num_spared);
-  // Whether it has pages for num_tokens, and num_spared are still free.
+  // Takes pages for num_tokens. False if that would leave fewer than num_spared pages free.
   bool take_pages(Sequence& sequence, int64_t num_tokens, int64_t num_spared);
   void preempt_youngest();
   int64_t num_ending() const;

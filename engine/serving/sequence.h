@@ -55,7 +55,7 @@ class Sequence {
   bool awaits_token() const { return num_launched_ >= num_tokens(); }
   // Whether the newest step computes drafts: nobody knows how many tokens will follow.
   bool has_drafts() const { return num_launched_ > num_tokens(); }
-  // Which of the tokens that the newest step draws that is.
+  // The index of that token among those that the newest step draws.
   int64_t draw_index() const { return draw_index_; }
   // Tokens that no step computes yet; the one it awaits counts.
   int64_t num_uncomputed() const { return awaits_token() ? 1 : num_tokens() - num_launched_; }

@@ -13,8 +13,8 @@ class StepPlan {
  public:
   explicit StepPlan(const StepLimits& limits) : limits_(limits), tokens_left_(limits.max_tokens) {}
 
-  // The next tokens of the sequence, as many as there is room for; no tokens when there is none.
-  // The last one waits where the draw after it would list too many tokens.
+  // The next tokens of the sequence, as many as there is room for; none when there is no room. The
+  // last one is left for a later step if the draw after it would list too many tokens.
   ScheduledSequence next_tokens(const Request& request) const;
 
   void add(const ScheduledSequence& scheduled);

@@ -37,7 +37,8 @@ Function find_builtin(const Builtin (&table)[kSize], std::string_view name) {
   return nullptr;
 }
 
-// value.attribute or value[attribute], dots in a text leading on; undefined where there is none.
+// value.attribute or value[attribute]; dots in a text lead on from attribute to attribute.
+// Undefined where there is none.
 Value attribute_path(const Value& value, const Value& path, Runtime& runtime);
 
 }  // namespace tessera::jinja
