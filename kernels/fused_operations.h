@@ -70,7 +70,7 @@ class FusedOperations {
                                    const WeightMatrix& weight);
 
  protected:
-  // By default the single operations, one after the other, with x.values complete.
+  // By default these call the single operations, one after the other, and x.values is complete.
   virtual void begin_norm_impl(const PendingNorm& out, const Tensor& x, const Tensor& weight);
   virtual void linear_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next,
                                           const Tensor& x, const WeightMatrix& weight,

@@ -40,7 +40,7 @@ class JsonScanner {
  private:
   void skip_white_space();
   [[noreturn]] void fail() const;
-  // Of the character that comes next, which is not ASCII.
+  // How many bytes the next character has, which is not ASCII.
   size_t character_bytes() const;
   // Reads four hexadecimal digits.
   uint32_t hexadecimal();

@@ -58,7 +58,7 @@ struct KvFileHeader {
   uint64_t tokens_begin() const { return kKvHeaderBytes + text_bytes; }
   uint64_t scales_begin() const;
   uint64_t pages_begin() const;
-  // Of page `page` of tensor 2 * layer for keys, 2 * layer + 1 for values.
+  // Where a page begins. `tensor` is 2 * layer for keys, 2 * layer + 1 for values.
   uint64_t page_begin(uint64_t tensor, uint64_t page) const;
   uint64_t hash_begin(uint64_t tensor, uint64_t page) const;
   uint64_t file_bytes() const;

@@ -31,13 +31,13 @@ enum class NamePrefix : uint8_t {
 // A context longer than the one that a model was trained for (model_loaders/context_stretch.h).
 struct ContextStretch {
   int64_t trained_context = 0;  // tokens: max_position_embeddings as config.json has it
-  double factor = 1.0;          // of YaRN, the largest of a table that was changed; 1: none was
+  double factor = 1.0;  // YaRN's largest factor among the tables that were changed; 1: none was
 };
 
 // Field names are those of config.json. All sizes are positive and checked against each other.
 struct ModelConfig {
-  std::string model_type;    // "llama", "mistral"; of a part of a larger model, its own
-  std::string architecture;  // "LlamaForCausalLM"; of the larger model
+  std::string model_type;    // "llama", "mistral"; in a larger model, that of the language model
+  std::string architecture;  // "LlamaForCausalLM"; in a larger model, that of the larger model
   int64_t hidden_size = 0;
   int64_t intermediate_size = 0;
   int64_t num_layers = 0;
@@ -45,7 +45,7 @@ struct ModelConfig {
   int64_t num_kv_heads = 0;  // divides num_heads
   int64_t head_dim = 0;      // even
   int64_t vocab_size = 0;
-  int64_t max_position_embeddings = 0;  // tokens; of dynamic RoPE, its factor times as many
+  int64_t max_position_embeddings = 0;  // tokens; with dynamic RoPE, its factor times as many
   double rms_norm_eps = 1e-6;           // of LayerNorm too
   BlockSpec block;                      // how layers compute
   std::vector<RopeTable> rope_tables;   // of which LayerSpec::rope_table is an index

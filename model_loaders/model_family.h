@@ -52,7 +52,7 @@ struct RopeRules {
   RopeTable table;  // where config.json says nothing
   // Layers that see a window have a table of their own, which no scaling stretches.
   bool sliding_layers_differ = false;
-  // Their theta, of the key rope_local_base_freq. None: that of the others.
+  // The theta of that table, from the key rope_local_base_freq. None: that of the other layers.
   std::optional<double> local_theta;
   // The fraction of each head that turns. None: all, and no key says otherwise.
   std::optional<double> partial_rotary_factor;

@@ -20,7 +20,7 @@ struct RopeScaling {
   };
   Kind kind = Kind::kNone;
   double factor = 1.0;
-  // Tokens. Of kDynamic max_position_embeddings, beyond which theta grows.
+  // Tokens. For kDynamic it is max_position_embeddings, beyond which theta grows.
   int64_t original_max_position_embeddings = 0;
   double low_freq_factor = 1.0;  // kLlama3
   double high_freq_factor = 4.0;
@@ -30,7 +30,7 @@ struct RopeScaling {
   std::vector<double> short_factors;  // kLongRope, [rotary_dim / 2]: up to the original length
   std::vector<double> long_factors;   // [rotary_dim / 2]: beyond it
   double rotated_fraction = 1.0;      // kProportional
-  // What cosines and sines are multiplied by: of kYarn and kLongRope, 1 of the others.
+  // What cosines and sines are multiplied by: for kYarn and kLongRope; 1 for all others.
   double attention_factor = 1.0;
 
   bool operator==(const RopeScaling&) const = default;
@@ -44,7 +44,7 @@ struct RopeTable {
   bool operator==(const RopeTable&) const = default;
 };
 
-// Each [head_dim / 2], float64: of the pair of elements j and j + head_dim / 2 of a head.
+// Each [head_dim / 2], float64: element j is for the elements j and j + head_dim / 2 of a head.
 struct RopeValues {
   std::vector<double> inverse_frequencies;  // angle = position * value
   std::vector<double> amplitudes;           // what its cosine and its sine are multiplied by

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// Of a template in a file.
+// The largest file of a template.
 constexpr uint64_t kMaxChatTemplateBytes = uint64_t{1} << 20;
 
 struct AddedToken {
@@ -21,7 +21,7 @@ struct AddedToken {
   bool normalized = false;   // looked for after the text was normalised, as the token is then
 };
 
-// Of several, which tokenizer_config.json tells apart by name.
+// One of several templates, which tokenizer_config.json tells apart by name.
 struct NamedChatTemplate {
   std::string name;
   std::string source;  // Jinja

@@ -40,7 +40,7 @@ class Sampler {
  private:
   PenaltyBatch penalize(const Tensor& logits, std::span<const TokenChunk> step,
                         Operations& operations);
-  // Of num_top alternatives for each of the tokens.
+  // A batch for the tokens with num_top alternatives each.
   LogprobBatch logprob_batch(const Tensor& tokens, int64_t num_top) const;
 
   Tensor tokens_;                             // int32 [max_draws]

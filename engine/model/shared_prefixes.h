@@ -17,7 +17,7 @@ struct PrefixGroups {
   std::vector<int32_t> lengths;       // tokens that a group shares; 0 for sequences without company
   int64_t spared_tokens = 0;
 
-  // Of each sequence, the length of its group.
+  // For each sequence the length of its group.
   std::vector<int32_t> own_begins() const;
 };
 

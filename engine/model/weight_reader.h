@@ -19,7 +19,7 @@ struct WeightPiece {
   // Rows are reordered in groups of order.size(): row i of a group in the destination is row
   // order[i] of the group in the file. Empty: rows stay in their order.
   std::span<const int64_t> order;
-  // Of vectors that are kept as float32: (value + addend) * factor.
+  // Only for vectors that are kept as float32: (value + addend) * factor.
   double addend = 0.0;
   double factor = 1.0;
 };

@@ -29,11 +29,12 @@ struct ScheduledSequence {
   std::optional<Request> request;  // nothing once its generation has ended
   int64_t begin = 0;               // position of the first token
   int64_t num_tokens = 0;
-  // The last of these tokens: they are supposed to follow those that are known.
+  // The last of these tokens, if they are drafts: tokens that are supposed to follow the known
+  // ones.
   std::vector<TokenId> drafts = {};
   bool completes = false;  // reaches the sequence's last token, so that a new one is drawn
-  bool is_first = false;   // since it runs: all tokens before it were in the cache
-  // Of a token that is not known when the step is launched; see TokenChunk.
+  bool is_first = false;   // the first since the sequence runs: all tokens before were in the cache
+  // For a token that is not known when the step is launched; see TokenChunk.
   std::optional<int64_t> draw_index = {};
 
   int64_t end() const { return begin + num_tokens; }

@@ -41,8 +41,8 @@ class Sequence {
   void launch(int64_t end, int64_t draw_index);
   // Records that its tokens up to `end` are cached.
   void advance(int64_t end);
-  // What has been launched and not recorded were drafts that are no tokens of the sequence: steps
-  // compute their positions anew.
+  // The drafts that have been launched and not recorded turned out to be wrong: steps compute their
+  // positions anew.
   void drop_drafts() { num_launched_ = num_cached_; }
   // What has been launched and not recorded is dropped, and the pages taken for it are given back.
   void drop_launched();
@@ -62,12 +62,12 @@ class Sequence {
 
   BlockTable& block_table() { return block_table_; }
   const BlockTable& block_table() const { return block_table_; }
-  // Of its first pages: those that PrefixCache has named.
+  // The names of its first pages, of those that PrefixCache has named.
   std::vector<PageName>& page_names() { return page_names_; }
   Clock::time_point last_used() const { return last_used_; }
 
-  // Whether steps may be computing it, so that its pages stay, and whether none has been launched
-  // since that began.
+  // Whether the sequence runs: steps may be computing it, so its pages stay. It is fresh as long as
+  // no step has been launched since it began to run.
   bool is_running() const { return is_running_; }
   bool is_fresh() const { return is_fresh_; }
   void set_running(bool is_running) { is_running_ = is_fresh_ = is_running; }

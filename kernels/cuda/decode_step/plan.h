@@ -285,7 +285,7 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   constexpr int64_t kAlignmentBytes = 1024;  // of the rings, for the swizzle
   const auto& products = plan.products;
   // The features of a single token all go through shared memory; those of several tokens only in
-  // products that read them again for every pass.
+  // products of several passes.
   const int features =
       tokens == 1
           ? std::max({products[kQkv].features, products[kOProj].features, products[kDown].features})

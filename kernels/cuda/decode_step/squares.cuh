@@ -42,8 +42,8 @@ template <int kTokens, FusedInstance kInstance>
 __device__ float wait_for_scale(const FusedDecodeArguments& arguments, const uint32_t* words,
                                 int token) {
   // How many shares a lane asks for at a time. The warp that finishes a single token's products has
-  // no registers for more than five. The instance with norms of what the halves add asks for more
-  // nevertheless, because there all blocks wait for shares.
+  // no registers for more than five. The instance with norms of what the halves add gives it more
+  // registers and asks for ten, because there all blocks wait for shares.
   constexpr int kAtOnce = kTokens == 1 && kInstance != FusedInstance::kAnyBlock ? 5 : 10;
   static_assert(kSquareShares % (kAtOnce * kWarpSize) == 0);
   const auto num_blocks = static_cast<int>(gridDim.x);

@@ -125,7 +125,7 @@ struct DecodeWarp : WarpAttention<Element, kHeadDim, 1, decode_step_keys(kHeadDi
     }
   }
 
-  // After a piece's last keys.
+  // Called after a piece's last keys.
   __device__ void finish(const AttentionArguments& /*arguments*/, const DecodePiece& /*piece*/) {
     this->finish_sums();
   }

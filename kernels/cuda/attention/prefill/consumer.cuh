@@ -32,7 +32,7 @@ struct PrefillConsumer {
   __device__ const Element* query_rows() const {
     return shared.queries[queries.stage] + turns.warpgroup * kWarpgroupRows * kPanelColumns;
   }
-  // Of the lane's first row in the tile; its second is 8 further down.
+  // The number of the lane's first row in the tile; its second row is 8 further down.
   __device__ int lane_row() const {
     return turns.warpgroup * kWarpgroupRows + warp_index() % 4 * 16 + reread_lane_index() / 4;
   }

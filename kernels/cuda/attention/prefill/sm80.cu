@@ -53,7 +53,7 @@ struct QueryTile {
     first_position = context_length - query_length + first_row;
   }
 
-  // Of `row` and the block's head in a tensor [num_tokens, num_heads, head_dim].
+  // Where `row` of the block's head begins in a tensor [num_tokens, num_heads, head_dim].
   __device__ int64_t element_offset(const AttentionArguments& arguments, int row) const {
     const uint32_t head_row = (first_token + row) * arguments.num_heads + blockIdx.x;
     return static_cast<int64_t>(head_row) * kHeadDim;

@@ -27,8 +27,9 @@ struct PrefillConfig {
   static constexpr int kThreads = kWarpgroupSize + kConsumerThreads;
   static constexpr int kPanels = kHeadDim / kPanelColumns;
   static constexpr int kTileElements = kTileKeys * kHeadDim;
-  // Of the 64 K registers of a multiprocessor, what the copying warps do not need. Both numbers are
-  // multiples of 8, and their sum over all threads is not above what the block started with.
+  // The copying warps give registers that they do not need to those that compute; a multiprocessor
+  // has 64 K. Both numbers are multiples of 8, and their sum over all threads is not above what the
+  // block started with.
   static constexpr int kProducerRegisters = kWarpgroups == 3 ? 32 : 40;
   static constexpr int kConsumerRegisters = kWarpgroups == 3 ? 160 : 232;
 };

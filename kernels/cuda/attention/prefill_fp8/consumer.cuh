@@ -65,7 +65,7 @@ struct Fp8PrefillConsumer {
   __device__ const void* query_rows() const {
     return shared.queries[queries.stage] + warpgroup * kWarpgroupRows * kPanelColumns;
   }
-  // Of the lane's first row in the tile; its second is 8 further down.
+  // The number of the lane's first row in the tile; its second row is 8 further down.
   __device__ int lane_row() const {
     return warpgroup * kWarpgroupRows + warp_index() % 4 * 16 + reread_lane_index() / 4;
   }

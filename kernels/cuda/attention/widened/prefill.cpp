@@ -21,7 +21,7 @@ class WidenedPrefill {
   void run_heads(int64_t first_kv_head) const;
   void run_sequences(const Tensor& out, const Tensor& query, int64_t first_kv_head,
                      int64_t num_kv_heads) const;
-  // Of `count` query heads, between their places among all heads and rows of these heads only.
+  // Copies `count` query heads of every row between tensors of from_heads and of to_heads heads.
   void copy_heads(void* to, size_t to_heads, const void* from, size_t from_heads,
                   int64_t count) const;
 

@@ -22,7 +22,7 @@ struct SkinnyConsumer {
   const SkinnyArguments& arguments;
   const SkinnyShare<Config>& share;
   RingPosition weights, tokens;
-  // Of the sums of the lane's two tokens.
+  // Factors of the sums of the lane's two tokens.
   float2 scales = {arguments.multiplier, arguments.multiplier};
   using Sums = float[Config::kSums];
   Sums sums[Config::kTilesAtOnce];
