@@ -29,9 +29,12 @@ template <int kLanes, int kTokens, int kTileRows, typename Weight, typename Floa
 VECTOR_INLINE void add_products(const float* x, const Weight* weight, int64_t length, int64_t count,
                                 Floats (&sums)[kTokens][kTileRows]) {
   Floats x_lanes[kTokens], weight_lanes;
+  VECTOR_UNROLL
   for (int t = 0; t < kTokens; ++t) load_first(x + t * length, count, x_lanes[t]);
+  VECTOR_UNROLL
   for (int r = 0; r < kTileRows; ++r) {
     load_first(weight + r * length, count, weight_lanes);
+    VECTOR_UNROLL
     for (int t = 0; t < kTokens; ++t) sums[t][r] += x_lanes[t] * weight_lanes;
   }
 }
@@ -71,7 +74,9 @@ VECTOR_INLINE void multiply_tile(const LinearArguments<Weight>& arguments, int64
     add_products<kLanes>(x + i, weight + i, length, std::min<int64_t>(kLanes, length - i), sums);
   }
   const auto& [bias, accumulate, multiplier] = arguments.epilogue;
+  VECTOR_UNROLL
   for (int t = 0; t < kTokens; ++t) {
+    VECTOR_UNROLL
     for (int r = 0; r < kTileRows; ++r) {
       float& out = arguments.out[(token + t) * arguments.out_features + row + r];
       const float sum = sum_of(sums[t][r]) + (bias != nullptr ? bias[row + r] : 0.0f);
@@ -87,11 +92,11 @@ struct MultiplyRows {
     if (row + kRows <= arguments.out_features) return all_tokens<kLanes, kRows>(arguments, row);
     for (; row < arguments.out_features; ++row) all_tokens<kLanes, 1>(arguments, row);
   }
-  // AVX-512 has registers for the sums of six tokens, others for two. The tokens left over are a
+  // AVX-512 has registers for the sums of six tokens, others for three. The tokens left over are a
   // tile of their own, so that a weight is loaded once for them too.
   template <int kLanes, int kTileRows, typename Weight>
   VECTOR_INLINE static void all_tokens(const LinearArguments<Weight>& arguments, int64_t row) {
-    constexpr int kTokens = kLanes == 16 ? 6 : 2;
+    constexpr int kTokens = kLanes == 16 ? 6 : 3;
     int64_t token = 0;
     for (; token + kTokens <= arguments.num_tokens; token += kTokens) {
       multiply_tile<kLanes, kTokens, kTileRows>(arguments, token, row);
