@@ -21,7 +21,8 @@ constexpr size_t kMaxValues = 2'000'000;  // a prompt of a million token ids, an
 template <typename Json>
 class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
-  DocumentBuilder(std::string_view text, const JsonSource& source) : text_(text), source_(source) {}
+  DocumentBuilder(std::string_view text, const JsonSource& source, std::string_view left_out)
+      : text_(text), source_(source), left_out_(left_out) {}
 
   Json take() { return std::move(root_); }
 
@@ -38,8 +39,10 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
 
   bool key(std::string& key) override {
+    if (left_out_depth_ > 0) return true;
     CHECK(is_new_key(key), source_.prefix(), "duplicate key '", printable(key), "'");
     key_ = std::move(key);
+    is_left_out_ = !left_out_.empty() && key_ == left_out_;
     return true;
   }
 
@@ -85,15 +88,23 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     }
   }
   bool add(Json value) {
-    place(std::move(value));
+    if (left_out_depth_ == 0 && !std::exchange(is_left_out_, false)) place(std::move(value));
     return true;
   }
   bool open(Json container) {
+    if (left_out_depth_ > 0 || std::exchange(is_left_out_, false)) {
+      ++left_out_depth_;
+      return true;
+    }
     open_.push_back(&place(std::move(container)));
     if constexpr (kIsOrdered) keys_.emplace_back();
     return true;
   }
   bool close() {
+    if (left_out_depth_ > 0) {
+      --left_out_depth_;
+      return true;
+    }
     open_.pop_back();
     if constexpr (kIsOrdered) keys_.pop_back();
     return true;
@@ -101,6 +112,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 
   std::string_view text_;
   const JsonSource& source_;
+  std::string_view left_out_;
+  bool is_left_out_ = false;   // what comes next has that key
+  size_t left_out_depth_ = 0;  // containers of it that the text has begun and not ended
   Json root_;
   // The containers that the text has begun and not ended, outermost first. While one is open,
   // nothing is added to those around it: they do not move.
@@ -111,9 +125,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 };
 
 template <typename Json>
-Json parse(std::string_view text, const JsonSource& source) {
+Json parse(std::string_view text, const JsonSource& source, std::string_view left_out) {
   check_json_text(text, source);
-  DocumentBuilder<Json> builder(text, source);
+  DocumentBuilder<Json> builder(text, source, left_out);
   Json::sax_parse(text, &builder);
   return builder.take();
 }
@@ -121,11 +135,12 @@ Json parse(std::string_view text, const JsonSource& source) {
 }  // namespace
 
 nlohmann::json parse_strict_json(std::string_view text, const JsonSource& source) {
-  return parse<nlohmann::json>(text, source);
+  return parse<nlohmann::json>(text, source, {});
 }
 
-nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonSource& source) {
-  return parse<nlohmann::ordered_json>(text, source);
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonSource& source,
+                                          std::string_view left_out) {
+  return parse<nlohmann::ordered_json>(text, source, left_out);
 }
 
 }  // namespace tessera

@@ -10,11 +10,13 @@ namespace tessera {
 
 // The document. Whatever is wrong with the text is an Error that says where: what check_json_text()
 // refuses, bytes that are not UTF-8, text after the end, a key that its object already has (also
-// spelled with escapes), a number that no double holds, more than a million values. No exception of
-// the parser leaves this function.
+// spelled with escapes), a number that no double holds, more than two million values. No exception
+// of the parser leaves this function.
 nlohmann::json parse_strict_json(std::string_view text, const JsonSource& source);
 
-// The same with the keys of every object in the order of the text.
-nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonSource& source);
+// The same with the keys of every object in the order of the text. What has the key `left_out`,
+// unless that is "", is parsed but neither kept nor counted.
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonSource& source,
+                                          std::string_view left_out = {});
 
 }  // namespace tessera

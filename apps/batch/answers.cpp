@@ -12,8 +12,9 @@
 namespace tessera {
 namespace {
 
-// An answer echoes at most the custom_id of a request line, which may grow sixfold by escapes.
-constexpr size_t kMaxAnswerBytes = size_t{512} << 20;
+// An answer echoes the custom_id of a request line, which may grow sixfold by escapes; and each
+// token of 128 choices may have log-probabilities of a kilobyte.
+constexpr size_t kMaxAnswerBytes = size_t{64} << 30;
 
 // Reads the file again without owning the descriptor.
 LineReader reader_of(int descriptor, const std::string& name) {
@@ -36,7 +37,7 @@ void check_answer(const OrderedJson& record, const std::string& where) {
 
 OrderedJson parse_record(const FileLine& line, const std::string& where) {
   try {
-    OrderedJson record = parse_ordered_json(line.text, {.path = where});
+    OrderedJson record = read_record(line.text, where);
     at(record, "custom_id", where);
     if (at(record, "error", where).is_null()) check_answer(record, where);
     return record;

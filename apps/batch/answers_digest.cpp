@@ -1,12 +1,14 @@
 #include "apps/batch/answers_digest.h"
 
 #include "apps/batch/digests.h"
+#include "engine/input_files.h"
 #include "engine/text/sha256.h"
 
 namespace tessera {
 namespace {
 
 constexpr size_t kDigits = 16;  // of 64 bits
+constexpr const char* kLogprobs = "logprobs";
 
 // Bytes that are not UTF-8 as the output file has them.
 std::string written(const nlohmann::ordered_json& value) {
@@ -18,12 +20,16 @@ std::string written(const nlohmann::ordered_json& value) {
 nlohmann::ordered_json answers_of(const nlohmann::ordered_json& record) {
   nlohmann::ordered_json choices = record["response"]["body"]["choices"];
   for (auto& choice : choices) {
-    if (choice.is_object()) choice.erase("logprobs");
+    if (choice.is_object()) choice.erase(kLogprobs);
   }
   return choices;
 }
 
 }  // namespace
+
+nlohmann::ordered_json read_record(std::string_view line, const std::string& where) {
+  return parse_ordered_json(line, {.path = where}, kLogprobs);
+}
 
 void AnswersDigest::add(const nlohmann::ordered_json& record) {
   const std::string digits = sha256(written(record["custom_id"]) + written(answers_of(record)));

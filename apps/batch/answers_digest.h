@@ -5,8 +5,13 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace tessera {
+
+// A record as it is read back, without its log-probabilities: of a long answer they are millions of
+// values, which nobody asks for. Throws Error beginning with `where`.
+nlohmann::ordered_json read_record(std::string_view line, const std::string& where);
 
 // The sum of a SHA-256 of each answer's custom_id and choices: the order of the answers does not
 // matter, nor do statistics and log-probabilities beside them.

@@ -73,6 +73,7 @@ uint64_t digest_of_request(const BatchRequest& request) {
     std::visit([&](const auto& prompt) { content["prompt"] = prompt; }, request.prompt);
   }
   if (request.num_choices != 1) content["n"] = request.num_choices;
+  if (request.logprobs) content["top_logprobs"] = request.top_logprobs;
   const std::string digits = sha256(content.dump());
   return std::max<uint64_t>(hexadecimal_number(std::string_view(digits).substr(0, kDigits)), 1);
 }

@@ -10,6 +10,18 @@ namespace tessera {
 
 using Json = nlohmann::json;
 
+namespace {
+
+constexpr uint64_t kMaxTokenizerBytes = uint64_t{1} << 30;
+
+// Of a tokenizer that the model's fingerprint may not know: wherever the file lies.
+std::string tokenizer_fingerprint(const EngineOptions& options) {
+  const std::string path = read_model_folder(options).tokenizer_path;
+  return concat("sha256:", sha256(read_whole_file(path, kMaxTokenizerBytes)));
+}
+
+}  // namespace
+
 Json batch_settings(const BatchOptions& options, const Conversation& opening) {
   const EngineOptions& engine = options.engine;
   const bool on_cpu = chosen_device(engine) == DeviceType::kCpu;
@@ -25,13 +37,12 @@ Json batch_settings(const BatchOptions& options, const Conversation& opening) {
                    {"attention_dtype", nullptr},
                    {"context_size", nullptr},
                    {"rope_scaling", nullptr},
-                   {"batch_invariant", nullptr},
                    {"on_overflow", nullptr},
                    {"system", nullptr},
                    {"kv_sha256", nullptr},
                    {"shard", nullptr}};
   if (!options.shard.is_whole()) settings["shard"] = options.shard.text();
-  if (!engine.tokenizer.empty()) settings["tokenizer"] = engine.tokenizer;
+  if (!engine.tokenizer.empty()) settings["tokenizer"] = tokenizer_fingerprint(engine);
   if (!engine.chat_template.empty()) {
     settings["chat_template"] =
         ChatTemplate::fingerprint(engine.chat_template, read_model_folder(engine));
@@ -44,7 +55,6 @@ Json batch_settings(const BatchOptions& options, const Conversation& opening) {
   if (options.on_overflow != OnOverflow::kError) {
     settings["on_overflow"] = to_string(options.on_overflow);
   }
-  if (engine.batch_invariant) settings["batch_invariant"] = true;
   if (engine.context_size != 0) settings["context_size"] = engine.context_size;
   if (engine.rope_scaling == RopeScalingChoice::kAuto) settings["rope_scaling"] = "auto";
   if (!opening.system().empty()) settings["system"] = opening.system();

@@ -146,13 +146,14 @@ bool GenerationLoop::run_step() {
 }
 
 void GenerationLoop::finish_cancelled() {
-  std::vector<Request> cancelled;
   for (const Request& request : scheduler_.requests()) {
     guard(request, [&] {
-      if (request.generation->is_cancelled()) cancelled.push_back(request);
+      if (request.generation->is_cancelled()) cancelled_.push_back(request);
     });
   }
-  for (const Request& request : cancelled) {
+  // What one of them tells last may destroy others of them.
+  while (!cancelled_.empty()) {
+    const Request request = cancelled_.front();
     guard(request, [&] { finish(request, StopReason::kCancelled); });
   }
 }
@@ -183,7 +184,7 @@ bool GenerationLoop::release_oldest_unused_cache() {
 bool GenerationLoop::launch(std::vector<ScheduledSequence> batch) {
   try {
     const LaunchedTokens tokens =
-        runner_.launch(chunks_of(batch), [&batch] { return is_cancelled(batch); });
+        runner_.launch(chunks_of(batch), [&] { return is_unwanted(batch); });
     scheduler_.launched(batch);
     count_launched(batch);
     launched_.push_back({std::move(batch), tokens});
@@ -192,6 +193,19 @@ bool GenerationLoop::launch(std::vector<ScheduledSequence> batch) {
     scheduler_.given_up();
     return false;
   }
+}
+
+bool GenerationLoop::is_unwanted(std::span<const ScheduledSequence> batch) {
+  return std::ranges::all_of(batch, [&](const ScheduledSequence& scheduled) {
+    Generation& generation = *scheduled.request->generation;
+    try {
+      return generation.is_cancelled();
+    } catch (...) {
+      if (!thrown_) thrown_ = std::current_exception();
+      generation.cancel();
+      return true;
+    }
+  });
 }
 
 void GenerationLoop::count_launched(std::span<const ScheduledSequence> batch) {
@@ -280,6 +294,7 @@ void GenerationLoop::take_token(const Request& request, const DrawnToken& token)
 void GenerationLoop::forget(Sequence& sequence) {
   scheduler_.remove(sequence);
   for (LaunchedStep& step : launched_) step.forget(sequence);
+  std::erase_if(cancelled_, [&](const Request& request) { return request.sequence == &sequence; });
   sequence.drop_launched();
 }
 

@@ -97,6 +97,9 @@ class GenerationLoop {
   // Gives the step to the device. False when all its sequences were cancelled meanwhile: the step
   // is given up, and as no sequence has advanced, it is as if it had never begun.
   bool launch(std::vector<ScheduledSequence> batch);
+  // Whether nobody waits any more for a step that is being launched. Whose question throws does not
+  // wait: the generation ends, as cancelled, when the step is over.
+  bool is_unwanted(std::span<const ScheduledSequence> batch);
   void count_launched(std::span<const ScheduledSequence> batch);
   // Waits for the step and appends what it drew.
   void collect(const LaunchedStep& step);
@@ -128,8 +131,9 @@ class GenerationLoop {
   Scheduler scheduler_;
   // Oldest first: one at most between calls of step(), two while the older is collected.
   std::deque<LaunchedStep> launched_;
-  std::exception_ptr thrown_;  // by a callback, the first of a step
-  ServingStatistics counted_;  // what is counted since the loop began
+  std::vector<Request> cancelled_;  // and not ended yet; empty between calls of step()
+  std::exception_ptr thrown_;       // by a callback, the first of a step
+  ServingStatistics counted_;       // what is counted since the loop began
 };
 
 }  // namespace tessera

@@ -41,10 +41,4 @@ std::vector<TokenChunk> chunks_of(std::span<const ScheduledSequence> batch) {
   return chunks;
 }
 
-bool is_cancelled(std::span<const ScheduledSequence> batch) {
-  return std::ranges::all_of(batch, [](const ScheduledSequence& item) {
-    return item.request->generation->is_cancelled();
-  });
-}
-
 }  // namespace tessera

@@ -23,7 +23,4 @@ struct LaunchedStep {
 // The step as a runner takes it. Refers to the sequences and generations of the batch.
 std::vector<TokenChunk> chunks_of(std::span<const ScheduledSequence> batch);
 
-// Whether nobody waits any more for a step that is being launched.
-bool is_cancelled(std::span<const ScheduledSequence> batch);
-
 }  // namespace tessera

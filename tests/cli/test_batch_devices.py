@@ -39,12 +39,12 @@ class Devices(BatchCase):
         result = self.batch("--temp", "0", "--resume", code=3)
         self.assertIn("39 answered before", result.err)
 
-    def begin(self):
+    def begin(self, *arguments):
         """Starts a run, interrupts it twice in the middle of its answers, and leaves its shards."""
         lines = [short_line(f"item {i}", "x", max_tokens=2000, ignore_eos=True) for i in range(24)]
         self.write_input(*lines)
-        process = self.start("batch", *self.long_model(), *DEVICES, "-i", "in.jsonl", "-o",
-                             "out.jsonl", "--max-sequences", "2", "--temp", "1")  # fmt: skip
+        process = self.start("batch", *self.long_model(), *DEVICES, *arguments, "-i", "in.jsonl",
+                             "-o", "out.jsonl", "--max-sequences", "2", "--temp", "1")  # fmt: skip
         self.addCleanup(lambda: process.poll() is None and process.kill())
         for index in range(3):
             self.wait_for_answer(f"out.jsonl.shard-{index}-of-3")
@@ -72,6 +72,26 @@ class Devices(BatchCase):
         self.assertEqual(self.shards(), [])
         again = self.check(*command, *DEVICES, "--resume", code=2)
         self.assert_one_error(again, "holds answers already")
+
+    def test_an_interrupted_overwrite_is_gone_on_with(self):
+        self.batch("--temp", "0")
+        process = self.begin("--overwrite")
+        process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 130)
+        result = self.check("batch", *self.long_model(), *DEVICES, "-i", "in.jsonl", "-o",
+                            "out.jsonl", "--temp", "1", "--resume")  # fmt: skip
+        self.assertRegex(result.err, r"24 requests: \d+ answered, 0 errors, \d+ answered before")
+        self.assertEqual(len(self.records()), 24)
+        self.assertEqual(self.shards(), [])
+
+    def test_an_overwrite_that_answers_nothing_keeps_the_answers(self):
+        self.batch("--temp", "0")
+        before = (self.folder / "out.jsonl").read_text()
+        weights = self.copy_model("damaged") / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-64])
+        flags = ["-m", str(weights.parent), *self.model[2:]]
+        self.batch(*DEVICES, "--overwrite", flags=flags, code=1)
+        self.assertEqual((self.folder / "out.jsonl").read_text(), before)
 
     def test_second_interrupt_leaves_no_process(self):
         process = self.begin()
@@ -106,6 +126,15 @@ class Devices(BatchCase):
         self.assertIn("error: cpu: out.jsonl.shard-1-of-3: another run is writing", result.err)
         self.assertIn("the run on cpu (exit code 1) failed; what was answered is safe", result.err)
         self.assertIn("27 answered before", self.batch(*DEVICES, "--resume").err)
+        self.assertEqual(len(self.records()), 40)
+
+    def test_a_manifest_that_cannot_be_written_leaves_the_shards(self):
+        manifest = self.folder / "out.jsonl.manifest.json"
+        manifest.mkdir()
+        self.assertIn("out.jsonl.manifest.json: ", self.batch(*DEVICES, code=1).err)
+        self.assertEqual((self.folder / "out.jsonl").read_text(), "")
+        manifest.rmdir()
+        self.assertIn("40 answered before", self.batch(*DEVICES, "--resume").err)
         self.assertEqual(len(self.records()), 40)
 
     def test_mistakes_are_told_once(self):

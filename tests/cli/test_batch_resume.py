@@ -43,6 +43,17 @@ class Resume(ResumeCase):
         self.assertEqual(set(after), {"item 0", "item 1", "item 2", "item 3"})
         self.assertEqual(after["item 0"], before["item 0"])
 
+    def test_answers_with_millions_of_logprobs_are_read(self):
+        self.write_input(*self.LINES[:2])
+        digest = self.batch().err.split("digest ")[1]
+        records = read_json_lines(self.folder / "out.jsonl")
+        for record in records:
+            record["response"]["body"]["choices"][0]["logprobs"] = {"content": [0] * 2_000_001}
+        self.write("out.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+        result = self.batch("--resume")
+        self.assertIn("2 answered before", result.err)
+        self.assertEqual(result.err.split("digest ")[1], digest)
+
     def test_rewriting_keeps_mode_and_link(self):
         self.write_input(*self.LINES[:2], "{")
         self.batch(code=3, output="real.jsonl")
@@ -212,6 +223,21 @@ class Manifest(ResumeCase):
         flags[3] = "llama2"
         self.refused(', now "llama2"', flags=flags)
 
+    def test_other_content_of_the_tokenizer_file(self):
+        model = self.copy_model("model")
+        name = "tokenizer.json" if (model / "tokenizer.json").exists() else "tokenizer.model"
+        tokenizer = self.folder / f"mine-{name}"
+        shutil.copy(model / name, tokenizer)
+        flags = ["-m", str(model), "--tokenizer", str(tokenizer), *self.model[2:]]
+        self.begin(flags=flags)
+        flags[3] = str(tokenizer.rename(self.folder / f"moved-{name}"))
+        self.batch("--resume", flags=flags)
+        self.write_input(*self.LINES[:6])
+        with open(flags[3], "ab") as file:
+            file.write(b" ")
+        self.refused('tokenizer was "sha256:', flags=flags)
+        self.refused("now not set", flags=["-m", str(model), *self.model[2:]])
+
     def test_is_refused_before_the_weights_are_read(self):
         model = self.copy_model("model")
         flags = ["-m", str(model), *self.model[2:]]
@@ -255,6 +281,7 @@ class Manifest(ResumeCase):
         for edited in (short_line("item 1", "another question", max_tokens=100),
                        short_line("item 1", "question 1", max_tokens=99),
                        short_line("item 1", "question 1", max_tokens=100, stop="x"),
+                       short_line("item 1", "question 1", max_tokens=100, logprobs=True),
                        short_line("item 1", "")):  # fmt: skip
             with self.subTest(edited=edited):
                 self.write_input(self.LINES[0], edited, *self.LINES[2:4])

@@ -110,6 +110,20 @@ TEST(Json, CanKeepTheOrderOfKeys) {
   EXPECT_THROW(parse_ordered_json(R"({"o": {"a": 1, "a": 2}})", {}), Error);
 }
 
+TEST(Json, LeavesOutWhatHasAKey) {
+  const auto parsed = [](const std::string& text) {
+    return parse_ordered_json(text, {}, "x").dump();
+  };
+  EXPECT_EQ(parsed(R"({"b": 1, "x": [2, {"x": {}, "c": []}, []], "a": {"x": 3, "d": "x"}})"),
+            R"({"b":1,"a":{"d":"x"}})");
+  EXPECT_EQ(parsed(R"([{"x": {"x": 1, "x": 2}}, {"x": null}, "x"])"), R"([{},{},"x"])");
+  EXPECT_THROW(parsed(R"({"x": 1, "a": 2, "a": 3})"), Error);
+  EXPECT_THROW(parsed(R"({"x": [1, "a": 2})"), Error);
+  std::string many = R"({"a": 1, "x": [0)";
+  for (int i = 0; i < 2'000'000; ++i) many += ",0";
+  EXPECT_EQ(parsed(many + "]}"), R"({"a":1})");
+}
+
 TEST(Json, RefusesWhatIsNotJson) {
   EXPECT_EQ(parse_message("\xEF\xBB\xBF{}"), "c.json: invalid JSON at byte 0");
   EXPECT_EQ(parse_message("{}\0garbage"sv), "c.json: invalid JSON at byte 2");

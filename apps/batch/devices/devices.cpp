@@ -75,12 +75,21 @@ uint64_t find_seed(const std::vector<std::string>& shard_paths) {
   return random_seed();
 }
 
-void watch(Workers& workers, int64_t num_requests, const BatchOptions& options,
+// Until the processes have ended. Of an output that is overwritten, earlier answers go with the
+// first new one: from then on the shards are what --resume goes on with.
+void watch(Workers& workers, int64_t num_requests, BatchOutput& output, const BatchOptions& options,
            const Console& console) {
   BatchProgress progress(console);
   bool has_forwarded = false;
+  bool is_replaced = !options.overwrite;
   before_forced_exit(kill_children);
-  while (workers.watch()) {
+  for (;;) {
+    const bool is_running = workers.watch();
+    if (!is_replaced && workers.counts(num_requests).answered > 0) {
+      output.begin(console);
+      is_replaced = true;
+    }
+    if (!is_running) break;
     if (is_interrupted() && !has_forwarded) {
       has_forwarded = true;
       workers.forward(pending_signal());
@@ -138,7 +147,7 @@ int run_on_devices(BatchOptions& options, const Console& console) {
   require_separate_files(options);
   const StatsFile stats(options.stats_path);
   const int64_t num_requests = check_requests(options);
-  const BatchOutput output(options.output_path, existing_output(options));
+  BatchOutput output(options.output_path, existing_output(options));
   Workers workers(options, console);
   const std::vector<std::string> shard_paths = workers.output_paths();
   require_fresh_or_own_shards(options, output, shard_paths);
@@ -146,7 +155,7 @@ int run_on_devices(BatchOptions& options, const Console& console) {
   if (!options.sampling.seed) options.sampling.seed = find_seed(shard_paths);
 
   workers.start();
-  watch(workers, num_requests, options, console);
+  watch(workers, num_requests, output, options, console);
   const nlohmann::ordered_json statistics = workers.statistics();
   BatchCounts counts = workers.counts(num_requests);
   add_measurements(statistics, counts);

@@ -68,8 +68,8 @@ std::vector<std::string> find_shard_outputs(const std::string& output_path) {
 void merge_shards(const std::vector<std::string>& shard_paths, const std::string& output_path) {
   FileReplacement merged(output_path);
   for (const std::string& path : shard_paths) copy_file(path, merged);
+  write_manifest(shard_paths, output_path);  // first: answers without one could not be resumed
   merged.commit();
-  write_manifest(shard_paths, output_path);
   remove_shards(shard_paths);
 }
 

@@ -60,7 +60,7 @@ void ShardOutput::read_new_lines() {
 
 void ShardOutput::add_line(std::string_view line) {
   try {
-    add_record(parse_ordered_json(line, {.path = path_}));
+    add_record(read_record(line, path_));
   } catch (const nlohmann::json::exception&) {
     throw Error(path_ + ": not a batch result");
   }
