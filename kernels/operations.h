@@ -27,7 +27,7 @@ struct BackendLimits;
 // Early reads. A device may begin an operation while the previous one, in the order of calls, ends,
 // and read these of its inputs at once:
 //   - weights, also of norms, biases, and RoPE tables;
-//   - positions, slots, query starts, context lengths and block tables;
+//   - positions, slots, query starts, context lengths, block tables and shared prefixes;
 //   - rows of KV pages of tokens before this step.
 // So these inputs must be complete before the previous operation begins, and that operation may
 // itself begin early. take_ids() and embed() never begin early: they begin when all operations

@@ -180,8 +180,8 @@ void read_language_model(const JsonObject& json, const ModelFamily& family, Mode
   config.norm_offset = family.norm_offset;
   config.logit_multiplier = family.logit_multiplier;
   refuse_encoders(json, config);
-  for (const FamilyKey& key : family.keys) key.read(json, key.key, config);
   read_sizes(json, family, config);
+  for (const FamilyKey& key : family.keys) key.read(json, key.key, config);
   read_heads(json, family, config);
   read_layers(json, family, config);
   config.ties_embeddings = json.get_bool_or("tie_word_embeddings", family.ties_embeddings);
@@ -193,6 +193,7 @@ void read_language_model(const JsonObject& json, const ModelFamily& family, Mode
 // What the config of the model around the language model says about it: what the other config does
 // not say, and of the embeddings what it says otherwise.
 void read_wrapper(const JsonObject& json, const ModelWrapper& wrapper, ModelConfig& config) {
+  refuse_encoders(json, config);
   config.architecture = wrapper.architecture;
   config.name_prefix = NamePrefix::kLanguageModel;
   config.ties_embeddings = json.get_bool_or("tie_word_embeddings", config.ties_embeddings);

@@ -98,8 +98,11 @@ void read_yarn(const JsonObject& rope, const RopeScalingContext& context, RopeSc
                                       ? yarn_attention_factor(scaling.factor, scale) /
                                             yarn_attention_factor(scaling.factor, scale_all)
                                       : yarn_attention_factor(scaling.factor);
-  scaling.attention_factor =
-      rope.find_number("attention_factor", 1e-3, kMaxFactor).value_or(attention_factor);
+  // vLLM's number, which multiplies the default: DeepSeek-R1-0528-Qwen3-8B has the inverse of it,
+  // for no factor at all. transformers warns that it does not know the key and goes on without.
+  const double multiplier = rope.find_number("attn_factor", 1e-3, kMaxFactor).value_or(1.0);
+  scaling.attention_factor = rope.find_number("attention_factor", 1e-3, kMaxFactor)
+                                 .value_or(attention_factor * multiplier);
 }
 
 std::vector<double> read_factors(const JsonObject& rope, std::string_view key, int64_t rotary_dim) {

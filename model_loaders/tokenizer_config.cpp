@@ -139,6 +139,11 @@ TokenizerConfig read_tokenizer_config(const std::string& folder) {
     config.added_tokens = read_added_tokens(JsonObject::read(added_path), config);
     sort_and_check(config.added_tokens, added_path);
   }
+  // Where a processor once kept its template, in some folders the only one.
+  if (const std::string path = join_path(folder, "chat_template.json");
+      !config.chat_template && config.named_chat_templates.empty() && file_exists(path)) {
+    read_chat_templates(JsonObject::read(path), config);
+  }
   if (const std::string path = join_path(folder, "chat_template.jinja"); file_exists(path)) {
     config.chat_template = read_whole_file(path, kMaxChatTemplateBytes);
     config.named_chat_templates.clear();

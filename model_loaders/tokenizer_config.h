@@ -44,7 +44,8 @@ struct TokenizerConfig {
 
 // Reads what the folder has of tokenizer_config.json, chat_template.jinja,
 // additional_chat_templates/NAME.jinja, special_tokens_map.json and, where the first lacks
-// added_tokens_decoder, added_tokens.json. Throws Error naming file and field.
+// added_tokens_decoder, added_tokens.json; where it lacks chat_template, chat_template.json.
+// Throws Error naming file and field.
 TokenizerConfig read_tokenizer_config(const std::string& folder);
 
 }  // namespace tessera

@@ -32,8 +32,9 @@ constexpr std::array kFields = {
                   "taken from tokens for each time they occurred, -2..2 (0)",
                   &SamplingOptions::frequency_penalty, kOccurrencePenaltyLimits},
     SamplingField{"repeat_last_n", "", "--repeat-last-n",
-                  "tokens the penalties look back; 0: all (64)", &SamplingOptions::penalty_window,
-                  kPenaltyWindowLimits},
+                  "tokens the penalties look back; 0: all (64; all where the model asks for a "
+                  "penalty)",
+                  &SamplingOptions::penalty_window, kPenaltyWindowLimits},
     SamplingField{"seed", "", "-s,--seed", "same seed, same answer (random, and printed)",
                   &SamplingOptions::seed, kSeedLimits},
     SamplingField{"max_tokens", "max_completion_tokens", "-n,--max-tokens,--n-predict",

@@ -1,6 +1,8 @@
 #include "engine/model/sampling_lists.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "engine/model/philox.h"
 #include "kernels/sampling_params.h"
@@ -17,22 +19,30 @@ bool is_barred(const TokenChunk& chunk, TokenId token) {
   return std::ranges::find(barred_tokens(chunk), token) != barred_tokens(chunk).end();
 }
 
-// Appends each token among the last ones that the penalties look at, and how often it occurs.
-void list_recent_tokens(const TokenChunk& chunk, PenaltyLists& lists) {
-  const auto window = static_cast<size_t>(chunk.sampling->penalty_window);
-  const size_t size = chunk.tokens.size();
-  const auto recent = chunk.tokens.last(window == 0 ? size : std::min(window, size));
-  std::vector<TokenId> sorted(recent.begin(), recent.end());
-  std::ranges::sort(sorted);
-  for (size_t begin = 0; begin < sorted.size();) {
-    const auto end = std::ranges::upper_bound(sorted, sorted[begin]) - sorted.begin();
-    if (!is_barred(chunk, sorted[begin])) {
-      lists.tokens.push_back(sorted[begin]);
-      lists.counts.push_back(static_cast<int32_t>(end - static_cast<int64_t>(begin)));
+// Lists tokens with their counts in time that grows with their number: penalties of models' authors
+// look at whole documents, in every step.
+class RecentTokens {
+ public:
+  // Appends each token among the last ones that the penalties look at, and how often it occurs.
+  void list(const TokenChunk& chunk, PenaltyLists& lists) {
+    const auto window = static_cast<size_t>(chunk.sampling->penalty_window);
+    const size_t size = chunk.tokens.size();
+    const auto recent = chunk.tokens.last(window == 0 ? size : std::min(window, size));
+    if (recent.empty()) return;
+    const auto num_ids = static_cast<size_t>(*std::ranges::max_element(recent)) + 1;
+    if (counts_.size() < num_ids) counts_.resize(num_ids);
+    for (const TokenId token : recent) ++counts_[static_cast<size_t>(token)];
+    for (const TokenId token : recent) {
+      const int32_t count = std::exchange(counts_[static_cast<size_t>(token)], 0);
+      if (count == 0 || is_barred(chunk, token)) continue;
+      lists.tokens.push_back(token);
+      lists.counts.push_back(count);
     }
-    begin = static_cast<size_t>(end);
   }
-}
+
+ private:
+  std::vector<int32_t> counts_;  // by token; zeros between calls
+};
 
 bool is_penalized(const TokenChunk& chunk) {
   return chunk.sampling != nullptr && (has_penalty(*chunk.sampling) || !chunk.barred.empty());
@@ -49,9 +59,9 @@ void list_draw(const TokenChunk& chunk, int64_t draw, SamplingLists& lists) {
   lists.random.push_back(static_cast<int32_t>(bits >> 32));
 }
 
-void list_penalty(const TokenChunk& chunk, PenaltyLists& lists) {
+void list_penalty(const TokenChunk& chunk, RecentTokens& recent, PenaltyLists& lists) {
   const SamplingParams& params = *chunk.sampling;
-  if (has_penalty(params)) list_recent_tokens(chunk, lists);
+  if (has_penalty(params)) recent.list(chunk, lists);
   for (const TokenId token : barred_tokens(chunk)) {
     lists.tokens.push_back(token);
     lists.counts.push_back(kBarredCount);
@@ -74,9 +84,10 @@ SamplingLists list_sampling(std::span<const TokenChunk> step) {
 
 PenaltyLists list_penalties(std::span<const TokenChunk> step) {
   PenaltyLists lists;
+  RecentTokens recent;
   lists.offsets.push_back(0);
   for (const TokenChunk& chunk : step) {
-    for (int64_t draw = 0; draw < chunk.num_draws(); ++draw) list_penalty(chunk, lists);
+    for (int64_t draw = 0; draw < chunk.num_draws(); ++draw) list_penalty(chunk, recent, lists);
   }
   return lists;
 }

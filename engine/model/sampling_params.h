@@ -43,6 +43,7 @@ void validate(const SamplingParams& params);
 bool has_penalty(const SamplingParams& params);
 
 // SamplingParams as the model's authors suggest in generation_config.json: greedy unless do_sample.
+// A penalty of theirs looks at the whole text.
 SamplingParams default_sampling(const GenerationConfig& generation);
 
 }  // namespace tessera

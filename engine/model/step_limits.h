@@ -25,9 +25,10 @@ inline constexpr int64_t kCpuTokensBesideDecodes = 320;
 inline constexpr int64_t kCudaMaxSequences = 1024;
 inline constexpr int64_t kCpuMaxSequences = 64;
 
-// How many tokens of each of many sequences penalties can always list: four times as many as they
-// look at by default. Sequences that need more take turns.
-inline constexpr int64_t kPenalizedTokensOfMany = 256;
+// How many tokens of each of many sequences penalties can always list. They look at 64 by default,
+// and at everything where the model's authors ask for a penalty. When the sequences of a step have
+// more, the oldest go first.
+inline constexpr int64_t kPenalizedTokensOfMany = 1024;
 
 // Tokens of a step that has drafts among them (serving/prompt_lookup.h), of all its sequences: as
 // many as kernels for few tokens take.

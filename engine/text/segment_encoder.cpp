@@ -1,7 +1,6 @@
 #include "engine/text/segment_encoder.h"
 
-#include <algorithm>
-
+#include "engine/text/tokenizer_json/unicode_text.h"
 #include "kernels/tensor/check.h"
 
 namespace tessera {
@@ -39,14 +38,8 @@ class SegmentEncoder {
 
   // Tokenises the text gathered so far, which `next` follows.
   void finish_text(std::optional<TokenId> next) {
-    constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
-    std::string_view text = text_;
-    if (strips_left_of_text_) {
-      text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
-    }
-    if (next && tokenizer_.strips_left(*next)) {
-      text = text.substr(0, text.find_last_not_of(kWhiteSpace) + 1);
-    }
+    const std::string_view text =
+        stripped(text_, strips_left_of_text_, next && tokenizer_.strips_left(*next));
     const std::vector<TokenId> encoded =
         tokenizer_.encode(text, tokens_.empty(), [this](uint64_t bytes, uint64_t) {
           if (progress_) progress_(done_bytes_ + bytes, total_bytes_);

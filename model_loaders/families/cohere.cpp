@@ -32,6 +32,7 @@ constexpr FamilyKey kCohereKeys[] = {
     {"model_max_length", ignore_integer},
     {"order_of_interleaved_layers", require_local_first},
     {"position_embedding_type", require_gptj_rope},
+    {"_sliding_window_pattern", ignore_integer},  // written from 4.53 to 4.57, beside layer_types
     {"rotary_pct", require_one},
     {"use_embedding_sharing", require_true},
     {"use_gated_activation", require_true},

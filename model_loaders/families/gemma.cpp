@@ -11,6 +11,7 @@ constexpr FamilyKey kGemmaKeys[] = {
     {"final_logit_softcapping", read_logit_softcap},
     {"use_bidirectional_attention", refuse_true},
     {"sliding_window_size", ignore_integer},
+    {"_sliding_window_pattern", ignore_integer},  // written since 4.53, always beside layer_types
     {"hidden_activation", read_activation},
     {"hidden_act", ignore_string},
 };

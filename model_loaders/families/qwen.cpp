@@ -1,10 +1,25 @@
+#include <optional>
+
 #include "model_loaders/families/families.h"
 
 namespace tessera {
 namespace {
 
+// Qwen2.5-1M: how vLLM attends beyond the context of training, up to which it changes nothing. It
+// is not computed here (transformers does not read the key either), so the context ends there.
+void read_dual_chunk_attention(const JsonObject& json, std::string_view key, ModelConfig& config) {
+  const std::optional<JsonObject> dual_chunk = json.find_object(key);
+  if (!dual_chunk) return;
+  const int64_t trained = dual_chunk->get_integer("original_max_position_embeddings", 1,
+                                                  config.max_position_embeddings);
+  dual_chunk->find_integer("chunk_size");
+  dual_chunk->find_integer("local_size");
+  config.max_position_embeddings = trained;
+}
+
 constexpr FamilyKey kQwen2Keys[] = {
     {"use_mrope", refuse_true},
+    {"dual_chunk_attention_config", read_dual_chunk_attention},
     {"hidden_act", read_activation},
 };
 

@@ -198,6 +198,18 @@ TEST(Families, PostNormFamiliesHaveNoNormsBefore) {
   EXPECT_EQ(read("exaone4").block.qk_norm, QkNorm::kPerHead);
 }
 
+TEST(Families, ContextsOfDualChunkAttentionEndWhereItWouldBegin) {
+  const std::string sizes = R"(, "num_hidden_layers": 1, "max_position_embeddings": 1010000)";
+  const std::string dual_chunk = R"(, "dual_chunk_attention_config":
+      {"chunk_size": 262144, "local_size": 8192, "original_max_position_embeddings": 262144})";
+  EXPECT_EQ(read("qwen2", sizes).max_position_embeddings, 1010000);
+  EXPECT_EQ(read("qwen2", sizes + dual_chunk).max_position_embeddings, 262144);
+  EXPECT_EQ(read("qwen2", sizes + dual_chunk).block, read("qwen2", sizes).block);
+  EXPECT_THAT(problem("qwen2", R"(, "dual_chunk_attention_config": {})"),
+              HasSubstr("dual_chunk_attention_config.original_max_position_embeddings"));
+  EXPECT_THAT(problem("qwen3", dual_chunk), HasSubstr("results may be wrong: dual_chunk"));
+}
+
 TEST(Families, Exaone4RotatesWhereItSlidesIfItSlides) {
   const std::string layers = R"(, "num_hidden_layers": 4)";
   EXPECT_THAT(windows(read("exaone4", layers)), ElementsAre(4096, 4096, 4096, 0));
@@ -335,6 +347,9 @@ TEST(Families, AttentionFactorsOfYarn) {
   EXPECT_DOUBLE_EQ(factor(R"(, "mscale": 2.0, "mscale_all_dim": 1.0)"),
                    (0.2 * std::log(4.0) + 1.0) / plain);
   EXPECT_DOUBLE_EQ(factor(R"(, "attention_factor": 1.5)"), 1.5);
+  // DeepSeek-R1-0528-Qwen3-8B: the two make nothing of each other.
+  EXPECT_DOUBLE_EQ(factor(R"(, "attn_factor": 0.8782488562869419)"), 1.0);
+  EXPECT_DOUBLE_EQ(factor(R"(, "attention_factor": 1.5, "attn_factor": 2.0)"), 1.5);
 }
 
 TEST(Families, DynamicRopeReachesFurther) {
@@ -342,6 +357,17 @@ TEST(Families, DynamicRopeReachesFurther) {
                                                "rope_scaling": {"type": "dynamic", "factor": 2.5})");
   EXPECT_EQ(config.max_position_embeddings, 160);
   EXPECT_EQ(config.rope_tables[0].scaling.original_max_position_embeddings, 64);
+}
+
+// transformers writes the attribute that it read sliding_window_pattern into, beside layer_types.
+TEST(Families, WhatTransformersRemembersOfAPatternSaysNothing) {
+  for (const std::string type : {"gemma3_text", "cohere2"}) {
+    const ModelConfig config = read(type, R"(, "num_hidden_layers": 2, "sliding_window": 512,
+        "_sliding_window_pattern": 6, "layer_types": ["full_attention", "sliding_attention"])");
+    EXPECT_THAT(windows(config), ElementsAre(0, 512)) << type;
+  }
+  EXPECT_THAT(problem("gemma3_text", R"(, "_sliding_window_pattern": "LLLG")"),
+              HasSubstr("_sliding_window_pattern must be an integer"));
 }
 
 TEST(Families, ALanguageModelInsideAnother) {
@@ -372,6 +398,12 @@ TEST(Families, ALanguageModelInsideAnother) {
   EXPECT_THAT(error(R"({"model_type": "mistral3"})"), HasSubstr("text_config is missing"));
   EXPECT_THAT(error(R"({"model_type": "mistral3", "text_config": {"odd": 1}})"),
               HasSubstr("results may be wrong: text_config.odd"));
+  EXPECT_EQ(read_text(R"({"model_type": "mistral3", "text_config": {}, "is_encoder_decoder": false,
+                          "add_cross_attention": false})")
+                .model_type,
+            "mistral");
+  EXPECT_THAT(error(R"({"model_type": "mistral3", "text_config": {}, "is_encoder_decoder": true})"),
+              HasSubstr("is_encoder_decoder true is not supported"));
   EXPECT_THAT(error(R"({"model_type": "mistral3", "text_config": {}, "odd": 1})"),
               HasSubstr("results may be wrong: odd"));
 }

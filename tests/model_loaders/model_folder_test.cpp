@@ -49,6 +49,16 @@ TEST(ModelFolder, NeedsATokenizer) {
               HasSubstr("has no tokenizer: neither tokenizer.model nor tokenizer.json"));
 }
 
+// Devstral Small, Magistral Small and Mistral Small 3.2 have no other.
+TEST(ModelFolder, NamesATokenizerThatItCannotRead) {
+  const TemporaryFolder folder;
+  folder.write("config.json", kTinyConfigJson);
+  folder.write("tekken.json", "{}");
+  EXPECT_EQ(read_error(folder).message,
+            folder.path() + ": has its tokenizer only as tekken.json, which is not supported");
+  EXPECT_THAT(read_error(folder).hint, HasSubstr("--tokenizer FILE"));
+}
+
 TEST(ModelFolder, TakesTokenizerJsonUnlessTold) {
   const TemporaryFolder folder;
   const auto tokenizer = [&](const std::string& choice) {

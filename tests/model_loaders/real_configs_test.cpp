@@ -29,6 +29,7 @@ struct RealConfig {
 void PrintTo(const RealConfig& config, std::ostream* stream) { *stream << config.name; }
 
 constexpr RealConfig kConfigs[] = {
+    {"DeepSeek-R1-0528-Qwen3-8B", "qwen3", 8'190'735'360, 36},
     {"DeepSeek-R1-Distill-Llama-8B", "llama", 8'030'261'248, 32},
     {"DeepSeek-R1-Distill-Qwen-7B", "qwen2", 7'615'616'512, 28},
     {"EXAONE-4.0-1.2B", "exaone4", 1'279'391'488, 30},
@@ -53,6 +54,7 @@ constexpr RealConfig kConfigs[] = {
     {"c4ai-command-r7b-12-2024", "cohere2", 8'028'033'024, 32, 24, 8},
     {"gemma-2-9b-it", "gemma2", 9'241'705'984, 42, 21},
     {"gemma-3-1b-it", "gemma3_text", 999'885'952, 26, 22},
+    {"gemma-3-270m-it", "gemma3_text", 268'098'176, 18, 15},
     {"gemma-3-4b-it", "gemma3_text", 3'880'263'168, 34, 29},
     {"glm-4-9b-chat-hf", "glm", 9'399'951'360, 40},
     {"granite-3.3-8b-instruct", "granite", 8'170'864'640, 40},

@@ -83,6 +83,19 @@ TEST(TokenizerConfig, PrefersTheTemplateFile) {
   }
 }
 
+// Mistral-Small-3.1 has its template there alone, Gemma 3 the same one twice.
+TEST(TokenizerConfig, TheTemplateOfAProcessorIsTakenWhereThereIsNoOther) {
+  const TemporaryFolder folder;
+  folder.write("chat_template.json", R"({"chat_template": "processor's"})");
+  EXPECT_EQ(read_tokenizer_config(folder.path()).chat_template, "processor's");
+  folder.write("tokenizer_config.json", R"({"chat_template": "own"})");
+  EXPECT_EQ(read_tokenizer_config(folder.path()).chat_template, "own");
+  folder.write("tokenizer_config.json", R"({"chat_template": null})");
+  EXPECT_EQ(read_tokenizer_config(folder.path()).chat_template, "processor's");
+  folder.write("chat_template.jinja", "new");
+  EXPECT_EQ(read_tokenizer_config(folder.path()).chat_template, "new");
+}
+
 TEST(TokenizerConfig, TemplatesMayBeFilesOfAFolder) {
   const TemporaryFolder folder;
   folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "o"}]})");

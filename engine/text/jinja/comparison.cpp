@@ -19,7 +19,7 @@ bool equal_lists(const List& left, const List& right, Runtime& runtime) {
 bool equal_dicts(const Dict& left, const Dict& right, Runtime& runtime) {
   if (left.entries().size() != right.entries().size()) return false;
   for (const auto& [key, value] : left.entries()) {
-    const Value* const other = right.find(key.bytes());
+    const Value* const other = right.find(key);
     if (other == nullptr || !equals(value, *other, runtime)) return false;
   }
   return true;
@@ -33,7 +33,7 @@ bool is_in(const Value& element, const Value& container, Runtime& runtime) {
     return find_text(text->bytes(), element.as_text()->bytes(), 0, runtime).has_value();
   }
   if (const Dict* const dict = container.as_dict()) {
-    return element.as_text() != nullptr && dict->find(element.as_text()->bytes()) != nullptr;
+    return dict->find(element) != nullptr;
   }
   for (const Value& candidate : elements_of(container, runtime)) {
     if (equals(element, candidate, runtime)) return true;

@@ -80,10 +80,11 @@ Value Interpreter::evaluate_dict(const Expression& expression) {
   Dict dict;
   for (size_t i = 0; i < expression.operands.size(); i += 2) {
     const Value key = evaluate(*expression.operands[i]);
-    if (key.as_text() == nullptr) {
-      throw runtime_.error(concat("a key of a dict must be a string, got ", key.kind()));
+    if (key.as_text() == nullptr && key.as_integer() == nullptr) {
+      throw runtime_.error(
+          concat("a key of a dict must be a string or an integer, got ", key.kind()));
     }
-    dict.set(*key.as_text(), evaluate(*expression.operands[i + 1]));
+    dict.set(key, evaluate(*expression.operands[i + 1]));
   }
   return runtime_.make(std::move(dict));
 }
@@ -223,7 +224,10 @@ Call Interpreter::make_call(const Expression& expression, std::vector<Value> lea
       throw runtime_.error(concat("** needs a dict, got ", named.kind()));
     }
     for (const auto& [name, value] : named.as_dict()->entries()) {
-      call.named.emplace_back(name.bytes(), value);
+      if (name.as_text() == nullptr) {
+        throw runtime_.error(concat("** needs names, got ", name.kind()));
+      }
+      call.named.emplace_back(name.as_text()->bytes(), value);
     }
   }
   return call;

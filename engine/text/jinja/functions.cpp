@@ -48,7 +48,9 @@ Value make_namespace(Call& call) {
   auto made = std::make_shared<Namespace>();
   const Dict dict = dict_of_arguments(call);
   call.runtime.count_elements(4 + 3 * dict.entries().size());
-  for (const auto& [key, value] : dict.entries()) made->values[key.bytes()] = value;
+  for (const auto& [key, value] : dict.entries()) {
+    if (const Text* const name = key.as_text()) made->values[name->bytes()] = value;
+  }
   return Value(std::move(made));
 }
 

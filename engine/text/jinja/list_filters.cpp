@@ -128,9 +128,9 @@ Value filter_dictsort(Call& call) {
   const bool by_value = bound[1] != nullptr && call.text(*bound[1]).bytes() == "value";
   std::vector<Keyed> keyed;
   for (const auto& [key, value] : call.subject().as_dict()->entries()) {
-    call.runtime.count_text(key.size());
-    keyed.emplace_back(sort_key(by_value ? value : Value(key), flag(bound[0])),
-                       call.runtime.make({Value(key), value}, /*is_tuple=*/true));
+    call.runtime.count_text(key.as_text() == nullptr ? 0 : key.as_text()->size());
+    keyed.emplace_back(sort_key(by_value ? value : key, flag(bound[0])),
+                       call.runtime.make({key, value}, /*is_tuple=*/true));
   }
   return sorted(std::move(keyed), flag(bound[2]), call.runtime);
 }

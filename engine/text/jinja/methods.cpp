@@ -7,7 +7,7 @@ namespace tessera::jinja {
 namespace {
 
 Value pair_of(const Dict::Entry& entry, Runtime& runtime) {
-  return runtime.make({Value(entry.first), entry.second}, /*is_tuple=*/true);
+  return runtime.make({entry.first, entry.second}, /*is_tuple=*/true);
 }
 
 Value dict_get(Call& call) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/printing.h"
 
 namespace tessera::jinja {
@@ -66,20 +67,27 @@ class JsonPrinter {
     std::vector<const Dict::Entry*> entries;
     for (const Dict::Entry& entry : dict.entries()) entries.push_back(&entry);
     if (style_.sorts_keys) {
-      std::ranges::sort(entries, {}, [](const auto* entry) { return entry->first.bytes(); });
+      std::ranges::sort(entries, [&](const auto* left, const auto* right) {
+        return is_less(left->first, right->first, runtime_);
+      });
     }
     add("{");
     ++level_;
     for (size_t i = 0; i < entries.size(); ++i) {
       if (i > 0) add(style_.item_separator);
       begin_line();
-      print_string(entries[i]->first);
+      print_key(entries[i]->first);
       add(style_.key_separator);
       print(entries[i]->second);
     }
     --level_;
     begin_line();
     add("}");
+  }
+
+  // Of JSON, keys are text: an integer stands there in quotes.
+  void print_key(const Value& key) {
+    print_string(key.as_text() != nullptr ? *key.as_text() : Text(atom(key), Origin::kData));
   }
 
   void print_string(const Text& text) {

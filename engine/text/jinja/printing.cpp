@@ -44,7 +44,7 @@ class ReprPrinter {
     add("{");
     for (size_t i = 0; i < dict.entries().size(); ++i) {
       if (i > 0) add(", ");
-      print_string(dict.entries()[i].first);
+      print(dict.entries()[i].first);
       add(": ");
       print(dict.entries()[i].second);
     }

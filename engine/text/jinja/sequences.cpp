@@ -57,7 +57,7 @@ std::vector<Value> elements_of(const Value& value, Runtime& runtime) {
   }
   if (const Dict* const dict = value.as_dict()) {
     runtime.count_elements(dict->entries().size());
-    for (const auto& [key, element] : dict->entries()) elements.emplace_back(key);
+    for (const auto& [key, element] : dict->entries()) elements.push_back(key);
     return elements;
   }
   if (const Text* const text = value.as_text()) {
@@ -73,8 +73,7 @@ std::vector<Value> elements_of(const Value& value, Runtime& runtime) {
 
 std::optional<Value> item_of(const Value& value, const Value& index, Runtime& runtime) {
   if (const Dict* const dict = value.as_dict()) {
-    const Text* const key = index.as_text();
-    const Value* const found = key == nullptr ? nullptr : dict->find(key->bytes());
+    const Value* const found = dict->find(index);
     return found == nullptr ? std::nullopt : std::optional(*found);
   }
   const auto place = index.integer_value();

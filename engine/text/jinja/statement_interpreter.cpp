@@ -13,7 +13,9 @@ constexpr int kMaxMacroCalls = 50;
 }  // namespace
 
 Interpreter::Interpreter(const Dict& variables, uint64_t input_bytes) : runtime_(input_bytes) {
-  for (const auto& [name, value] : variables.entries()) root_.values[name.bytes()] = value;
+  for (const auto& [name, value] : variables.entries()) {
+    if (name.as_text() != nullptr) root_.values[name.as_text()->bytes()] = value;
+  }
 }
 
 Text Interpreter::run(const Statements& statements) {

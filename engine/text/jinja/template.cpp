@@ -20,7 +20,9 @@ uint64_t bytes_of(const Value& value) {
     for (const Value& element : list->elements()) bytes += bytes_of(element);
   }
   if (const Dict* const dict = value.as_dict()) {
-    for (const auto& [key, element] : dict->entries()) bytes += key.size() + bytes_of(element);
+    for (const auto& [key, element] : dict->entries()) {
+      bytes += bytes_of(key) + bytes_of(element);
+    }
   }
   return bytes;
 }

@@ -74,14 +74,34 @@ const Value* Dict::find(std::string_view key) const {
   return found == places_.end() ? nullptr : &entries_[found->second].second;
 }
 
-void Dict::set(const Text& key, Value value) {
+const Value* Dict::find(const Value& key) const {
+  if (key.as_text() != nullptr) return find(key.as_text()->bytes());
+  const auto integer = key.integer_value();
+  const auto found = integer ? integer_places_.find(*integer) : integer_places_.end();
+  return found == integer_places_.end() ? nullptr : &entries_[found->second].second;
+}
+
+template <typename Places, typename Key>
+void Dict::store(Places& places, const Key& place_key, const Value& key, Value value) {
   check_element(value);
   nesting_ = std::max(nesting_, value.nesting() + 1);
-  const auto [place, is_new] = places_.emplace(key.bytes(), entries_.size());
+  const auto [place, is_new] = places.emplace(place_key, entries_.size());
   if (is_new) {
     entries_.emplace_back(key, std::move(value));
   } else {
     entries_[place->second].second = std::move(value);
+  }
+}
+
+void Dict::set(const Text& key, Value value) { set(Value(key), std::move(value)); }
+
+void Dict::set(const Value& key, Value value) {
+  if (const Text* const text = key.as_text()) {
+    store(places_, text->bytes(), key, std::move(value));
+  } else {
+    CHECK(key.as_integer() != nullptr, "a key of a dict must be a string or an integer, got ",
+          key.kind());
+    store(integer_places_, *key.as_integer(), key, std::move(value));
   }
 }
 

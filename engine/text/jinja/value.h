@@ -107,22 +107,28 @@ class List {
   int nesting_ = 1;
 };
 
-// Keys are text, in the order of their insertion.
+// Keys are text or integers, in the order of their insertion.
 class Dict {
  public:
-  using Entry = std::pair<Text, Value>;
+  using Entry = std::pair<Value, Value>;
 
   // nullptr when there is none.
   const Value* find(std::string_view key) const;
-  // Replaces the value of a key that is there.
+  const Value* find(const Value& key) const;
+  // Replaces the value of a key that is there. A key is text or an integer.
   void set(const Text& key, Value value);
+  void set(const Value& key, Value value);
 
   const std::vector<Entry>& entries() const { return entries_; }
   int nesting() const { return nesting_; }
 
  private:
+  template <typename Places, typename Key>
+  void store(Places& places, const Key& place_key, const Value& key, Value value);
+
   std::vector<Entry> entries_;
-  std::unordered_map<std::string, size_t> places_;  // in entries_
+  std::unordered_map<std::string, size_t> places_;  // in entries_, of keys that are text
+  std::unordered_map<int64_t, size_t> integer_places_;
   int nesting_ = 1;
 };
 

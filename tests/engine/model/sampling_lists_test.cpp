@@ -67,7 +67,7 @@ TEST(PenaltyLists, ListDistinctTokensWithTheirCounts) {
                              chunk_of(kTokens, &more_than_all)};
   const PenaltyLists lists = list_penalties(step);
   EXPECT_THAT(lists.offsets, ElementsAre(0, 0, 3, 5, 8));
-  EXPECT_THAT(lists.tokens, ElementsAre(5, 6, 7, 5, 7, 5, 6, 7));
+  EXPECT_THAT(lists.tokens, ElementsAre(5, 6, 7, 7, 5, 5, 6, 7));
   EXPECT_THAT(lists.counts, ElementsAre(3, 1, 1, 1, 1, 3, 1, 1));
   EXPECT_THAT(lists.repetition, ElementsAre(1.0f, 1.0f, 1.5f, 1.0f));
   EXPECT_THAT(lists.frequency, ElementsAre(0.0f, 0.5f, 0.0f, 0.0f));

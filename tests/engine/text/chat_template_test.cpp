@@ -289,7 +289,9 @@ TEST(ChatTemplate, ATokenMayStripTheWhiteSpaceAroundIt) {
   config.added_tokens[1].rstrip = true;  // <|user|>
   config.added_tokens[3].lstrip = true;  // <|end|>
   const auto tokenizer = load_tokenizer(small_model().build(), config);
-  for (const std::string content : {"\n hello \t", "hello"}) {
+  // An ideographic space begins paragraphs of Chinese and Japanese.
+  for (const std::string content :
+       {"\n hello \t", "hello", "\n\u3000hello\u3000\u00a0", "\u2003hello\u2028\u0085"}) {
     const Message message{Role::kUser, content};
     EXPECT_THAT(built_in("demo", *tokenizer).encode(*tokenizer, {&message, 1}),
                 ElementsAre(1, 4, piece_token("hello"), 6, 5));

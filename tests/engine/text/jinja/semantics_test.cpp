@@ -47,6 +47,21 @@ TEST(JinjaSemantics, WhiteSpaceAroundTags) {
               {"{{ {'a': {'b': '}}'}}['a']['b'] }}", "}}"}});
 }
 
+// As in the template of Seed-OSS, which looks a budget up among those it knows.
+TEST(JinjaSemantics, KeysOfDictsMayBeIntegers) {
+  expect_all(
+      {{"{% set d = {0: 'a', 512: 'b', '512': 'c'} %}{{ d[512] }}{{ d['512'] }}{{ d[false] }}"
+        "{{ d[1] is defined }}{{ 0 in d }}{{ '0' in d }}{{ d.get(512) }} {{ d }}",
+        "bcaFalseTrueFalseb {0: 'a', 512: 'b', '512': 'c'}"},
+       {"{% for k, v in {1024: 1, 512: 2} | dictsort %}{{ k + 1 }}:{{ v }} {% endfor %}",
+        "513:2 1025:1 "},
+       {"{{ {2: 1, 10: [3]} | tojson(sort_keys=true) }}{{ {1: 'x', 1: 'y'} }}",
+        R"({"2": 1, "10": [3]}{1: 'y'})"},
+       {"{{ {1: 2} == {1: 2} }}{{ {1: 2} == {'1': 2} }}{{ {3: 4} | list }}{{ {3: 4} | first }}",
+        "TrueFalse[3]3"}});
+  EXPECT_THAT(failure("{{ {1.5: 2} }}"), HasSubstr("must be a string or an integer, got a float"));
+}
+
 TEST(JinjaSemantics, PrintedValues) {
   expect_all(
       {{"{{ none }}{{ true }}{{ False }}{{ nosuch }}", "NoneTrueFalse"},
