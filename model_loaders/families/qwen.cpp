@@ -12,8 +12,9 @@ void read_dual_chunk_attention(const JsonObject& json, std::string_view key, Mod
   if (!dual_chunk) return;
   const int64_t trained = dual_chunk->get_integer("original_max_position_embeddings", 1,
                                                   config.max_position_embeddings);
-  dual_chunk->find_integer("chunk_size");
-  dual_chunk->find_integer("local_size");
+  for (const char* const other : {"chunk_size", "local_size"}) {
+    ignore_integer(*dual_chunk, other, config);
+  }
   config.max_position_embeddings = trained;
 }
 
