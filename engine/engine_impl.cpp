@@ -19,6 +19,15 @@ void Engine::Impl::check_tokens(std::span<const TokenId> tokens) const {
   }
 }
 
+// What helps where prompt and answer do not fit; longest: tokens that the model itself takes.
+static std::string hint_for(const ContextDemand& demand, int64_t longest) {
+  if (demand.context_size < longest) {
+    return concat("the model itself takes up to ", counted(longest, "token"), ": see --ctx-size");
+  }
+  return demand.prompt_tokens < demand.context_size ? "shorten the prompt or --max-tokens"
+                                                    : kForLongTexts;
+}
+
 void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserved) const {
   CHECK(!prompt.empty(), "the prompt is empty");
   check_tokens(prompt);
@@ -26,11 +35,7 @@ void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserve
                                 .answer_tokens = reserved,
                                 .context_size = plan.limits.context_size};
   if (demand.fits()) return;
-  const int64_t longest = folder.config.max_position_embeddings;
-  throw PromptTooLong(demand.problem(), demand.context_size < longest
-                                            ? concat("the model itself takes up to ",
-                                                     counted(longest, "token"), ": see --ctx-size")
-                                            : "shorten the prompt or --max-tokens");
+  throw PromptTooLong(demand.problem(), hint_for(demand, folder.config.max_position_embeddings));
 }
 
 void Engine::Impl::submit(Sequence& sequence, std::span<const TokenId> prompt,

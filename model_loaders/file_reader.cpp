@@ -78,7 +78,10 @@ std::string read_whole_file(const std::string& path, uint64_t max_bytes) {
 
 bool file_exists(const std::string& path) {
   struct stat status = {};
-  return ::lstat(path.c_str(), &status) == 0;
+  if (::lstat(path.c_str(), &status) == 0) return true;
+  CHECK(errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG, path, ": ",
+        std::generic_category().message(errno));
+  return false;
 }
 
 std::string join_path(std::string_view folder, std::string_view name) {

@@ -55,7 +55,8 @@ class FileReader {
 std::string read_whole_file(const std::string& path, uint64_t max_bytes);
 
 // True when there is a directory entry of that name, be it a broken symlink: opening it then gives
-// the reason, whereas treating it as absent would look elsewhere.
+// the reason, whereas treating it as absent would look elsewhere. Throws Error where that cannot be
+// told, for example in a folder without permission.
 bool file_exists(const std::string& path);
 
 // `folder`/`name`.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -26,10 +27,13 @@ std::string first_names(const std::vector<std::string>& names) {
   return list + (names.size() > kMaxNamed ? ", ..." : "");
 }
 
-// "FILE: 2 tensors are", the beginning of messages about so many of them.
+// "FILE: 2 tensors are", the beginning of messages about so many of them; the folder's name where
+// weights are in several files, since any of those could hold a missing one.
 std::string tensors_of(const Checkpoint& checkpoint, const std::vector<std::string>& names) {
-  return concat(checkpoint.file_paths().front(), ": ",
-                counted(names.size(), "tensor is", "tensors are"));
+  const std::filesystem::path first = checkpoint.file_paths().front();
+  const std::filesystem::path place =
+      checkpoint.file_paths().size() == 1 ? first : first.parent_path();
+  return concat(place.string(), ": ", counted(names.size(), "tensor is", "tensors are"));
 }
 
 // The tensor that a weight of the whole model is made of.

@@ -158,7 +158,7 @@ AttentionTiming AttentionBenchmark::Impl::time_standard(const AttentionInputs& i
     return timing;
   }
   if (device.type() == DeviceType::kCpu) {
-    timing.problem = "not on the CPU";
+    timing.problem = "only on a GPU";
     return timing;
   }
   if (options.layout.kv_dtype != KvDType::kActivation) {

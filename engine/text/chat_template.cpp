@@ -78,7 +78,9 @@ TemplateSource find_source(const std::string& choice, const ModelFolder& folder)
             .text = read_whole_file(choice, kMaxChatTemplateBytes),
             .is_file = true};
   }
-  throw Error(concat("unknown chat template '", choice, "'; there are ", names_for(folder)));
+  throw Error(concat("unknown chat template '", choice,
+                     "' for --chat-template: no file of that name, and there are ",
+                     names_for(folder)));
 }
 
 void require_special_tokens(const BuiltInTemplate& format, const Tokenizer& tokenizer) {

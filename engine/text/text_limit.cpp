@@ -9,7 +9,7 @@ void TextLimit::check(std::string_view name, uint64_t bytes) const {
   throw PromptTooLong(
       concat(name, ": ", bytes, " bytes are at least ", bytes / longest,
              " tokens (none is longer than ", longest, " bytes), the context holds ", context_size),
-      "use a longer context (see --ctx-size), a model that has one, or a shorter text");
+      concat("where the model has one, use a longer context (--ctx-size); ", kForLongTexts));
 }
 
 }  // namespace tessera

@@ -15,6 +15,11 @@ class PromptTooLong : public Error {
   using Error::Error;
 };
 
+// What helps where a text alone is longer than the model's own context.
+inline constexpr const char* kForLongTexts =
+    "tessera summarize reads texts of any length in parts; --rope-scaling auto -c N takes more "
+    "than the model was trained for; --on-overflow middle leaves the middle out";
+
 struct TextLimit {
   int64_t context_size = 0;                // tokens
   std::optional<int64_t> max_token_bytes;  // see Tokenizer::max_token_bytes

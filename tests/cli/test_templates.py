@@ -46,7 +46,8 @@ class Templates(Case):
         self.assertEqual(self.shown(flags), "plain")
         self.assertEqual(self.shown([*flags, "--chat-template", "rag"]), "rag")
         result = self.check("generate", *flags, "-p", "x", "--chat-template", "nope", code=1)
-        self.assert_one_error(result, "unknown chat template 'nope'; there are default, rag, ")
+        self.assert_one_error(result, "unknown chat template 'nope' for --chat-template: no file of "
+                              "that name, and there are default, rag, ")  # fmt: skip
 
     def batch(self, flags, *bodies, code=3):
         lines = [{"custom_id": str(i), "body": body} for i, body in enumerate(bodies)]

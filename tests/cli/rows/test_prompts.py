@@ -48,7 +48,7 @@ class Prompts(Row):
         result = self.prompt_refused("word " * 1000, "5000 bytes are at least 555 tokens")
         self.assertNotIn("truncat", result.err)
         result = self.prompt_refused("word " * 300, "+ reserved 1 > limit 256 tokens",
-                                     hint="shorten the prompt")  # fmt: skip
+                                     hint="tessera summarize reads texts of any length")  # fmt: skip
         self.assertNotIn("truncat", result.err)
         self.write("in.jsonl", json.dumps({"id": "a", "prompt": "word " * 1000}) + "\n"
                    + json.dumps({"id": "b", "prompt": "hi", "max_tokens": 2}) + "\n")  # fmt: skip

@@ -95,11 +95,14 @@ struct Widen {
   }
 };
 
-// Every number of a 16-bit type, subnormal and infinite ones included.
+// Every number of a type of 8 or 16 bits, subnormal and infinite ones included.
 template <typename T>
 void check_widening() {
+  using Bits = decltype(T::bits);
   std::vector<T> values;
-  for (uint32_t bits = 0; bits < 1u << 16; ++bits) values.push_back({static_cast<uint16_t>(bits)});
+  for (uint32_t bits = 0; bits < 1u << 8 * sizeof(T); ++bits) {
+    values.push_back({static_cast<Bits>(bits)});
+  }
   for_each_vector_level([&] {
     std::vector<float> widened(values.size());
     run_vectorized<Widen>(values, widened);
@@ -117,6 +120,8 @@ void check_widening() {
 TEST(VectorsTest, BFloat16IsWidenedExactly) { check_widening<BFloat16>(); }
 
 TEST(VectorsTest, Float16IsWidenedExactly) { check_widening<Float16>(); }
+
+TEST(VectorsTest, Float8IsWidenedExactly) { check_widening<Float8E4M3>(); }
 
 }  // namespace
 }  // namespace tessera
