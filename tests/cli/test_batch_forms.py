@@ -1,6 +1,7 @@
 """tessera batch: what a request may ask for, and the form in which it is answered."""
 
 import math
+import time
 
 from support import read_records
 from test_batch import BatchCase, openai_line, short_line
@@ -9,6 +10,20 @@ from test_batch import BatchCase, openai_line, short_line
 def completion_line(custom_id, prompt, **body):
     return {"custom_id": custom_id, "method": "POST", "url": "/v1/completions",
             "body": {"prompt": prompt, **body}}  # fmt: skip
+
+
+class OpenAIForm(BatchCase):
+    def test_bodies_have_an_id_and_a_time(self):
+        self.write_input(openai_line("a", "x"), openai_line("b", "x"), completion_line("c", "x"))
+        before = int(time.time())
+        self.batch()
+        responses = [record["response"] for record in read_records(self.folder / "out.jsonl")]
+        for response, prefix in zip(responses, ("chatcmpl-", "chatcmpl-", "cmpl-"), strict=True):
+            body = response["body"]
+            self.assertEqual(body["id"], prefix + response["request_id"].removeprefix("req_"))
+            self.assertIsInstance(body["created"], int)
+            self.assertIn(body["created"], range(before, int(time.time()) + 1))
+        self.assertNotEqual(responses[0]["body"]["id"], responses[1]["body"]["id"])
 
 
 class Completions(BatchCase):

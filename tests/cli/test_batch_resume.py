@@ -66,11 +66,11 @@ class Resume(ResumeCase):
     def test_torn_line(self):
         self.write_input(*self.LINES[:3])
         self.batch()
-        whole = self.output()
-        self.write("out.jsonl", whole[:-20])
+        whole = self.records()
+        self.write("out.jsonl", self.output()[:-20])
         result = self.batch("--resume")
         self.assertIn("torn", result.err)
-        self.assertEqual(self.output(), whole)
+        self.assertEqual(self.records(), whole)
 
     def test_nothing_left_needs_no_model(self):
         self.write_input(*self.LINES[:2])
