@@ -232,7 +232,15 @@ class Files(BatchCase):
         result = self.batch(output="/dev/full", code=1)
         self.assert_one_error(result, "No space left")
         self.assertIn("0 results of this run are safe", result.err)
-        self.assertIn("--resume", result.err)
+        self.assertNotIn("--resume", result.err)  # which such an output cannot
+
+    def test_full_disk_behind_standard_output(self):
+        with open("/dev/full", "wb") as full:
+            process = self.start("batch", *self.model, "-i", "in.jsonl", "-o", "-", stdout=full)
+            _, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn(b"standard output: ", err)
+        self.assertNotIn(b"--resume", err)
 
     def test_statistics_never_replace_requests_or_answers(self):
         self.batch()
@@ -260,6 +268,7 @@ class Files(BatchCase):
         num_safe = len(self.records())
         self.assertGreater(num_safe, 0)
         self.assertIn(f"File too large; {num_safe} results of this run are safe", err.decode())
+        self.assertIn(b"hint: make room and run the same command with --resume", err)
         self.batch("--resume")
         self.assertEqual(self.records(), self.records("reference.jsonl"))
 
