@@ -101,6 +101,26 @@ class Fields(BatchCase):
         self.assertEqual(usage["a"], 8)
         self.assertLessEqual(usage["b"], 1)
 
+    def test_names_of_one_field_may_not_contradict_each_other(self):
+        bad = [
+            (openai_line("a", "x", max_tokens=4, max_completion_tokens=3),
+             "body.max_completion_tokens is 3, but another name of the same field has 4"),
+            (completion_line("b", "x", max_completion_tokens=3, max_tokens=4),
+             "body.max_tokens is 4, but another name of the same field has 3"),
+            (short_line("c", "x", temp=0.5, temperature=0), "temperature is 0, but another name"),
+        ]
+        self.write_input(
+            *[line for line, _ in bad],
+            openai_line("same", "x", max_tokens=3, max_completion_tokens=3),
+            openai_line("null", "x", max_tokens=3, max_completion_tokens=None),
+        )
+        self.batch("--ignore-eos", code=3)
+        records = read_records(self.folder / "out.jsonl")
+        for (_, text), record in zip(bad, records):
+            self.assertIn(text, record["error"]["message"])
+        for record in records[len(bad):]:
+            self.assertEqual(record["response"]["body"]["usage"]["completion_tokens"], 3)
+
     def test_min_tokens(self):
         """Answers that ended by themselves are longer: their end tokens are not drawn."""
         prompts = [f"question {i}" for i in range(40)]
