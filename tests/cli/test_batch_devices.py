@@ -12,7 +12,19 @@ from test_batch import BatchCase, short_line
 DEVICES = ["--devices", "cpu,cpu,cpu", "--threads", "1"]
 
 
+def without_device(flags):
+    """Flags of a model without --device, which --devices stands for."""
+    at = flags.index("--device") if "--device" in flags else len(flags)
+    return [*flags[:at], *flags[at + 2:]]
+
+
 class Devices(BatchCase):
+    def batch(self, *arguments, flags=None, **options):
+        flags = flags or self.model
+        if "--devices" in arguments:
+            flags = without_device(flags)
+        return super().batch(*arguments, flags=flags, **options)
+
     def setUp(self):
         super().setUp()
         self.lines = [short_line(f"item {i}", f"question {i}", max_tokens=20, ignore_eos=True)
@@ -43,8 +55,9 @@ class Devices(BatchCase):
         """Starts a run, interrupts it twice in the middle of its answers, and leaves its shards."""
         lines = [short_line(f"item {i}", "x", max_tokens=2000, ignore_eos=True) for i in range(24)]
         self.write_input(*lines)
-        process = self.start("batch", *self.long_model(), *DEVICES, *arguments, "-i", "in.jsonl",
-                             "-o", "out.jsonl", "--max-sequences", "2", "--temp", "1")  # fmt: skip
+        process = self.start("batch", *without_device(self.long_model()), *DEVICES, *arguments,
+                             "-i", "in.jsonl", "-o", "out.jsonl", "--max-sequences", "2",
+                             "--temp", "1")  # fmt: skip
         self.addCleanup(lambda: process.poll() is None and process.kill())
         for index in range(3):
             self.wait_for_answer(f"out.jsonl.shard-{index}-of-3")
@@ -62,7 +75,8 @@ class Devices(BatchCase):
         self.assertEqual(process.returncode, 130)
         self.assertEqual((self.folder / "out.jsonl").read_text(), "")
         self.assertEqual(len(self.shards()), 6)
-        command = ["batch", *self.long_model(), "-i", "in.jsonl", "-o", "out.jsonl", "--temp", "1"]
+        command = ["batch", *without_device(self.long_model()), "-i", "in.jsonl",
+                   "-o", "out.jsonl", "--temp", "1"]  # fmt: skip
         self.check(*command, *DEVICES, code=2)
         result = self.check(*command, "--devices", "cpu,cpu", "--resume", code=2)
         self.assert_one_error(result, "is of a run on another number of devices than 2")
@@ -78,8 +92,8 @@ class Devices(BatchCase):
         process = self.begin("--overwrite")
         process.communicate(timeout=TIMEOUT_SECONDS)
         self.assertEqual(process.returncode, 130)
-        result = self.check("batch", *self.long_model(), *DEVICES, "-i", "in.jsonl", "-o",
-                            "out.jsonl", "--temp", "1", "--resume")  # fmt: skip
+        result = self.check("batch", *without_device(self.long_model()), *DEVICES, "-i", "in.jsonl",
+                            "-o", "out.jsonl", "--temp", "1", "--resume")  # fmt: skip
         self.assertRegex(result.err, r"24 requests: \d+ answered, 0 errors, \d+ answered before")
         self.assertEqual(len(self.records()), 24)
         self.assertEqual(self.shards(), [])
@@ -147,3 +161,5 @@ class Devices(BatchCase):
         self.write_input(short_line("a", "x"), short_line("a", "x"))
         self.assert_one_error(self.batch(*DEVICES, code=1), "was already used on line 1")
         self.assertEqual(self.shards(), [])
+        result = super().batch(*DEVICES, flags=[*self.model[:2], "--device", "cuda"], code=2)
+        self.assert_one_error(result, "--devices excludes --device")
