@@ -84,8 +84,44 @@ class Devices(BatchCase):
         self.assertRegex(result.err, r"24 requests: \d+ answered, 0 errors, \d+ answered before")
         self.assertEqual(len(self.records()), 24)
         self.assertEqual(self.shards(), [])
-        again = self.check(*command, *DEVICES, "--resume", code=2)
-        self.assert_one_error(again, "holds answers already")
+        self.assertIn("24 answered before", self.check(*command, *DEVICES, "--resume").err)
+
+    def test_the_command_of_a_finished_run_ends_as_that_of_one_process(self):
+        self.lines[7] = "{"
+        self.write_input(*self.lines)
+        first = self.batch(*DEVICES, "--temp", "1", "--resume", code=3)
+        before = self.records()
+        self.write("out.jsonl.shard-1-of-3", "left by a merge that was killed")
+        again = self.batch(*DEVICES, "--temp", "1", "--resume", "--stats-json", "stats", code=3)
+        self.assertIn("40 requests: 0 answered, 1 error, 39 answered before", again.err)
+        self.assertEqual(self.digest(again), self.digest(first))
+        self.assertEqual(self.records(), before)
+        self.assertEqual(self.shards(), [])
+        stats = json.loads((self.folder / "stats").read_text())
+        manifest = json.loads((self.folder / "out.jsonl.manifest.json").read_text())
+        self.assertEqual(stats["seed"], manifest["settings"]["seed"])
+
+        del self.lines[7]
+        self.write_input(*self.lines)
+        self.assertIn("dropped 1 error record",
+                      self.batch(*DEVICES, "--temp", "1", "--resume").err)  # fmt: skip
+        result = self.batch(*DEVICES, "--temp", "0.5", "--resume", code=2)
+        self.assert_one_error(result, "temperature was 1.0, now 0.5")
+        self.batch(*DEVICES, "--temp", "1", "--resume", flags=["-m", "missing"], code=1)
+
+    def test_cannot_be_added_to_what_was_put_together(self):
+        # Whether a prompt is too long is known when the model is.
+        self.write_input(*self.lines, short_line("long", "word " * 400))
+        self.batch(*DEVICES, "--temp", "0", code=3)
+        for line in (short_line("long", "word " * 400), short_line("new", "x")):
+            self.write_input(*self.lines, line)
+            before = (self.folder / "out.jsonl").read_text()
+            result = self.batch(*DEVICES, "--temp", "0", "--resume", code=2)
+            self.assert_one_error(result, "out.jsonl holds answers, but not all")
+            self.assertIn("run the same command without --devices to do the rest", result.err)
+            self.assertEqual((self.folder / "out.jsonl").read_text(), before)
+        self.assertIn("40 answered before", self.batch("--temp", "0", "--resume").err)
+        self.assertIn("41 answered before", self.batch(*DEVICES, "--temp", "0", "--resume").err)
 
     def test_an_interrupted_overwrite_is_gone_on_with(self):
         self.batch("--temp", "0")
@@ -155,11 +191,11 @@ class Devices(BatchCase):
         self.assert_one_error(self.batch(*DEVICES, flags=["-m", "missing"], code=1), "missing")
         self.assert_one_error(self.batch(*DEVICES, "--shard", "0/2", code=2), "exclude each other")
         self.assert_one_error(self.batch(*DEVICES, output="-", code=2), "output that is a file")
+        result = super().batch(*DEVICES, flags=[*self.model[:2], "--device", "cuda"], code=2)
+        self.assert_one_error(result, "--devices excludes --device")
         for text in ("", "0,", "x", "cpu;cpu", "-1"):
             result = self.batch("--devices", text, code=2)
             self.assert_one_error(result, "--devices must be numbers of GPUs")
         self.write_input(short_line("a", "x"), short_line("a", "x"))
         self.assert_one_error(self.batch(*DEVICES, code=1), "was already used on line 1")
         self.assertEqual(self.shards(), [])
-        result = super().batch(*DEVICES, flags=[*self.model[:2], "--device", "cuda"], code=2)
-        self.assert_one_error(result, "--devices excludes --device")
