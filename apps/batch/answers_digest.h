@@ -14,7 +14,7 @@ namespace tessera {
 nlohmann::ordered_json read_record(std::string_view line, const std::string& where);
 
 // The sum of a SHA-256 of each answer's custom_id and choices: the order of the answers does not
-// matter, nor do statistics and log-probabilities beside them.
+// matter, nor do times, statistics and log-probabilities beside them.
 class AnswersDigest {
  public:
   // A record of the output file, as it is written or as it is read back.

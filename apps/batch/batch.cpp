@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "apps/answer/answer.h"
 #include "apps/answer/kv_input.h"
@@ -20,16 +21,23 @@
 namespace tessera {
 namespace {
 
-void write_stats(const StatsFile& stats, const Engine* engine, const BatchOptions& options,
+// What a run tells of the engine that answered.
+nlohmann::ordered_json statistics_of(const Engine& engine, const EngineOptions& options) {
+  nlohmann::ordered_json object = engine_json(engine, options);
+  object["max_sequences"] = engine.memory_plan().limits.max_sequences;
+  const ServingStatistics statistics = engine.statistics();
+  object["drafted_tokens"] = statistics.drafted_tokens;
+  object["accepted_tokens"] = statistics.accepted_tokens;
+  return object;
+}
+
+// What a run tells of the model of answers that were there before.
+nlohmann::ordered_json model_without_engine(const EngineOptions& options) {
+  return {{"version", TESSERA_VERSION}, {"model", read_model_folder(options).path}};
+}
+
+void write_stats(const StatsFile& stats, nlohmann::ordered_json object, const BatchOptions& options,
                  const BatchCounts& counts, const AnswersDigest& digest) {
-  nlohmann::ordered_json object;
-  if (engine != nullptr) {
-    object = engine_json(*engine, options.engine);
-    object["max_sequences"] = engine->memory_plan().limits.max_sequences;
-    const ServingStatistics statistics = engine->statistics();
-    object["drafted_tokens"] = statistics.drafted_tokens;
-    object["accepted_tokens"] = statistics.accepted_tokens;
-  }
   add_counts(counts, digest, object);
   if (options.sampling.seed) object["seed"] = *options.sampling.seed;
   if (!options.shard.is_whole()) object["shard"] = options.shard.text();
@@ -41,13 +49,6 @@ std::string model_name(const std::string& model) {
   std::error_code problem;
   const std::filesystem::path folder = std::filesystem::canonical(model, problem);
   return problem ? model : folder.filename().string();
-}
-
-// No model is needed when every request has been answered or cannot be.
-bool needs_engine(const BatchInput& input, const BatchOutput& output) {
-  return std::ranges::any_of(input.items(), [&](const BatchItem& item) {
-    return !item.is_problem() && !output.answers().contains(item.id);
-  });
 }
 
 std::unique_ptr<Engine> load_engine_for(const BatchInput& input, const EngineOptions& options,
@@ -80,6 +81,12 @@ void refuse_problems(BatchInput& input) {
   }
 }
 
+bool needs_engine(const BatchInput& input, const BatchOutput& output) {
+  return std::ranges::any_of(input.items(), [&](const BatchItem& item) {
+    return !item.is_problem() && !output.answers().contains(item.id);
+  });
+}
+
 ExistingOutput existing_output(const BatchOptions& options) {
   if (options.resume) return ExistingOutput::kResume;
   return options.overwrite ? ExistingOutput::kOverwrite : ExistingOutput::kRefuse;
@@ -97,18 +104,19 @@ int run_batch(BatchOptions& options, const Console& console) {
   BatchOutput output(options.output_path, existing_output(options));
   if (!options.force) require_same_requests(input, output, console);
 
+  // Answers that are there are of these settings, whether or not others are to join them.
+  BatchManifest manifest(options.output_path);
+  const bool has_work = needs_engine(input, output);
+  const bool has_settings = has_work || !output.answers().requests.empty();
+  nlohmann::json settings;
+  if (has_settings) settings = settle_settings(options, opening, output, manifest);
+
   // What is there is changed only when nothing more can refuse the run.
   std::unique_ptr<Engine> engine;
-  if (needs_engine(input, output)) {
-    BatchManifest manifest(options.output_path);
-    const auto settings = settle_settings(options, opening, output, manifest);
-    engine = load_engine_for(input, options.engine, console);
-    if (kv) load_kv(*engine, kv->file, console);
-    output.begin(console);
-    if (output.is_file()) manifest.write(settings);
-  } else {
-    output.begin(console);
-  }
+  if (has_work) engine = load_engine_for(input, options.engine, console);
+  if (engine && kv) load_kv(*engine, kv->file, console);
+  output.begin(console);
+  if (engine && output.is_file()) manifest.write(settings);
   const auto on_interrupt = [&](int64_t num_begun) {
     tell_interrupt(options, output.is_file(), num_begun, console);
   };
@@ -118,7 +126,11 @@ int run_batch(BatchOptions& options, const Console& console) {
                on_interrupt, console);
   const BatchCounts counts = run.run();
   console.say(summary_line(counts, output.digest()));
-  write_stats(stats, engine.get(), options, counts, output.digest());
+  nlohmann::ordered_json about;
+  if (has_settings) {
+    about = engine ? statistics_of(*engine, options.engine) : model_without_engine(options.engine);
+  }
+  write_stats(stats, std::move(about), options, counts, output.digest());
   if (counts.done() < counts.total) throw_if_interrupted();
   return counts.errors > 0 ? kExitItemErrors : kExitOk;
 }

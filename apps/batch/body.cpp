@@ -44,6 +44,18 @@ void read_value(const OrderedJson& value, const std::string& path, std::optional
   out = value.get<bool>();
 }
 
+// Some fields have two names, such as max_tokens and max_completion_tokens.
+void read_sampling_field(const SamplingField& field, const OrderedJson& value,
+                         const std::string& path, SamplingOptions& sampling) {
+  const auto read_member = [&](auto member) {
+    const auto before = sampling.*member;
+    read_value(value, path, sampling.*member);
+    CHECK(!before || before == sampling.*member, path, " is ", shown(value),
+          ", but another name of the same field has ", *before);
+  };
+  std::visit(read_member, field.member);
+}
+
 // Fields of OpenAI's API that change nothing here, or nothing with the given value.
 bool is_harmless(std::string_view key, const OrderedJson& value) {
   constexpr std::array<std::string_view, 5> kIgnored = {"model", "user", "metadata", "store",
@@ -173,8 +185,7 @@ void parse_field(const std::string& key, const OrderedJson& value, const std::st
   } else if (key == "ignore_eos") {
     read_value(value, path, request.sampling.ignore_eos);
   } else if (const SamplingField* field = find_sampling_field(key); field != nullptr) {
-    std::visit([&](auto member) { read_value(value, path, request.sampling.*member); },
-               field->member);
+    read_sampling_field(*field, value, path, request.sampling);
   } else {
     refuse_what_is_missing(key, value, path);
     throw Error(path + " is not supported");

@@ -43,13 +43,10 @@ void add_batch(CLI::App& app, Invocation& invocation) {
           "do every N-th request from the I-th on, I from 0: 0/4, 1/4, 2/4 and 3/4 do all")
       ->option_text("I/N")
       ->group(kGroup);
-  command
-      .add_option_function<std::string>(
-          "--devices",
-          [options](const std::string& text) { options->devices = parse_devices(text); },
-          "GPUs of this host that answer together, a process for each: 0,1,2,3")
-      ->option_text("LIST")
-      ->group("Model and device");
+  CLI::Option* devices = command.add_option_function<std::string>(
+      "--devices", [options](const std::string& text) { options->devices = parse_devices(text); },
+      "GPUs of this host that answer together, a process for each: 0,1,2,3");
+  devices->option_text("LIST")->group("Model and device");
   options->engine.max_sequences = 0;
   add_number(command, "--max-sequences", options->engine.max_sequences, kMaxSequencesLimits,
              "answers that are computed at the same time; 0: as many as suit the device (0)")
@@ -58,6 +55,7 @@ void add_batch(CLI::App& app, Invocation& invocation) {
   add_overflow_option(command, options->on_overflow, /*can_chunk=*/false);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  devices->excludes(command.get_option("--device"));
   add_prompt_lookup_option(command, options->engine);
   add_template_option(command, options->engine);
   add_kv_option(command, options->kv_path);

@@ -89,7 +89,7 @@ void BatchOutput::give_up(const std::string& problem, uint64_t end_bytes) {
   [[maybe_unused]] const int ignored =
       ftruncate(descriptor_.value(), static_cast<off_t>(end_bytes));
   throw Error(concat(problem, "; ", num_safe, " results of this run are safe"),
-              "make room and run the same command with --resume");
+              is_file_ ? "make room and run the same command with --resume" : "");
 }
 
 void BatchOutput::forget_durable_lines() {

@@ -39,8 +39,8 @@ class BatchOutput {
 
   // Adds one line: it outlasts this process at once, and the machine after SyncThread::kMaxDelay
   // and what the disk takes. Throws OutputClosed when it is a pipe that nobody reads; Error with
-  // what is safe and how to go on, the file then ending after the last line that is safe; and Error
-  // when the file was deleted, moved or replaced, with where its lines are now.
+  // what is safe and, of a file, how to go on, the file then ending after the last line that is
+  // safe; and Error when the file was deleted, moved or replaced, with where its lines are now.
   void append(const OrderedJson& record);
 
   // Waits until every line is durable. Throws what append() throws.

@@ -1,5 +1,6 @@
 #include "apps/batch/record.h"
 
+#include <chrono>
 #include <utility>
 
 #include "apps/batch/logprobs.h"
@@ -9,7 +10,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Made from the line number, so that a resumed batch gives the lines of an uninterrupted one.
+// Made from the line number, so that a resumed batch gives the lines of an uninterrupted one, but
+// for the times in them.
 OrderedJson record_head(const RecordHead& head) {
   OrderedJson record;
   record["id"] = concat("batch_req_", head.item.line_number);
@@ -62,13 +64,26 @@ OrderedJson usage_json(const FinishedRequest& finished) {
           {"prompt_tokens_details", std::move(details)}};
 }
 
+// Clients of OpenAI's API want one; it is that of the request, whose only answer this is.
+std::string completion_id(const PreparedRequest& request) {
+  const bool is_chat = request.endpoint == Endpoint::kChatCompletions;
+  return (is_chat ? "chatcmpl-" : "cmpl-") + hexadecimal(request.item.request_digest);
+}
+
+int64_t seconds_since_epoch() {
+  const auto time = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
+
 }  // namespace
 
 OrderedJson answer_record(const FinishedRequest& finished, const std::string& model,
                           const Tokenizer& tokenizer) {
   const PreparedRequest& request = finished.request;
   const bool is_chat = request.endpoint == Endpoint::kChatCompletions;
-  const OrderedJson body = {{"object", is_chat ? "chat.completion" : "text_completion"},
+  const OrderedJson body = {{"id", completion_id(request)},
+                            {"object", is_chat ? "chat.completion" : "text_completion"},
+                            {"created", seconds_since_epoch()},
                             {"model", model},
                             {"choices", choices_json(finished, tokenizer)},
                             {"usage", usage_json(finished)}};

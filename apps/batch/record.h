@@ -17,7 +17,8 @@ struct RecordHead {
   const std::string& custom_id;  // "" when it has none
 };
 
-// A finished request with one result for each choice. `model` is the name to report.
+// A request that has just been finished, with one result for each choice. `model` is the name to
+// report.
 nlohmann::ordered_json answer_record(const FinishedRequest& finished, const std::string& model,
                                      const Tokenizer& tokenizer);
 

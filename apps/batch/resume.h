@@ -18,8 +18,8 @@ namespace tessera {
 void require_same_requests(BatchInput& input, const BatchOutput& output, const Console& console);
 
 // The settings of this run's answers. Without --seed they get the seed of the run that is resumed,
-// or a random one, which `options` then holds. Throws UsageError when answers are there that were
-// made with others and --force was not given.
+// or a random one, which `options` then holds. Of the weights only what tells models apart is read.
+// Throws UsageError when answers are there that were made with others and --force was not given.
 nlohmann::json settle_settings(BatchOptions& options, const Conversation& opening,
                                const BatchOutput& output, BatchManifest& manifest);
 

@@ -12,7 +12,19 @@ from test_batch import BatchCase, short_line
 DEVICES = ["--devices", "cpu,cpu,cpu", "--threads", "1"]
 
 
+def without_device(flags):
+    """Flags of a model without --device, which --devices stands for."""
+    at = flags.index("--device") if "--device" in flags else len(flags)
+    return [*flags[:at], *flags[at + 2:]]
+
+
 class Devices(BatchCase):
+    def batch(self, *arguments, flags=None, **options):
+        flags = flags or self.model
+        if "--devices" in arguments:
+            flags = without_device(flags)
+        return super().batch(*arguments, flags=flags, **options)
+
     def setUp(self):
         super().setUp()
         self.lines = [short_line(f"item {i}", f"question {i}", max_tokens=20, ignore_eos=True)
@@ -43,8 +55,9 @@ class Devices(BatchCase):
         """Starts a run, interrupts it twice in the middle of its answers, and leaves its shards."""
         lines = [short_line(f"item {i}", "x", max_tokens=2000, ignore_eos=True) for i in range(24)]
         self.write_input(*lines)
-        process = self.start("batch", *self.long_model(), *DEVICES, *arguments, "-i", "in.jsonl",
-                             "-o", "out.jsonl", "--max-sequences", "2", "--temp", "1")  # fmt: skip
+        process = self.start("batch", *without_device(self.long_model()), *DEVICES, *arguments,
+                             "-i", "in.jsonl", "-o", "out.jsonl", "--max-sequences", "2",
+                             "--temp", "1")  # fmt: skip
         self.addCleanup(lambda: process.poll() is None and process.kill())
         for index in range(3):
             self.wait_for_answer(f"out.jsonl.shard-{index}-of-3")
@@ -62,7 +75,8 @@ class Devices(BatchCase):
         self.assertEqual(process.returncode, 130)
         self.assertEqual((self.folder / "out.jsonl").read_text(), "")
         self.assertEqual(len(self.shards()), 6)
-        command = ["batch", *self.long_model(), "-i", "in.jsonl", "-o", "out.jsonl", "--temp", "1"]
+        command = ["batch", *without_device(self.long_model()), "-i", "in.jsonl",
+                   "-o", "out.jsonl", "--temp", "1"]  # fmt: skip
         self.check(*command, *DEVICES, code=2)
         result = self.check(*command, "--devices", "cpu,cpu", "--resume", code=2)
         self.assert_one_error(result, "is of a run on another number of devices than 2")
@@ -70,16 +84,52 @@ class Devices(BatchCase):
         self.assertRegex(result.err, r"24 requests: \d+ answered, 0 errors, \d+ answered before")
         self.assertEqual(len(self.records()), 24)
         self.assertEqual(self.shards(), [])
-        again = self.check(*command, *DEVICES, "--resume", code=2)
-        self.assert_one_error(again, "holds answers already")
+        self.assertIn("24 answered before", self.check(*command, *DEVICES, "--resume").err)
+
+    def test_the_command_of_a_finished_run_ends_as_that_of_one_process(self):
+        self.lines[7] = "{"
+        self.write_input(*self.lines)
+        first = self.batch(*DEVICES, "--temp", "1", "--resume", code=3)
+        before = self.records()
+        self.write("out.jsonl.shard-1-of-3", "left by a merge that was killed")
+        again = self.batch(*DEVICES, "--temp", "1", "--resume", "--stats-json", "stats", code=3)
+        self.assertIn("40 requests: 0 answered, 1 error, 39 answered before", again.err)
+        self.assertEqual(self.digest(again), self.digest(first))
+        self.assertEqual(self.records(), before)
+        self.assertEqual(self.shards(), [])
+        stats = json.loads((self.folder / "stats").read_text())
+        manifest = json.loads((self.folder / "out.jsonl.manifest.json").read_text())
+        self.assertEqual(stats["seed"], manifest["settings"]["seed"])
+
+        del self.lines[7]
+        self.write_input(*self.lines)
+        self.assertIn("dropped 1 error record",
+                      self.batch(*DEVICES, "--temp", "1", "--resume").err)  # fmt: skip
+        result = self.batch(*DEVICES, "--temp", "0.5", "--resume", code=2)
+        self.assert_one_error(result, "temperature was 1.0, now 0.5")
+        self.batch(*DEVICES, "--temp", "1", "--resume", flags=["-m", "missing"], code=1)
+
+    def test_cannot_be_added_to_what_was_put_together(self):
+        # Whether a prompt is too long is known when the model is.
+        self.write_input(*self.lines, short_line("long", "word " * 400))
+        self.batch(*DEVICES, "--temp", "0", code=3)
+        for line in (short_line("long", "word " * 400), short_line("new", "x")):
+            self.write_input(*self.lines, line)
+            before = (self.folder / "out.jsonl").read_text()
+            result = self.batch(*DEVICES, "--temp", "0", "--resume", code=2)
+            self.assert_one_error(result, "out.jsonl holds answers, but not all")
+            self.assertIn("run the same command without --devices to do the rest", result.err)
+            self.assertEqual((self.folder / "out.jsonl").read_text(), before)
+        self.assertIn("40 answered before", self.batch("--temp", "0", "--resume").err)
+        self.assertIn("41 answered before", self.batch(*DEVICES, "--temp", "0", "--resume").err)
 
     def test_an_interrupted_overwrite_is_gone_on_with(self):
         self.batch("--temp", "0")
         process = self.begin("--overwrite")
         process.communicate(timeout=TIMEOUT_SECONDS)
         self.assertEqual(process.returncode, 130)
-        result = self.check("batch", *self.long_model(), *DEVICES, "-i", "in.jsonl", "-o",
-                            "out.jsonl", "--temp", "1", "--resume")  # fmt: skip
+        result = self.check("batch", *without_device(self.long_model()), *DEVICES, "-i", "in.jsonl",
+                            "-o", "out.jsonl", "--temp", "1", "--resume")  # fmt: skip
         self.assertRegex(result.err, r"24 requests: \d+ answered, 0 errors, \d+ answered before")
         self.assertEqual(len(self.records()), 24)
         self.assertEqual(self.shards(), [])
@@ -141,6 +191,8 @@ class Devices(BatchCase):
         self.assert_one_error(self.batch(*DEVICES, flags=["-m", "missing"], code=1), "missing")
         self.assert_one_error(self.batch(*DEVICES, "--shard", "0/2", code=2), "exclude each other")
         self.assert_one_error(self.batch(*DEVICES, output="-", code=2), "output that is a file")
+        result = super().batch(*DEVICES, flags=[*self.model[:2], "--device", "cuda"], code=2)
+        self.assert_one_error(result, "--devices excludes --device")
         for text in ("", "0,", "x", "cpu;cpu", "-1"):
             result = self.batch("--devices", text, code=2)
             self.assert_one_error(result, "--devices must be numbers of GPUs")

@@ -1,6 +1,7 @@
 """tessera batch: what a request may ask for, and the form in which it is answered."""
 
 import math
+import time
 
 from support import read_records
 from test_batch import BatchCase, openai_line, short_line
@@ -9,6 +10,20 @@ from test_batch import BatchCase, openai_line, short_line
 def completion_line(custom_id, prompt, **body):
     return {"custom_id": custom_id, "method": "POST", "url": "/v1/completions",
             "body": {"prompt": prompt, **body}}  # fmt: skip
+
+
+class OpenAIForm(BatchCase):
+    def test_bodies_have_an_id_and_a_time(self):
+        self.write_input(openai_line("a", "x"), openai_line("b", "x"), completion_line("c", "x"))
+        before = int(time.time())
+        self.batch()
+        responses = [record["response"] for record in read_records(self.folder / "out.jsonl")]
+        for response, prefix in zip(responses, ("chatcmpl-", "chatcmpl-", "cmpl-"), strict=True):
+            body = response["body"]
+            self.assertEqual(body["id"], prefix + response["request_id"].removeprefix("req_"))
+            self.assertIsInstance(body["created"], int)
+            self.assertIn(body["created"], range(before, int(time.time()) + 1))
+        self.assertNotEqual(responses[0]["body"]["id"], responses[1]["body"]["id"])
 
 
 class Completions(BatchCase):
@@ -85,6 +100,26 @@ class Fields(BatchCase):
                  for name, record in self.records().items()}  # fmt: skip
         self.assertEqual(usage["a"], 8)
         self.assertLessEqual(usage["b"], 1)
+
+    def test_names_of_one_field_may_not_contradict_each_other(self):
+        bad = [
+            (openai_line("a", "x", max_tokens=4, max_completion_tokens=3),
+             "body.max_completion_tokens is 3, but another name of the same field has 4"),
+            (completion_line("b", "x", max_completion_tokens=3, max_tokens=4),
+             "body.max_tokens is 4, but another name of the same field has 3"),
+            (short_line("c", "x", temp=0.5, temperature=0), "temperature is 0, but another name"),
+        ]
+        self.write_input(
+            *[line for line, _ in bad],
+            openai_line("same", "x", max_tokens=3, max_completion_tokens=3),
+            openai_line("null", "x", max_tokens=3, max_completion_tokens=None),
+        )
+        self.batch("--ignore-eos", code=3)
+        records = read_records(self.folder / "out.jsonl")
+        for (_, text), record in zip(bad, records):
+            self.assertIn(text, record["error"]["message"])
+        for record in records[len(bad):]:
+            self.assertEqual(record["response"]["body"]["usage"]["completion_tokens"], 3)
 
     def test_min_tokens(self):
         """Answers that ended by themselves are longer: their end tokens are not drawn."""

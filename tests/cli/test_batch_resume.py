@@ -66,16 +66,20 @@ class Resume(ResumeCase):
     def test_torn_line(self):
         self.write_input(*self.LINES[:3])
         self.batch()
-        whole = self.output()
-        self.write("out.jsonl", whole[:-20])
+        whole = self.records()
+        self.write("out.jsonl", self.output()[:-20])
         result = self.batch("--resume")
         self.assertIn("torn", result.err)
-        self.assertEqual(self.output(), whole)
+        self.assertEqual(self.records(), whole)
 
-    def test_nothing_left_needs_no_model(self):
+    def test_nothing_left_needs_no_weights(self):
         self.write_input(*self.LINES[:2])
-        self.batch()
-        self.batch("--resume", flags=["-m", "missing"])
+        self.assertIn("load:", self.batch("-v").err)
+        before = self.output()
+        result = self.batch("--resume", "-v")
+        self.assertIn("2 answered before", result.err)
+        self.assertNotIn("load:", result.err)
+        self.assertEqual(self.output(), before)
 
     def test_answer_that_is_there_twice(self):
         self.begin()
@@ -244,6 +248,34 @@ class Manifest(ResumeCase):
         self.begin(flags=flags)
         result = self.refused("seed was", "--seed", "5", "-v", flags=flags)
         self.assertNotIn("load:", result.err)
+
+    def test_of_a_finished_output(self):
+        model = self.copy_model("model")
+        flags = ["-m", str(model), *self.model[2:]]
+        given = ("--temp", "0.9", "--seed", "1")
+        self.write_input(*self.LINES[:2], "{")
+        self.batch(*given, flags=flags, code=3)
+        self.write_input(*self.LINES[:2])
+        self.refused("temperature was 0.9, now 0.5", "--temp", "0.5", flags=flags)
+        self.refused("seed was 1, now 2", "--temp", "0.9", "--seed", "2", flags=flags)
+        self.batch("--resume", *given, flags=["-m", "missing"], code=1)
+        edit_json(model / "config.json", rms_norm_eps=2e-5)
+        self.refused("model_sha256 was", *given, flags=flags)
+        manifest = (self.folder / "out.jsonl.manifest.json").read_bytes()
+        self.batch("--resume", "--force", *given, flags=flags)
+        self.assertEqual((self.folder / "out.jsonl.manifest.json").read_bytes(), manifest)
+        (self.folder / "out.jsonl.manifest.json").unlink()
+        self.refused("out.jsonl.manifest.json: ", *given, flags=flags)
+
+    def test_statistics_of_a_finished_output(self):
+        self.write_input(*self.LINES[:2])
+        self.batch("--temp", "1", "--stats-json", "first")
+        self.batch("--temp", "1", "--resume", "--stats-json", "second")
+        first, second = (json.loads((self.folder / name).read_text())
+                         for name in ("first", "second"))  # fmt: skip
+        for name in ("version", "model", "seed", "digest"):
+            self.assertEqual(second[name], first[name])
+        self.assertEqual(second["skipped"], 2)
 
     def test_random_seed_is_kept(self):
         self.begin("--temp", "1")

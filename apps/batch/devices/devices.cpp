@@ -38,22 +38,50 @@ void require_files(const BatchOptions& options) {
 }
 
 // Checks all that can be wrong for every device alike, and warns, once, here, rather than in every
-// process: these are quiet. The number of requests.
-int64_t check_requests(const BatchOptions& options) {
+// process: these are quiet.
+BatchInput check_requests(const BatchOptions& options) {
   BatchInput input(options.input_path, {});
   if (options.strict) refuse_problems(input);
   const ModelFolder folder = read_model_folder(options.engine);
   for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
-  return static_cast<int64_t>(input.items().size());
+  return input;
 }
 
-void require_fresh_or_own_shards(const BatchOptions& options, const BatchOutput& output,
-                                 const std::vector<std::string>& own) {
-  if (options.overwrite) return;
-  if (!output.answers().requests.empty()) {
-    throw UsageError(output.name() + " holds answers already: --devices cannot go on with them",
-                     "leave --devices out to do the rest, or start anew with --overwrite");
+// Whether an earlier run has put the output together and has left nothing for a device to do.
+// Throws UsageError when it holds answers and others are missing: shards cannot be added to it.
+bool is_finished(const BatchInput& input, const BatchOptions& options) {
+  const BatchOutput output(options.output_path, existing_output(options));
+  if (output.answers().requests.empty()) return false;
+  if (!needs_engine(input, output)) return true;
+  throw UsageError(
+      concat(output.name(), " holds answers, but not all: --devices cannot add the rest"),
+      "run the same command without --devices to do the rest, or start anew with --overwrite");
+}
+
+// As Workers::output_paths(), without a look into the files.
+std::vector<std::string> shard_paths_of(const BatchOptions& options) {
+  std::vector<std::string> paths;
+  const auto count = static_cast<int64_t>(options.devices.size());
+  for (int64_t index = 0; index < count; ++index) {
+    paths.push_back(shard_output_path(options.output_path, {.index = index, .count = count}));
   }
+  return paths;
+}
+
+// Compares the settings, tries bad lines again and sums up, as a run of one process does. What a
+// merge that was killed has left of the shards is in the output, and goes.
+int finish_alone(BatchOptions& options, const Console& console) {
+  const std::vector<std::string> shard_paths = shard_paths_of(options);
+  const bool on_cpu = options.devices.front() == "cpu";
+  options.engine.device = on_cpu ? DeviceChoice::kCpu : DeviceChoice::kCuda;
+  options.devices.clear();
+  const int code = run_batch(options, console);
+  remove_shards(shard_paths);
+  return code;
+}
+
+void require_fresh_or_own_shards(const BatchOptions& options, const std::vector<std::string>& own) {
+  if (options.overwrite) return;
   for (const std::string& path : find_shard_outputs(options.output_path)) {
     if (!options.resume) {
       throw UsageError(path + " exists", "--resume keeps its answers, --overwrite starts anew");
@@ -146,11 +174,13 @@ int run_on_devices(BatchOptions& options, const Console& console) {
   require_files(options);
   require_separate_files(options);
   const StatsFile stats(options.stats_path);
-  const int64_t num_requests = check_requests(options);
+  const BatchInput input = check_requests(options);
+  if (is_finished(input, options)) return finish_alone(options, console);
+  const auto num_requests = static_cast<int64_t>(input.items().size());
   BatchOutput output(options.output_path, existing_output(options));
   Workers workers(options, console);
   const std::vector<std::string> shard_paths = workers.output_paths();
-  require_fresh_or_own_shards(options, output, shard_paths);
+  require_fresh_or_own_shards(options, shard_paths);
   if (options.overwrite) remove_shards(find_shard_outputs(options.output_path));
   if (!options.sampling.seed) options.sampling.seed = find_seed(shard_paths);
 

@@ -69,11 +69,12 @@ class Scenario:
             environment |= {"LD_PRELOAD": setup.library, "FAULT_COUNT": str(count), **fault}
         code, out, err = execute(command, folder, environment, self.stdin)
         answers = folder / "out.jsonl"
+        found = answers.read_bytes() if answers.exists() else b""
         return Result(
             code=code,
             out=re.sub(self.ignored_output, b"", out, flags=re.DOTALL),
             err=err.decode(errors="replace"),
-            answers=answers.read_bytes() if answers.exists() else b"",
+            answers=re.sub(rb'"created":\d+', b'"created":0', found),  # no two runs have one time
             num_calls=int.from_bytes(count.read_bytes(), sys.byteorder),
         )
 
