@@ -195,6 +195,24 @@ class Reading(Interrupts):
             self.assert_ends(process, signal.SIGINT)
 
 
+    def test_tokenising_words_that_begin_with_a_space(self):
+        """The text is divided by a step that joins a space to the word behind it."""
+        folder = self.copy_model("unigram")
+        (folder / "tokenizer.model").unlink()
+        shutil.copy(TOKENIZERS / "unigram.json", folder / "tokenizer.json")
+        edit_json(folder / "tokenizer.json", normalizer=None)
+        edit_json(folder / "tokenizer_config.json", bos_token=None, eos_token=None)
+        edit_json(folder / "config.json", vocab_size=1000)
+        text = self.folder / "long.txt"
+        with open(text, "wb") as file:
+            for _ in range(100):
+                file.write(b"the other words in their text " * 40_000)
+        for seconds in (0.4, 1.5):
+            process = self.begin("tokenize", "-m", folder, "-f", text)
+            self.wait_until(lambda: processor_seconds(process) > seconds)
+            self.assert_ends(process, signal.SIGINT)
+
+
 class Computing(Interrupts):
     def test_prefill(self):
         text = self.write("long.txt", LONG_PROMPT)
