@@ -109,13 +109,13 @@ void add_generate(CLI::App& app, Invocation& invocation) {
       command.add_option("-f,--file", options->file, "the prompt from a file; - for stdin");
   file->option_text("FILE")->excludes(text)->group("Prompt");
   add_system_options(command, options->prompt);
-  add_raw_option(command, options->prompt);
   add_overflow_option(command, options->on_overflow, /*can_chunk=*/false);
   add_template_option(command, options->engine);
   add_thinking_options(command, options->thinking);
   add_replace_invalid_option(command, options->prompt.invalid_utf8);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  add_raw_option(command, options->prompt);
   add_kv_option(command, options->kv_path);
   add_prompt_lookup_option(command, options->engine);
   add_console_options(command, invocation.console);

@@ -51,6 +51,7 @@ struct PromptOptions {
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
 };
 void add_system_options(CLI::App& app, PromptOptions& options);
+// Behind the flags of messages and templates, which --raw excludes.
 void add_raw_option(CLI::App& app, PromptOptions& options);
 void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy);
 

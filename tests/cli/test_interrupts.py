@@ -15,7 +15,7 @@ import unittest
 
 import big_models
 import support
-from support import Case, edit_json
+from support import Case, edit_json, raw
 
 TOKENIZERS = pathlib.Path(__file__).parent.parent / "engine" / "text" / "data"
 LIMIT_SECONDS = 0.5
@@ -177,7 +177,7 @@ class Reading(Interrupts):
     def test_tokenising_forty_megabytes(self):
         text = self.write("long.txt", "the other pattern in their text\n" * 1_300_000)
         for number in (signal.SIGINT, signal.SIGTERM):
-            process = self.begin("generate", *self.limitless, "-v", "--raw", "-f", text)
+            process = self.begin("generate", *raw(self.limitless), "-v", "-f", text)
             self.wait_for_line(process, b"load: ")
             time.sleep(0.3)
             self.assert_ends(process, number)
@@ -361,4 +361,4 @@ class LongTexts(Case):
         self.assert_refused("generate", *self.model, "-p", "-", stdin=b"a" * 1_000_000)
 
     def test_the_command_line(self):
-        self.assert_refused("generate", *self.model, "--raw", "-p", "a" * 100_000)
+        self.assert_refused("generate", *raw(self.model), "-p", "a" * 100_000)

@@ -1,6 +1,8 @@
 """Help, usage errors and their exit codes."""
 
-from support import Case
+import os
+
+from support import Case, raw
 
 
 class Help(Case):
@@ -46,6 +48,13 @@ class UsageErrors(Case):
         ]:
             with self.subTest(arguments=arguments):
                 self.assert_usage_error("generate", *self.model, *arguments, text=text)
+
+    def test_raw_text_has_no_messages(self):
+        for flags in (["--system", "S"], ["--system-file", "S"], ["--template-arg", "a=1"],
+                      ["--chat-template", "chatml"], ["--no-think"]):  # fmt: skip
+            with self.subTest(flags=flags):
+                self.assert_usage_error("generate", *raw(self.model), "-p", "x", *flags,
+                                        text=f"{flags[0]} excludes --raw")  # fmt: skip
 
     def test_a_flag_given_again_overrides(self):
         result = self.check("generate", *self.model, "-p", "x", "-n", "9", "-n", "2")
