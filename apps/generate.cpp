@@ -75,8 +75,16 @@ std::vector<TokenId> encode_prompt(const Engine& engine, const GenerateOptions& 
                    : engine.encode_chat(messages, inputs, interruptible(bar));
 }
 
+void check_files(const GenerateOptions& options) {
+  std::vector<NamedFile> inputs =
+      files_of_flags(options.engine, options.prompt.system_file, options.kv_path);
+  inputs.push_back({"--file", options.file});
+  require_separate_files(inputs, {{"--stats-json", options.stats_path}});
+}
+
 int run_generate(const GenerateOptions& options, const Console& console) {
   // Everything that can be wrong with the command line is found before the weights are read.
+  check_files(options);
   std::string text = read_prompt(options, console);
   const auto kv = open_kv_option(options.kv_path, options.engine);
   const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));

@@ -300,6 +300,14 @@ void add_kv_option(CLI::App& app, std::string& path) {
   exclude(app, *option, {"--system", "--system-file", "--raw", "--no-prefix-cache"});
 }
 
+std::vector<NamedFile> files_of_flags(const EngineOptions& options, const std::string& system_file,
+                                      const std::string& kv_path) {
+  return {{"--system-file", system_file},
+          {"--kv", kv_path},
+          {"--chat-template", options.chat_template},
+          {"--tokenizer", options.tokenizer}};
+}
+
 std::vector<Message> system_messages(const PromptOptions& options) {
   std::string text = options.system_file.empty()
                          ? checked_utf8(options.system, "--system", options.invalid_utf8)

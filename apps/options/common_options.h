@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/files/same_file.h"
 #include "apps/files/text_input.h"
 #include "apps/options/number_option.h"
 #include "apps/options/sampling_options.h"
@@ -60,6 +61,10 @@ void add_kv_option(CLI::App& app, std::string& path);
 // For require_context_choice().
 inline constexpr const char* kKvContextReason =
     "keys and values of --kv were computed for one context, and serve no other";
+
+// The files that these flags name, for require_separate_files().
+std::vector<NamedFile> files_of_flags(const EngineOptions& options, const std::string& system_file,
+                                      const std::string& kv_path);
 
 // The system message as a conversation of one message, or none.
 std::vector<Message> system_messages(const PromptOptions& options);
