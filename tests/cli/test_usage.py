@@ -23,6 +23,20 @@ class Help(Case):
     def test_version(self):
         self.assertRegex(self.check("--version").out, r"^tessera \d+\.\d+\.\d+\n$")
 
+    def test_what_cannot_be_written(self):
+        for arguments in ([], ["--help"], ["--version"], ["bench", "--help"],
+                          ["bench", "attention", "--help"]):  # fmt: skip
+            with open("/dev/full", "wb") as full:
+                result = self.check(*arguments, stdout=full, code=1)
+            self.assertEqual(
+                result.err, "error: standard output: write failed: No space left on device\n"
+            )
+            reader, writer = os.pipe()
+            os.close(reader)
+            result = self.check(*arguments, stdout=writer, code=141)
+            os.close(writer)
+            self.assertEqual(result.err, "")
+
 
 class UsageErrors(Case):
     def assert_usage_error(self, *arguments, text="", help="tessera generate --help"):
