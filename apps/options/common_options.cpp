@@ -239,7 +239,7 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
 
 void add_console_options(CLI::App& app, ConsoleOptions& options) {
   constexpr const char* kGroup = "Messages";
-  app.add_flag("-v,--verbose", options.verbosity, "say more; -vv: say everything")->group(kGroup);
+  app.add_flag("-v,--verbose", options.is_verbose, "say more")->group(kGroup);
   app.add_flag("-q,--quiet", options.quiet, "say nothing but errors")->group(kGroup);
   app.add_flag("--no-progress", options.no_progress, "no progress bars")->group(kGroup);
   app.add_option_function<std::string>(

@@ -11,7 +11,7 @@ class Streams(Case):
     def test_only_the_answer_on_stdout(self):
         plain = self.check("generate", *self.model, "-p", "hello", "-n", "8")
         quiet = self.check("generate", *self.model, "-p", "hello", "-n", "8", "-q")
-        loud = self.check("generate", *self.model, "-p", "hello", "-n", "8", "-vv")
+        loud = self.check("generate", *self.model, "-p", "hello", "-n", "8", "-v")
         self.assertEqual(plain.out, quiet.out)
         self.assertEqual(plain.out, loud.out)
         self.assertTrue(plain.out.endswith("\n"))

@@ -19,6 +19,7 @@ class Help(Case):
             result = self.check(command, "--help")
             self.assertIn("Examples:", result.out)
             self.assertIn("--model", result.out)
+            self.assertNotIn("-vv", result.out)
 
     def test_version(self):
         self.assertRegex(self.check("--version").out, r"^tessera \d+\.\d+\.\d+\n$")
