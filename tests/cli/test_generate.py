@@ -18,6 +18,12 @@ class Streams(Case):
         self.assertEqual(quiet.err, "")
         self.assertRegex(plain.err, r"prompt \d+ tok .* \| gen 8 tok .* \| ttft .* \| kv \d+/\d+")
 
+    def test_rates_are_of_several_tokens(self):
+        one = self.check("generate", *self.model, "-p", "hello", "-n", "1")
+        self.assertIn("| gen 1 tok | ttft", one.err)
+        two = self.check("generate", *self.model, "-p", "hello", "-n", "2")
+        self.assertRegex(two.err, r"\| gen 2 tok [\d.]+ tok/s [\d.]+ GB/s \| ttft")
+
     def test_no_colour_in_a_pipe(self):
         result = self.check("generate", *self.model, "-p", "hello", "-n", "2", "-v")
         self.assertNotIn("\x1b", result.out + result.err)

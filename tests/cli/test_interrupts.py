@@ -219,7 +219,7 @@ class Computing(Interrupts):
         for number in (signal.SIGINT, signal.SIGTERM):
             process = self.begin_slow("generate", "-f", text)
             err = self.assert_ends(process, number)
-            self.assertRegex(err, r"prompt 0 of \d{4,} tok 0\.0 tok/s \| gen 0 tok .* \| ttft - ")
+            self.assertRegex(err, r"prompt 0 of \d{4,} tok \| gen 0 tok \| ttft - ")
 
     def test_prefill_of_several_steps(self):
         text = self.write("long.txt", LONG_PROMPT)
