@@ -30,7 +30,7 @@ class Overflow(Case):
             match = re.search(r"does not fit: its tokens (\d+) to (\d+) \((\d+) tokens\)",
                               result.err)  # fmt: skip
             begin, end, count = (int(number) for number in match.groups())
-            self.assertEqual(end - begin, count)
+            self.assertEqual(end - begin + 1, count)
             self.assertEqual(stats["left_out"], {"begin": begin, "tokens": count})
             self.assertLessEqual(stats["prompt_tokens"], CONTEXT - 8)
             self.assertGreater(stats["prompt_tokens"], CONTEXT - 16)
