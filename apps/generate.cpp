@@ -75,8 +75,16 @@ std::vector<TokenId> encode_prompt(const Engine& engine, const GenerateOptions& 
                    : engine.encode_chat(messages, inputs, interruptible(bar));
 }
 
+void check_files(const GenerateOptions& options) {
+  std::vector<NamedFile> inputs =
+      files_of_flags(options.engine, options.prompt.system_file, options.kv_path);
+  inputs.push_back({"--file", options.file});
+  require_separate_files(inputs, {{"--stats-json", options.stats_path}});
+}
+
 int run_generate(const GenerateOptions& options, const Console& console) {
   // Everything that can be wrong with the command line is found before the weights are read.
+  check_files(options);
   std::string text = read_prompt(options, console);
   const auto kv = open_kv_option(options.kv_path, options.engine);
   const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));
@@ -109,13 +117,13 @@ void add_generate(CLI::App& app, Invocation& invocation) {
       command.add_option("-f,--file", options->file, "the prompt from a file; - for stdin");
   file->option_text("FILE")->excludes(text)->group("Prompt");
   add_system_options(command, options->prompt);
-  add_raw_option(command, options->prompt);
   add_overflow_option(command, options->on_overflow, /*can_chunk=*/false);
   add_template_option(command, options->engine);
   add_thinking_options(command, options->thinking);
   add_replace_invalid_option(command, options->prompt.invalid_utf8);
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
+  add_raw_option(command, options->prompt);
   add_kv_option(command, options->kv_path);
   add_prompt_lookup_option(command, options->engine);
   add_console_options(command, invocation.console);

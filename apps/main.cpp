@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <new>
 #include <string>
 
@@ -105,10 +106,6 @@ Error unexpected(const std::exception& error) {
 }
 
 int run(const CLI::App& app, const Invocation& invocation) {
-  if (!invocation.run) {
-    print(help_text(app));
-    return kExitOk;
-  }
   const Console console(invocation.console);
   try {
     return invocation.run(console);
@@ -131,6 +128,14 @@ int run(const CLI::App& app, const Invocation& invocation) {
   return kExitFatal;
 }
 
+// What a command line without a command does.
+std::function<int(const Console&)> printing(const std::string& text) {
+  return [text](const Console&) {
+    print(text);
+    return kExitOk;
+  };
+}
+
 int parse_and_run(int argument_count, char** arguments) {
   CLI::App app;
   app.name("tessera");
@@ -139,12 +144,11 @@ int parse_and_run(int argument_count, char** arguments) {
   build_parser(app, invocation);
   try {
     app.parse(argument_count, arguments);
+    if (!invocation.run) invocation.run = printing(help_text(app));
   } catch (const CLI::CallForVersion& version) {
-    print(std::string(version.what()) + "\n");
-    return kExitOk;
+    invocation.run = printing(concat(version.what(), '\n'));
   } catch (const CLI::Success&) {
-    print(help_text(app));
-    return kExitOk;
+    invocation.run = printing(help_text(app));
   } catch (const CLI::ParseError& error) {
     return report_usage(app, Console(), error.what(), "");
   } catch (const UsageError& error) {

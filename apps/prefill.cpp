@@ -1,5 +1,4 @@
 // tessera prefill: a document is read once, and its keys and values kept in a file.
-#include <filesystem>
 #include <memory>
 
 #include "apps/answer/answer.h"
@@ -24,10 +23,10 @@ struct PrefillOptions {
   std::string output;
 };
 
-void require_separate_files(const PrefillOptions& options) {
-  std::error_code problem;
-  if (!std::filesystem::equivalent(options.file, options.output, problem)) return;
-  throw UsageError(concat("the document and --output are the same file: ", options.output));
+void check_files(const PrefillOptions& options) {
+  std::vector<NamedFile> inputs = files_of_flags(options.engine, options.prompt.system_file, "");
+  inputs.push_back({"the document", options.file});
+  require_separate_files(inputs, {{"--output", options.output}});
 }
 
 Conversation read_opening(const PrefillOptions& options, const Console& console) {
@@ -57,7 +56,7 @@ void compute(Engine& engine, std::span<const TokenId> prompt, const Console& con
 }
 
 int run_prefill(const PrefillOptions& options, const Console& console) {
-  require_separate_files(options);
+  check_files(options);
   const Conversation opening = read_opening(options, console);
   FileReplacement file(options.output);
   const std::string fingerprint = model_fingerprint(options.engine);

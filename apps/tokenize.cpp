@@ -12,13 +12,12 @@
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
 #include "apps/process/exit_codes.h"
+#include "apps/process/signals.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/terminal.h"
 
 namespace tessera {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 enum class Form : uint8_t { kIds, kPieces, kJson, kRendered };
 
@@ -46,28 +45,54 @@ std::string text_of(const std::vector<Segment>& segments) {
   return text;
 }
 
-std::string ids_text(const std::vector<TokenId>& tokens) {
-  std::string text;
-  for (const TokenId token : tokens) {
-    if (!text.empty()) text += ' ';
-    text += std::to_string(token);
+// Prints in blocks and looks for a signal before each. A text of millions of tokens, which takes
+// seconds to write, is never held as a whole.
+class BlockPrinter {
+ public:
+  void add(std::string_view text) {
+    block_ += text;
+    if (block_.size() >= kBlockBytes) finish();
   }
-  return text += '\n';
+  void finish() {
+    throw_if_interrupted();
+    print(block_);
+    block_.clear();
+  }
+
+ private:
+  static constexpr size_t kBlockBytes = 256 << 10;
+  std::string block_;
+};
+
+template <typename TextOf>
+void add_list(const std::vector<TokenId>& tokens, std::string_view separator, const TextOf& text_of,
+              BlockPrinter& printer) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (i > 0) printer.add(separator);
+    printer.add(text_of(tokens[i]));
+  }
 }
 
-std::string pieces_text(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
-  std::string text;
+std::string id_text(TokenId token) { return std::to_string(token); }
+
+void add_pieces(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens,
+                BlockPrinter& printer) {
   for (const TokenId token : tokens) {
-    text += std::to_string(token) + '\t' + printable(tokenizer.piece(token)) + '\n';
+    printer.add(id_text(token) + '\t' + printable(tokenizer.piece(token)) + '\n');
   }
-  return text;
 }
 
-std::string json_text(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
-  std::vector<std::string> pieces;
-  for (const TokenId token : tokens) pieces.push_back(tokenizer.piece(token));
-  const OrderedJson object = {{"ids", tokens}, {"pieces", pieces}, {"count", tokens.size()}};
-  return object.dump(-1, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace) + "\n";
+void add_json(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens,
+              BlockPrinter& printer) {
+  const auto quoted_piece = [&](TokenId token) {
+    return nlohmann::json(tokenizer.piece(token))
+        .dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+  };
+  printer.add("{\"ids\":[");
+  add_list(tokens, ",", id_text, printer);
+  printer.add("],\"pieces\":[");
+  add_list(tokens, ",", quoted_piece, printer);
+  printer.add(concat("],\"count\":", tokens.size(), "}\n"));
 }
 
 // Behind the special tokens that `tokens` begin with because every prompt of the model does.
@@ -80,8 +105,16 @@ auto prefix_end(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) 
 void print_tokens(const Tokenizer& tokenizer, std::vector<TokenId> tokens,
                   const TokenizeOptions& options) {
   if (options.no_bos) tokens.erase(tokens.begin(), prefix_end(tokenizer, tokens));
-  if (options.form == Form::kPieces) return print(pieces_text(tokenizer, tokens));
-  print(options.form == Form::kJson ? json_text(tokenizer, tokens) : ids_text(tokens));
+  BlockPrinter printer;
+  if (options.form == Form::kPieces) {
+    add_pieces(tokenizer, tokens, printer);
+  } else if (options.form == Form::kJson) {
+    add_json(tokenizer, tokens, printer);
+  } else {
+    add_list(tokens, " ", id_text, printer);
+    printer.add("\n");
+  }
+  printer.finish();
 }
 
 // What the command line names, read before the model's files are: typing ends soon, a mistake is

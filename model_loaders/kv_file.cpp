@@ -1,5 +1,6 @@
 #include "model_loaders/kv_file.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/tensor/check.h"
@@ -66,6 +67,13 @@ void KvFile::read_pages(uint64_t tensor, uint64_t begin, uint64_t end, std::byte
           begin + i, " of ", tensor % 2 == 0 ? "keys" : "values", " of layer ", tensor / 2,
           ", at byte ", first_byte + i * page_bytes, ", has another checksum than was written");
   }
+}
+
+bool is_kv_file(const std::string& path) {
+  const FileReader reader(path);
+  std::string bytes(std::min<uint64_t>(reader.size_bytes(), kKvHeaderBytes), '\0');
+  reader.read(bytes.data(), 0, bytes.size());
+  return begins_kv_file(bytes);
 }
 
 KvFileWriter::KvFileWriter(KvFileHeader header, std::string_view text,

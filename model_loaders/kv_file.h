@@ -47,6 +47,10 @@ class KvFile {
   std::vector<float> scales_;
 };
 
+// Whether the file is one of keys and values, be it damaged or of another version. Throws Error
+// when it cannot be read.
+bool is_kv_file(const std::string& path);
+
 // What takes the bytes of a file in their order; what it throws ends the writing.
 using ByteSink = std::function<void(std::string_view bytes)>;
 

@@ -156,6 +156,10 @@ KvHeaderBytes to_bytes(const KvFileHeader& header) {
   return bytes;
 }
 
+bool begins_kv_file(std::string_view bytes) {
+  return bytes.starts_with(std::string_view(kMagic.data(), kMagic.size()));
+}
+
 KvFileHeader parse_kv_header(const KvHeaderBytes& bytes, const std::string& path) {
   RawHeader raw;
   std::memcpy(&raw, bytes.data(), sizeof(raw));

@@ -70,6 +70,10 @@ using KvHeaderBytes = std::array<char, kKvHeaderBytes>;
 
 KvHeaderBytes to_bytes(const KvFileHeader& header);
 
+// Whether a file that begins with `bytes` is one of keys and values, be it damaged or of another
+// version.
+bool begins_kv_file(std::string_view bytes);
+
 // Throws Error beginning with `path` for what is no header or describes a file that cannot be.
 KvFileHeader parse_kv_header(const KvHeaderBytes& bytes, const std::string& path);
 

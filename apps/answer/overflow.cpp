@@ -59,7 +59,7 @@ LeftOut middle_of(const Tokenizer& tokenizer, const std::vector<TokenId>& prompt
 }  // namespace
 
 std::string LeftOut::text() const {
-  return concat("the prompt does not fit: its tokens ", begin, " to ", end(), " (",
+  return concat("the prompt does not fit: its tokens ", begin, " to ", begin + count - 1, " (",
                 counted(count, "token"), ") were left out");
 }
 

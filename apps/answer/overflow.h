@@ -16,8 +16,7 @@ struct LeftOut {
   int64_t begin = 0;
   int64_t count = 0;
 
-  int64_t end() const { return begin + count; }
-  // "the prompt does not fit: its tokens 100 to 300 (200 tokens) were left out".
+  // "the prompt does not fit: its tokens 100 to 299 (200 tokens) were left out".
   std::string text() const;
 };
 

@@ -24,6 +24,11 @@ double decode_bytes_per_second(const Engine& engine, const GenerationResult& res
   return static_cast<double>(bytes) * result.decode_tokens_per_second();
 }
 
+// " 95.1 tok/s"; nothing where nothing has been timed.
+std::string rate_text(double tokens_per_second) {
+  return tokens_per_second > 0.0 ? concat(' ', fixed(tokens_per_second, 1), " tok/s") : "";
+}
+
 }  // namespace
 
 uint64_t decode_step_bytes(const Engine& engine, int64_t num_sequences, int64_t context_length) {
@@ -37,13 +42,13 @@ std::string stats_line(const Engine& engine, const GenerationResult& result,
   const auto generated = static_cast<int64_t>(result.tokens.size());
   const int64_t held = result.cached_prompt_tokens + result.computed_prompt_tokens;
   const double read_rate = decode_bytes_per_second(engine, result);
-  std::string line = concat(
-      "prompt ", result.is_prompt_computed() ? "" : concat(held, " of "), result.prompt_tokens,
-      " tok ", fixed(result.prefill_tokens_per_second(), 1), " tok/s | gen ", generated, " tok ",
-      fixed(result.decode_tokens_per_second(), 1), " tok/s",
-      read_rate > 0.0 ? concat(' ', fixed(read_rate / 1e9, 1), " GB/s") : "", " | ttft ",
-      result.is_prompt_computed() ? concat(fixed(result.prefill_seconds, 2), " s") : "-", " | kv ",
-      held + generated, '/', engine.context_size());
+  std::string line =
+      concat("prompt ", result.is_prompt_computed() ? "" : concat(held, " of "),
+             result.prompt_tokens, " tok", rate_text(result.prefill_tokens_per_second()), " | gen ",
+             generated, " tok", rate_text(result.decode_tokens_per_second()),
+             read_rate > 0.0 ? concat(' ', fixed(read_rate / 1e9, 1), " GB/s") : "", " | ttft ",
+             result.is_prompt_computed() ? concat(fixed(result.prefill_seconds, 2), " s") : "-",
+             " | kv ", held + generated, '/', engine.context_size());
   if (result.drafted_tokens > 0) {
     line += concat(" | drafts ", result.accepted_tokens, " of ", result.drafted_tokens);
   }

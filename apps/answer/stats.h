@@ -13,8 +13,8 @@ namespace tessera {
 uint64_t decode_step_bytes(const Engine& engine, int64_t num_sequences, int64_t context_length);
 
 // prompt 1234 tok 812.3 tok/s | gen 256 tok 95.1 tok/s 1528.1 GB/s | ttft 0.21 s | kv 1490/16384 |
-// seed 42. GB/s is what decoding read; `bench` says how much the memory allows. After a stop while
-// the prompt was read: prompt 512 of 1234 tok, ttft -.
+// seed 42. GB/s is what decoding read; `bench` says how much the memory allows. An answer of one
+// token has no rates. After a stop while the prompt was read: prompt 512 of 1234 tok, ttft -.
 std::string stats_line(const Engine& engine, const GenerationResult& result,
                        const SamplingParams& params);
 

@@ -24,9 +24,11 @@ std::string shell_quoted(const std::string& argument) {
 }  // namespace
 
 void require_separate_files(const BatchOptions& options) {
-  require_separate_files(options.input_path, options.output_path, "input and output");
-  require_separate_files(options.input_path, options.stats_path, "input and --stats-json");
-  require_separate_files(options.output_path, options.stats_path, "output and --stats-json");
+  std::vector<NamedFile> inputs =
+      files_of_flags(options.engine, options.prompt.system_file, options.kv_path);
+  inputs.push_back({"input", options.input_path});
+  require_separate_files(inputs,
+                         {{"output", options.output_path}, {"--stats-json", options.stats_path}});
   if (options.output_path == "-" && options.stats_path == "-") {
     throw UsageError("answers and --stats-json cannot both go to standard output");
   }

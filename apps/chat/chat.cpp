@@ -109,6 +109,8 @@ void greet(const Engine& engine, const Console& console) {
 
 int run_chat(ChatOptions& options, const PromptOptions& prompt, const Console& console) {
   options.invalid_utf8 = prompt.invalid_utf8;
+  require_separate_files(files_of_flags(options.engine, prompt.system_file, options.kv_path),
+                         {{"--stats-json", options.stats_path}});
   resolve_sampling(options.sampling, {});
   const auto kv = open_kv_option(options.kv_path, options.engine);
   const Conversation opening = kv ? kv->opening : Conversation(system_messages(prompt));

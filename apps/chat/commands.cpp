@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "apps/chat/kept_kv.h"
+#include "apps/chat/typed_path.h"
 #include "apps/terminal/human_units.h"
 
 namespace tessera {
@@ -19,14 +20,24 @@ struct ChatCommand {
   Handler run;
 };
 
+constexpr std::string_view kFileArgument = "FILE";
 constexpr std::string_view kStatsSetting = "stats";
 constexpr std::string_view kThinkSetting = "think";
 
 ChatOutcome leave(ChatSession&, const std::string&) { return ChatOutcome::kLeave; }
 
+std::string text_of_clearing(const Conversation& conversation) {
+  const bool has_system = !conversation.system().empty();
+  if (conversation.document().empty()) {
+    return has_system ? "cleared; the system message stays" : "cleared";
+  }
+  return has_system ? "cleared; the system message and the document of --kv stay"
+                    : "cleared; the document of --kv stays";
+}
+
 ChatOutcome clear(ChatSession& session, const std::string&) {
   session.conversation().clear();
-  session.console().tell("cleared; the system message stays");
+  session.console().tell(text_of_clearing(session.conversation()));
   return ChatOutcome::kContinue;
 }
 
@@ -182,10 +193,12 @@ constexpr std::array kCommands = {
         {"/set"}, "KEY VALUE", "change a sampling parameter; stats, think on|off", set_parameter},
     ChatCommand{{"/show"}, "", "the model and the parameters", show},
     ChatCommand{{"/stats"}, "", "speed and memory", show_stats},
-    ChatCommand{{"/read"}, "FILE", "send a file as your message", read_file},
-    ChatCommand{
-        {"/save"}, "FILE", "save the conversation, and what is computed of it as FILE.kv", save},
-    ChatCommand{{"/load"}, "FILE", "load a conversation, with FILE.kv if it fits", load},
+    ChatCommand{{"/read"}, kFileArgument, "send a file as your message", read_file},
+    ChatCommand{{"/save"},
+                kFileArgument,
+                "save the conversation, replacing FILE; its whole KV pages as FILE.kv",
+                save},
+    ChatCommand{{"/load"}, kFileArgument, "load a conversation, with FILE.kv if it fits", load},
 };
 
 ChatOutcome show_help(ChatSession& session, const std::string&) {
@@ -232,13 +245,13 @@ ChatOutcome run_chat_command(ChatSession& session, const std::string& line) {
   if (is_bare_exit(text)) return ChatOutcome::kLeave;
   const size_t space = text.find_first_of(" \t\n");
   const std::string name = text.substr(0, space);
-  const std::string argument =
-      space == std::string::npos ? "" : std::string(trimmed(text.substr(space)));
+  std::string argument = space == std::string::npos ? "" : std::string(trimmed(text.substr(space)));
   const ChatCommand* command = find_command(name);
   if (command == nullptr) {
     throw Error("unknown command " + name,
                 "/help lists the commands; a message that begins with / can be put in \"\"\"");
   }
+  if (command->argument == kFileArgument) argument = typed_path(argument);
   const bool is_required = !command->argument.empty() && command->argument[0] != '[';
   CHECK(!is_required || !argument.empty(), name, " needs ", command->argument);
   CHECK(!command->argument.empty() || argument.empty(), name, " takes no argument, got '", argument,
@@ -254,7 +267,7 @@ std::vector<std::string_view> chat_command_names() {
 
 bool takes_file(std::string_view command) {
   const ChatCommand* found = find_command(command);
-  return found != nullptr && found->argument == "FILE";
+  return found != nullptr && found->argument == kFileArgument;
 }
 
 std::vector<std::string_view> setting_names() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/chat/commands.h"
+#include "apps/chat/typed_path.h"
 #include "apps/terminal/terminal.h"
 #include "engine/text/utf8.h"
 
@@ -28,20 +29,25 @@ bool is_typable(const std::string& name) {
          name.find('\n') == std::string::npos;
 }
 
-// A file or, with a final "/", a folder that begins with `begun`. Hidden ones must be asked for.
+// A file or, with a final "/", a folder that begins with `begun`, which may begin with a quote.
+// Hidden ones must be asked for.
 Completions complete_file(std::string_view begun) {
-  const size_t slash = begun.rfind('/');
-  const std::string folder(begun.substr(0, slash == std::string_view::npos ? 0 : slash + 1));
-  const std::string_view start = begun.substr(folder.size());
+  const bool is_quoted = begun.starts_with('"') || begun.starts_with('\'');
+  const std::string quote(begun.substr(0, is_quoted ? 1 : 0));
+  const std::string_view path = begun.substr(quote.size());
+  const size_t slash = path.rfind('/');
+  const std::string folder(path.substr(0, slash == std::string_view::npos ? 0 : slash + 1));
+  const std::string_view start = path.substr(folder.size());
   Completions found = {begun.size(), {}};
   std::error_code problem;
-  std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, problem), end;
+  std::filesystem::directory_iterator entry(folder.empty() ? "." : with_home(folder), problem), end;
   for (; !problem && entry != end; entry.increment(problem)) {
     const std::string name = entry->path().filename().string();
     if (!name.starts_with(start) || !is_typable(name)) continue;
     if (name.starts_with('.') && start.empty()) continue;
     std::error_code ignored;
-    found.candidates.push_back(folder + name + (entry->is_directory(ignored) ? "/" : ""));
+    const bool is_folder = entry->is_directory(ignored);
+    found.candidates.push_back(concat(quote, folder, name, is_folder ? "/" : quote));
   }
   std::sort(found.candidates.begin(), found.candidates.end());
   return found;

@@ -10,12 +10,13 @@
 
 namespace tessera {
 
-// Writes what is computed of the session's conversation, and says how much that is. Throws Error
-// when writing fails, Interrupted.
+// Writes what is computed of the session's conversation, and says how much that is. Where that is
+// less than a page, a file of another conversation is removed. Throws Error when writing fails or
+// the file that is there has something else in it, Interrupted.
 void save_kv_beside(ChatSession& session, const std::string& path);
 
-// Reads it for the conversation that was loaded from `path`. Where it is missing, damaged, of
-// another model or another conversation, says so and goes on. Throws Interrupted.
+// Reads it, if it is there, for the conversation that was loaded from `path`. Where it is damaged,
+// of another model or another conversation, says so and goes on. Throws Interrupted.
 void load_kv_beside(ChatSession& session, const std::string& path);
 
 }  // namespace tessera

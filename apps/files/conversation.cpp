@@ -1,8 +1,10 @@
 #include "apps/files/conversation.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "apps/files/atomic_file.h"
@@ -33,6 +35,17 @@ void check_turns(const std::string& path, const std::vector<Message>& messages) 
     CHECK(messages[index].role == expected, path, ": message ", index + 1, " has the role ",
           to_string(messages[index].role), ", expected ", to_string(expected),
           index == 0 ? " or system first" : concat(" after ", to_string(messages[index - 1].role)));
+  }
+}
+
+// A name typed by mistake, or completed too far, must not cost a person another file.
+void require_replaceable(const std::string& path) {
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(path, problem)) return;
+  try {
+    Conversation::load(path);
+  } catch (const Error&) {
+    throw Error(path + ": is no saved conversation, and stays as it is", "choose another name");
   }
 }
 
@@ -71,7 +84,10 @@ std::string Conversation::text() const {
   return saved.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-void Conversation::save(const std::string& path) const { replace_file(path, text()); }
+void Conversation::save(const std::string& path) const {
+  require_replaceable(path);
+  replace_file(path, text());
+}
 
 std::vector<Message> Conversation::continued(std::span<const Message> more) const {
   std::vector<Message> messages = messages_;

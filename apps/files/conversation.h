@@ -25,7 +25,7 @@ class Conversation {
   static Conversation load(const std::string& path);
 
   // The same as text, and as a file: an existing one is replaced as a whole or, on an error, not at
-  // all.
+  // all. Throws Error for one that is no conversation, which stays.
   std::string text() const;
   void save(const std::string& path) const;
 

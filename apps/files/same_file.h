@@ -2,12 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace tessera {
 
-// Throws UsageError "WHAT are the same file: NAME" when both are files and one: one would replace
-// the other. "" and "-" are no files.
-void require_separate_files(const std::string& left, const std::string& right,
-                            const std::string& what);
+struct NamedFile {
+  std::string name;  // what messages call it: "the document", "--output"
+  std::string path;  // "" and "-" are no files
+};
+
+// Throws UsageError "NAME and NAME are the same file: PATH" when an output is an input or another
+// output: one would replace the other.
+void require_separate_files(const std::vector<NamedFile>& inputs,
+                            const std::vector<NamedFile>& outputs);
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "apps/options/common_options.h"
 
 #include <charconv>
+#include <initializer_list>
 
 #include "apps/process/environment.h"
 #include "apps/process/exit_codes.h"
@@ -91,6 +92,13 @@ void parse_attention_dtype(const std::string& text, EngineOptions& options) {
     throw CLI::ValidationError("--attention-dtype", "must be auto or fp8, got " + text);
   }
   options.fp8_attention = text == "fp8";
+}
+
+// Of the flags that `app` has so far, those that mean nothing beside `option`.
+void exclude(CLI::App& app, CLI::Option& option, std::initializer_list<const char*> others) {
+  for (const char* const name : others) {
+    if (CLI::Option* const other = app.get_option_no_throw(name)) option.excludes(other);
+  }
 }
 
 }  // namespace
@@ -231,7 +239,7 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
 
 void add_console_options(CLI::App& app, ConsoleOptions& options) {
   constexpr const char* kGroup = "Messages";
-  app.add_flag("-v,--verbose", options.verbosity, "say more; -vv: say everything")->group(kGroup);
+  app.add_flag("-v,--verbose", options.is_verbose, "say more")->group(kGroup);
   app.add_flag("-q,--quiet", options.quiet, "say nothing but errors")->group(kGroup);
   app.add_flag("--no-progress", options.no_progress, "no progress bars")->group(kGroup);
   app.add_option_function<std::string>(
@@ -269,8 +277,11 @@ void add_system_options(CLI::App& app, PromptOptions& options) {
 }
 
 void add_raw_option(CLI::App& app, PromptOptions& options) {
-  app.add_flag("--raw", options.raw, "continue the text itself, without a chat template")
-      ->group("Prompt");
+  CLI::Option* const raw =
+      app.add_flag("--raw", options.raw, "continue the text itself, without a chat template");
+  raw->group("Prompt");
+  exclude(app, *raw,
+          {"--system", "--system-file", "--template-arg", "--chat-template", "--no-think"});
 }
 
 void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy) {
@@ -286,9 +297,15 @@ void add_kv_option(CLI::App& app, std::string& path) {
       "a file of tessera prefill: your question is about its document, which is read\n"
       "instead of computed; or FILE.kv of a chat's /save FILE, which goes on");
   option->option_text("FILE")->group("Prompt");
-  for (const char* const name : {"--system", "--system-file", "--raw", "--no-prefix-cache"}) {
-    if (CLI::Option* other = app.get_option_no_throw(name)) option->excludes(other);
-  }
+  exclude(app, *option, {"--system", "--system-file", "--raw", "--no-prefix-cache"});
+}
+
+std::vector<NamedFile> files_of_flags(const EngineOptions& options, const std::string& system_file,
+                                      const std::string& kv_path) {
+  return {{"--system-file", system_file},
+          {"--kv", kv_path},
+          {"--chat-template", options.chat_template},
+          {"--tokenizer", options.tokenizer}};
 }
 
 std::vector<Message> system_messages(const PromptOptions& options) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/files/same_file.h"
 #include "apps/files/text_input.h"
 #include "apps/options/number_option.h"
 #include "apps/options/sampling_options.h"
@@ -51,6 +52,7 @@ struct PromptOptions {
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
 };
 void add_system_options(CLI::App& app, PromptOptions& options);
+// Behind the flags of messages and templates, which --raw excludes.
 void add_raw_option(CLI::App& app, PromptOptions& options);
 void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy);
 
@@ -59,6 +61,10 @@ void add_kv_option(CLI::App& app, std::string& path);
 // For require_context_choice().
 inline constexpr const char* kKvContextReason =
     "keys and values of --kv were computed for one context, and serve no other";
+
+// The files that these flags name, for require_separate_files().
+std::vector<NamedFile> files_of_flags(const EngineOptions& options, const std::string& system_file,
+                                      const std::string& kv_path);
 
 // The system message as a conversation of one message, or none.
 std::vector<Message> system_messages(const PromptOptions& options);

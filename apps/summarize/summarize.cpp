@@ -1,12 +1,12 @@
 #include "apps/summarize/summarize.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "apps/answer/answer.h"
 #include "apps/files/atomic_file.h"
-#include "apps/files/same_file.h"
 #include "apps/options/common_options.h"
 #include "apps/process/exit_codes.h"
 #include "apps/process/signals.h"
@@ -20,14 +20,13 @@ namespace tessera {
 namespace {
 
 void check_files(const SummarizeOptions& options) {
-  int64_t num_standard_inputs = 0;
-  for (const std::string& file : options.files) {
-    num_standard_inputs += file == "-" ? 1 : 0;
-    require_separate_files(file, options.output_path, "the document and --output");
-    require_separate_files(file, options.stats_path, "the document and --stats-json");
+  if (std::ranges::count(options.files, "-") > 1) {
+    throw UsageError("standard input can be read only once");
   }
-  if (num_standard_inputs > 1) throw UsageError("standard input can be read only once");
-  require_separate_files(options.output_path, options.stats_path, "--output and --stats-json");
+  std::vector<NamedFile> inputs = files_of_flags(options.engine, "", options.kv_path);
+  for (const std::string& file : options.files) inputs.push_back({"the document", file});
+  require_separate_files(inputs,
+                         {{"--output", options.output_path}, {"--stats-json", options.stats_path}});
   if (options.json && !options.has_output_file() && options.stats_path == "-") {
     throw UsageError("--json and --stats-json cannot both go to standard output");
   }
@@ -145,8 +144,8 @@ bool summarize_together(Summarizer& summarizer, std::vector<Document> documents,
 }  // namespace
 
 int run_summarize(const SummarizeOptions& options, const Console& console) {
-  if (!options.kv_path.empty()) return summarize_kv(options, console);
   check_files(options);
+  if (!options.kv_path.empty()) return summarize_kv(options, console);
   std::vector<Document> documents = read_documents(options, console);
   resolve_sampling(options.sampling, {});
   const StatsFile stats(options.stats_path);

@@ -36,10 +36,9 @@ void set_up_log(const ConsoleOptions& options, bool uses_color, bool is_terminal
   const auto mode = uses_color ? spdlog::color_mode::always : spdlog::color_mode::never;
   auto log = std::make_shared<spdlog::logger>(
       "", std::make_shared<spdlog::sinks::stderr_color_sink_mt>(mode));
-  log->set_level(options.quiet            ? spdlog::level::err
-                 : options.verbosity == 0 ? spdlog::level::warn
-                 : options.verbosity == 1 ? spdlog::level::info
-                                          : spdlog::level::debug);
+  log->set_level(options.quiet        ? spdlog::level::err
+                 : options.is_verbose ? spdlog::level::info
+                                      : spdlog::level::warn);
   // On a terminal a progress bar may stand on the line: wipe it first.
   auto layout = std::make_unique<spdlog::pattern_formatter>();
   layout->add_flag<EscapedMessage>('*');
@@ -76,7 +75,7 @@ void Console::report(const Error& error) const {
   if (!error.hint().empty()) {
     write(concat("hint: ", escape_control_characters(error.hint()), '\n'));
   }
-  if (options_.verbosity > 0) {
+  if (options_.is_verbose) {
     write(concat("at ", error.where().file_name(), ':', error.where().line(), '\n'));
   }
 }

@@ -10,7 +10,7 @@
 namespace tessera {
 
 struct ConsoleOptions {
-  int verbosity = 0;  // 0: warnings, 1: info, 2: debug
+  bool is_verbose = false;  // says more than warnings
   bool quiet = false;
   bool no_progress = false;
   ColorChoice color = ColorChoice::kAuto;

@@ -226,6 +226,12 @@ class Terminal:
         self.seen += text
 
 
+def raw(flags):
+    """The same model as `flags` name, continuing text itself: that goes with no chat template."""
+    at = flags.index("--chat-template")
+    return [*flags[:at], *flags[at + 2 :], "--raw"]
+
+
 def edit_json(path, **changes):
     """Sets keys of a JSON file; None removes one."""
     document = json.loads(path.read_text())

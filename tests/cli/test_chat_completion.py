@@ -44,6 +44,16 @@ class Completion(ChatCase):
         self.complete("/read no-such", "/read no-such")
         self.complete("/read /no/such/", "/read /no/such/")
 
+    def test_files_as_in_a_shell(self):
+        (self.folder / "home" / "texts").mkdir(parents=True)
+        for name in ("home/report one.txt", "home/texts/only"):
+            self.write(name, "x")
+        self.complete("/read ~/te", "/read ~/texts/")
+        self.complete("/read ~/texts/o", "/read ~/texts/only")
+        self.complete('/read "~/rep', '/read "~/report one.txt"')
+        self.complete("/read 'home/te", "/read 'home/texts/")
+        self.complete('/read "no-such', '/read "no-such')
+
     def test_names_that_cannot_be_typed_are_left_out(self):
         self.write("odd\x1b[31m", "x")
         self.write("oddly", "x")

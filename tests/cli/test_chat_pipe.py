@@ -110,6 +110,35 @@ class Commands(Case):
         self.assert_one_error(self.chat("/save pipe\n", code=3), "pipe: is not a regular file")
         self.assertTrue(pipe.is_fifo())
 
+    def test_save_replaces_nothing_but_conversations(self):
+        for content in ("important", "", "[]", '{"messages": 1}', b"\xff"):
+            path = self.write("notes.txt", content)
+            before = path.read_bytes()
+            result = self.chat("hello\n/save notes.txt\n", code=3)
+            self.assertEqual(result.error_lines, [
+                "error: notes.txt: is no saved conversation, and stays as it is"])  # fmt: skip
+            self.assertEqual(path.read_bytes(), before)
+        self.write("kept.json", self.messages("user", "assistant", "user"))
+        self.chat("hello\n/save kept.json\n")
+        self.assertEqual(len(json.loads((self.folder / "kept.json").read_text())["messages"]), 2)
+
+    def test_names_of_files_as_in_a_shell(self):
+        home = self.folder / "home"
+        home.mkdir()
+        self.chat("hello\n/save ~/kept one.json\n")
+        self.assertTrue((home / "kept one.json").exists())
+        for name in ('"~/kept one.json"', "'home/kept one.json'", f'"{home}/kept one.json"'):
+            self.assertIn("loaded 2 messages", self.chat(f"/load {name}\n").err)
+        self.write('"odd"', "a message")
+        self.chat('/read ""odd""\n')
+        self.assert_one_error(self.chat('/read ""\n', code=3), "/read needs FILE")
+        self.assert_one_error(self.chat('/read "\n', code=3), '": No such file')
+
+    def test_clear_says_what_stays(self):
+        result = self.chat("hello\n/clear\n/system S\n/clear\n")
+        self.assertIn("cleared\n", result.err)
+        self.assertIn("cleared; the system message stays\n", result.err)
+
     def test_clear_keeps_the_system_message(self):
         self.chat("/system S\nhello\n/clear\n/save kept.json\n")
         self.assertEqual(len(json.loads((self.folder / "kept.json").read_text())["messages"]), 1)

@@ -42,7 +42,7 @@ class Escaping(Case):
     def test_log_lines_and_statistics(self):
         folder = self.copy_model("a\x1b[2J\u009b\u202eb")
         arguments = ["generate", "-m", folder, "--device", "cpu", "--raw", "-p", "x", "-n", "1",
-                     "-vv", "--stats-json", "-"]  # fmt: skip
+                     "-v", "--stats-json", "-"]  # fmt: skip
         result = self.check(*arguments)
         self.assertIsNone(RAW_CONTROLS.search(result.err))
         stats = result.out[result.out.index('{"version"'):]

@@ -4,19 +4,25 @@ import json
 import os
 import re
 
-from support import Case
+from support import Case, raw
 
 
 class Streams(Case):
     def test_only_the_answer_on_stdout(self):
         plain = self.check("generate", *self.model, "-p", "hello", "-n", "8")
         quiet = self.check("generate", *self.model, "-p", "hello", "-n", "8", "-q")
-        loud = self.check("generate", *self.model, "-p", "hello", "-n", "8", "-vv")
+        loud = self.check("generate", *self.model, "-p", "hello", "-n", "8", "-v")
         self.assertEqual(plain.out, quiet.out)
         self.assertEqual(plain.out, loud.out)
         self.assertTrue(plain.out.endswith("\n"))
         self.assertEqual(quiet.err, "")
         self.assertRegex(plain.err, r"prompt \d+ tok .* \| gen 8 tok .* \| ttft .* \| kv \d+/\d+")
+
+    def test_rates_are_of_several_tokens(self):
+        one = self.check("generate", *self.model, "-p", "hello", "-n", "1")
+        self.assertIn("| gen 1 tok | ttft", one.err)
+        two = self.check("generate", *self.model, "-p", "hello", "-n", "2")
+        self.assertRegex(two.err, r"\| gen 2 tok [\d.]+ tok/s [\d.]+ GB/s \| ttft")
 
     def test_no_colour_in_a_pipe(self):
         result = self.check("generate", *self.model, "-p", "hello", "-n", "2", "-v")
@@ -89,10 +95,9 @@ class Prompts(Case):
         self.assertEqual(self.check(*arguments, "-p", "-", stdin="Tell me more.").out, from_flag)
 
     def test_raw_is_not_the_template(self):
-        arguments = ["generate", *self.model, "-p", "Once upon a time", "-n", "1"]
-        chat = self.check(*arguments).err
-        raw = self.check(*arguments, "--raw").err
-        tokens = [int(re.search(r"prompt (\d+) tok", text)[1]) for text in (chat, raw)]
+        results = [self.check("generate", *model, "-p", "Once upon a time", "-n", "1")
+                   for model in (self.model, raw(self.model))]  # fmt: skip
+        tokens = [int(re.search(r"prompt (\d+) tok", result.err)[1]) for result in results]
         self.assertGreater(tokens[0], tokens[1])
 
     def test_files_that_are_no_text(self):
@@ -134,13 +139,13 @@ class Limits(Case):
     CONTEXT = 64
 
     def num_tokens(self, text):
-        result = self.check("generate", *self.model, "--raw", "-p", text, "-n", "1")
+        result = self.check("generate", *raw(self.model), "-p", text, "-n", "1")
         return int(re.search(r"prompt (\d+) tok", result.err)[1])
 
     def test_around_the_end_of_the_context(self):
         text = "x" * 30
         room = self.CONTEXT - self.num_tokens(text)
-        arguments = ["generate", *self.model, "--raw", "-p", text, "-c", self.CONTEXT]
+        arguments = ["generate", *raw(self.model), "-p", text, "-c", self.CONTEXT]
         for asked in (room - 1, room):
             result = self.check(*arguments, "-n", asked)
             self.assertIn(f"gen {asked} tok", result.err)
@@ -148,7 +153,7 @@ class Limits(Case):
         self.assert_one_error(result, str(self.CONTEXT))
 
     def test_full_context_is_said(self):
-        result = self.check("generate", *self.model, "--raw", "-p", "x", "-c", self.CONTEXT)
+        result = self.check("generate", *raw(self.model), "-p", "x", "-c", self.CONTEXT)
         self.assertIn("context is full", result.err)
 
     def test_too_long(self):

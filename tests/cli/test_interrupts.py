@@ -15,7 +15,7 @@ import unittest
 
 import big_models
 import support
-from support import Case, edit_json
+from support import Case, edit_json, raw
 
 TOKENIZERS = pathlib.Path(__file__).parent.parent / "engine" / "text" / "data"
 LIMIT_SECONDS = 0.5
@@ -177,7 +177,7 @@ class Reading(Interrupts):
     def test_tokenising_forty_megabytes(self):
         text = self.write("long.txt", "the other pattern in their text\n" * 1_300_000)
         for number in (signal.SIGINT, signal.SIGTERM):
-            process = self.begin("generate", *self.limitless, "-v", "--raw", "-f", text)
+            process = self.begin("generate", *raw(self.limitless), "-v", "-f", text)
             self.wait_for_line(process, b"load: ")
             time.sleep(0.3)
             self.assert_ends(process, number)
@@ -195,13 +195,31 @@ class Reading(Interrupts):
             self.assert_ends(process, signal.SIGINT)
 
 
+    def test_tokenising_words_that_begin_with_a_space(self):
+        """The text is divided by a step that joins a space to the word behind it."""
+        folder = self.copy_model("unigram")
+        (folder / "tokenizer.model").unlink()
+        shutil.copy(TOKENIZERS / "unigram.json", folder / "tokenizer.json")
+        edit_json(folder / "tokenizer.json", normalizer=None)
+        edit_json(folder / "tokenizer_config.json", bos_token=None, eos_token=None)
+        edit_json(folder / "config.json", vocab_size=1000)
+        text = self.folder / "long.txt"
+        with open(text, "wb") as file:
+            for _ in range(100):
+                file.write(b"the other words in their text " * 40_000)
+        for seconds in (0.4, 1.5):
+            process = self.begin("tokenize", "-m", folder, "-f", text)
+            self.wait_until(lambda: processor_seconds(process) > seconds)
+            self.assert_ends(process, signal.SIGINT)
+
+
 class Computing(Interrupts):
     def test_prefill(self):
         text = self.write("long.txt", LONG_PROMPT)
         for number in (signal.SIGINT, signal.SIGTERM):
             process = self.begin_slow("generate", "-f", text)
             err = self.assert_ends(process, number)
-            self.assertRegex(err, r"prompt 0 of \d{4,} tok 0\.0 tok/s \| gen 0 tok .* \| ttft - ")
+            self.assertRegex(err, r"prompt 0 of \d{4,} tok \| gen 0 tok \| ttft - ")
 
     def test_prefill_of_several_steps(self):
         text = self.write("long.txt", LONG_PROMPT)
@@ -343,4 +361,4 @@ class LongTexts(Case):
         self.assert_refused("generate", *self.model, "-p", "-", stdin=b"a" * 1_000_000)
 
     def test_the_command_line(self):
-        self.assert_refused("generate", *self.model, "--raw", "-p", "a" * 100_000)
+        self.assert_refused("generate", *raw(self.model), "-p", "a" * 100_000)

@@ -264,7 +264,38 @@ class Kept(KvCase):
         self.assertEqual(again.out, loaded.out)
         self.assertGreater(self.stats()["cached_prompt_tokens"], 90)
 
-    def test_what_is_missing_or_stale_is_computed_anew(self):
+    def test_what_was_never_computed_is_not_missed(self):
+        """A conversation shorter than a page."""
+        page = ["--page-size", "256"]
+        self.chat("hello\n/save kept.json\n", *page)
+        self.assertNotIn("kept.json.kv", self.names())
+        loaded = self.chat("/load kept.json\n", *page)
+        self.assertEqual(loaded.err, "loaded 2 messages from kept.json\n")
+
+    def test_nothing_stale_stays_beside_a_short_conversation(self):
+        self.chat(f"{DOCUMENT}\n/save kept.json\n")
+        self.assertIn("kept.json.kv", self.names())
+        # What is kept of this very conversation stays, though nothing is computed.
+        self.chat("/load kept.json\n/save kept.json\n", "--no-prefix-cache")
+        self.assertIn("kept.json.kv", self.names())
+        self.chat("hello\n/save kept.json\n", "--page-size", "256")
+        self.assertNotIn("kept.json.kv", self.names())
+
+    def test_a_file_that_holds_something_else_stays(self):
+        path = self.write("kept.json.kv", "a diary")
+        result = self.chat(f"{DOCUMENT}\n/save kept.json\n", code=3)
+        self.assertEqual(len(result.error_lines), 1)
+        self.assertIn("kept.json.kv: is no file of keys and values", result.error_lines[0])
+        self.assertEqual(path.read_text(), "a diary")
+        self.assertTrue((self.folder / "kept.json").exists())
+
+    def test_clear_says_what_stays(self):
+        self.prefill()
+        result = self.chat("Who?\n/clear\n/system S\n/clear\n", "--kv", "document.kv")
+        self.assertIn("cleared; the document of --kv stays\n", result.err)
+        self.assertIn("cleared; the system message and the document of --kv stay\n", result.err)
+
+    def test_what_is_damaged_or_stale_is_computed_anew(self):
         self.chat(f"{DOCUMENT}\n/save kept.json\n")
         whole = self.chat("/load kept.json\nWhen?\n")
         kept = (self.folder / "kept.json.kv").read_bytes()
@@ -277,8 +308,6 @@ class Kept(KvCase):
             self.assertEqual(result.error_lines, [])
             self.assertEqual(self.stats()["cached_prompt_tokens"], 0)
 
-        (self.folder / "kept.json.kv").unlink()
-        expect("kept.json.kv: cannot open: No such file")
         (self.folder / "kept.json.kv").write_bytes(kept[:-1] + b"x")
         expect("is damaged")
         self.chat("hello\n/save kept.json\n")

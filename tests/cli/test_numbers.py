@@ -2,7 +2,7 @@
 
 import re
 
-from support import Case, edit_json
+from support import Case, edit_json, raw
 
 NOISE = ["abc", "", "9" * 400]
 # Tried with one flag of each kind: all flags of a kind are read by the same function.
@@ -123,12 +123,12 @@ class Numbers(Case):
         self.assert_table_is_complete(("bench", "attention"), BENCH_ATTENTION, DECODE_CASES)
 
     def test_good_numbers_are_taken(self):
-        model = self.long_model()
+        model = raw(self.long_model())
         for arguments in (["--temp", "0"], ["--temp=.5"], ["--temp", "1e-1"], ["--top-p", "1e-9"],
                           ["-s", "18446744073709551615"], ["-c", "1K"], ["--page-size", "256"],
                           ["--presence-penalty", "-2"], ["--threads", "1"],
                           ["--prefill-chunk", "0"], ["--temp", "abc", "--temp", "1"]):  # fmt: skip
-            self.check("generate", *model, "--raw", "-p", "x", "-n", "1", *arguments)
+            self.check("generate", *model, "-p", "x", "-n", "1", *arguments)
 
 
 # How errors name a flag that was given by another name.

@@ -3,16 +3,16 @@
 import json
 import re
 
-from support import Case, read_records
+from support import Case, raw, read_records
 
 CONTEXT = 256  # tokens of the tiny model
 LONG = "beginning " + "middle " * 300 + "end"
 
 
 class Overflow(Case):
-    def generate(self, *arguments, prompt=LONG, **options):
+    def generate(self, *arguments, prompt=LONG, model=None, **options):
         path = self.write("prompt.txt", prompt)
-        return self.check("generate", *self.model, "-f", path, *arguments, "--stats-json",
+        return self.check("generate", *(model or self.model), "-f", path, *arguments, "--stats-json",
                           "stats.json", **options)  # fmt: skip
 
     def stats(self):
@@ -24,13 +24,13 @@ class Overflow(Case):
             self.assert_one_error(result, f"limit {CONTEXT} tokens")
 
     def test_the_middle_is_left_out_and_that_is_said(self):
-        for flags in ([], ["--raw"]):
-            result = self.generate("-n", "8", "--on-overflow", "middle", *flags)
+        for model in (self.model, raw(self.model)):
+            result = self.generate("-n", "8", "--on-overflow", "middle", model=model)
             stats = self.stats()
             match = re.search(r"does not fit: its tokens (\d+) to (\d+) \((\d+) tokens\)",
                               result.err)  # fmt: skip
             begin, end, count = (int(number) for number in match.groups())
-            self.assertEqual(end - begin, count)
+            self.assertEqual(end - begin + 1, count)
             self.assertEqual(stats["left_out"], {"begin": begin, "tokens": count})
             self.assertLessEqual(stats["prompt_tokens"], CONTEXT - 8)
             self.assertGreater(stats["prompt_tokens"], CONTEXT - 16)

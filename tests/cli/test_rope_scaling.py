@@ -3,7 +3,7 @@
 import json
 import re
 
-from support import Case, edit_json, read_records
+from support import Case, edit_json, raw, read_records
 
 CONTEXT = 256  # tokens of the tiny model
 LONG = "word " * 100
@@ -17,8 +17,8 @@ WARNING = re.compile(
 
 
 class RopeScaling(Case):
-    def generate(self, *arguments, **options):
-        return self.check("generate", *self.model, *arguments, "--stats-json", "stats.json",
+    def generate(self, *arguments, model=None, **options):
+        return self.check("generate", *(model or self.model), *arguments, "--stats-json", "stats.json",
                           **options)  # fmt: skip
 
     def stats(self):
@@ -42,8 +42,8 @@ class RopeScaling(Case):
 class Generate(RopeScaling):
     def test_the_prompt_and_its_answer_decide(self):
         self.generate("-p", LONG, "-n", "8", code=1)
-        for flags in ([], ["--raw"]):
-            result = self.generate("-p", LONG, "-n", "8", "--ignore-eos", *AUTO, *flags)
+        for model in (self.model, raw(self.model)):
+            result = self.generate("-p", LONG, "-n", "8", "--ignore-eos", *AUTO, model=model)
             stats = self.stats()
             self.assertGreater(stats["prompt_tokens"], CONTEXT)
             self.assertEqual(stats["completion_tokens"], 8)

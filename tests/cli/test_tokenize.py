@@ -4,7 +4,7 @@ import json
 import pathlib
 import shutil
 
-from support import Case, edit_json
+from support import Case, edit_json, raw
 
 MESSAGES = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi <|end|>"}]
 JINJA = ("{{ bos_token }}{% for message in messages %}[{{ message.role }}] {{ message.content }}"
@@ -60,7 +60,7 @@ class Tokenize(Case):
     def test_what_generate_reads(self):
         count = self.tokens("-p", "once upon a time")["count"]
         stats = self.folder / "stats.json"
-        self.check("generate", *self.model, "--raw", "-p", "once upon a time", "-n", "1",
+        self.check("generate", *raw(self.model), "-p", "once upon a time", "-n", "1",
                    "--stats-json", stats)  # fmt: skip
         self.assertEqual(json.loads(stats.read_text())["prompt_tokens"], count)
 

@@ -1,6 +1,8 @@
 """Help, usage errors and their exit codes."""
 
-from support import Case
+import os
+
+from support import Case, raw
 
 
 class Help(Case):
@@ -17,9 +19,24 @@ class Help(Case):
             result = self.check(command, "--help")
             self.assertIn("Examples:", result.out)
             self.assertIn("--model", result.out)
+            self.assertNotIn("-vv", result.out)
 
     def test_version(self):
         self.assertRegex(self.check("--version").out, r"^tessera \d+\.\d+\.\d+\n$")
+
+    def test_what_cannot_be_written(self):
+        for arguments in ([], ["--help"], ["--version"], ["bench", "--help"],
+                          ["bench", "attention", "--help"]):  # fmt: skip
+            with open("/dev/full", "wb") as full:
+                result = self.check(*arguments, stdout=full, code=1)
+            self.assertEqual(
+                result.err, "error: standard output: write failed: No space left on device\n"
+            )
+            reader, writer = os.pipe()
+            os.close(reader)
+            result = self.check(*arguments, stdout=writer, code=141)
+            os.close(writer)
+            self.assertEqual(result.err, "")
 
 
 class UsageErrors(Case):
@@ -46,6 +63,13 @@ class UsageErrors(Case):
         ]:
             with self.subTest(arguments=arguments):
                 self.assert_usage_error("generate", *self.model, *arguments, text=text)
+
+    def test_raw_text_has_no_messages(self):
+        for flags in (["--system", "S"], ["--system-file", "S"], ["--template-arg", "a=1"],
+                      ["--chat-template", "chatml"], ["--no-think"]):  # fmt: skip
+            with self.subTest(flags=flags):
+                self.assert_usage_error("generate", *raw(self.model), "-p", "x", *flags,
+                                        text=f"{flags[0]} excludes --raw")  # fmt: skip
 
     def test_a_flag_given_again_overrides(self):
         result = self.check("generate", *self.model, "-p", "x", "-n", "9", "-n", "2")

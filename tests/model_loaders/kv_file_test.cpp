@@ -48,6 +48,14 @@ class KvFileTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(KvFileTest, IsToldFromOtherFiles) {
+  EXPECT_TRUE(is_kv_file(write(small_kv_file())));
+  EXPECT_TRUE(is_kv_file(write(small_kv_file().substr(0, 20))));
+  EXPECT_FALSE(is_kv_file(write("")));
+  EXPECT_FALSE(is_kv_file(write("a diary")));
+  EXPECT_FALSE(is_kv_file(write(std::string(5000, 'x'))));
+}
+
 TEST_F(KvFileTest, HoldsWhatWasWritten) {
   const KvFile file = KvFile::open(write(small_kv_file("a text")));
   EXPECT_EQ(file.text(), "a text");

@@ -70,10 +70,10 @@ std::string_view Normalizer::apply(std::string_view text, const Pause& pause,
     }
     switch (step.kind) {
       case NormalizerStep::Kind::kLowercase:
-        text = storage = to_lower_case(text);
+        text = storage = to_lower_case(text, pause);
         break;
       case NormalizerStep::Kind::kStripAccents:
-        text = storage = without_marks(text);
+        text = storage = without_marks(text, pause);
         break;
       case NormalizerStep::Kind::kStrip:
         text = stripped(text, step.strips_left, step.strips_right);

@@ -132,7 +132,8 @@ void PipelineEncoder::encode_word(std::string_view word, Run& run) const {
 }
 
 void PipelineEncoder::encode_normalized(std::string_view text, bool at_start, Run& run) const {
-  pre_tokenizer_.split(text, at_start, [&](std::string_view word) { encode_word(word, run); });
+  pre_tokenizer_.split(text, at_start, run.pause,
+                       [&](std::string_view word) { encode_word(word, run); });
 }
 
 void PipelineEncoder::encode_text(std::string_view text, bool at_start, Run& run) const {

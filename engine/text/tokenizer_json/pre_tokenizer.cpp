@@ -10,103 +10,85 @@ namespace {
 
 using Kind = PreTokenizerStep::Kind;
 
-struct Part {
-  TextSpan span;
-  bool is_match = false;
+constexpr size_t kMatchesBetweenPauses = 4096;
+constexpr size_t kBytesBetweenPauses = 1 << 20;
+
+// Makes words of the matches in a text and of what lies between them, as these are found: a list of
+// all would take more memory than the text.
+template <typename Receive>
+class WordMaker {
+ public:
+  WordMaker(SplitBehavior behavior, const Receive& receive)
+      : behavior_(behavior), receive_(receive) {}
+
+  void add(TextSpan part, bool is_match) {
+    if (is_match && behavior_ == SplitBehavior::kRemoved) return;
+    if (has_word_ && joins_word(is_match)) {
+      word_.end = part.end;
+    } else {
+      finish();
+      word_ = part;
+      has_word_ = true;
+    }
+    follows_match_ = is_match;
+  }
+  void finish() {
+    if (has_word_) receive_(word_);
+    has_word_ = false;
+  }
+
+ private:
+  // Whether a part belongs to the word that the part before it is in. Of neighbouring matches only
+  // the first is merged with what precedes it, only the last with what follows.
+  bool joins_word(bool is_match) const {
+    switch (behavior_) {
+      case SplitBehavior::kIsolated:
+      case SplitBehavior::kRemoved:
+        return false;
+      case SplitBehavior::kMergedWithPrevious:
+        return is_match && !follows_match_;
+      case SplitBehavior::kMergedWithNext:
+        return !is_match && follows_match_;
+      case SplitBehavior::kContiguous:
+        return is_match == follows_match_;
+    }
+    return false;
+  }
+
+  SplitBehavior behavior_;
+  const Receive& receive_;
+  TextSpan word_;  // which the next part may join
+  bool has_word_ = false;
+  bool follows_match_ = false;
 };
 
-std::vector<Part> divide(std::string_view text, const Pattern& pattern, bool inverts) {
-  std::vector<Part> parts;
-  PatternMatches matches(pattern, text);
-  size_t end = 0;
-  while (const auto match = matches.next()) {
-    if (match->begin > end) parts.push_back({{end, match->begin}, inverts});
-    parts.push_back({*match, !inverts});
-    end = match->end;
-  }
-  if (end < text.size()) parts.push_back({{end, text.size()}, inverts});
-  return parts;
-}
-
-void merge_contiguous(std::vector<Part>& parts) {
-  std::vector<Part> merged;
-  for (const Part& part : parts) {
-    if (!merged.empty() && merged.back().is_match == part.is_match) {
-      merged.back().span.end = part.span.end;
-    } else {
-      merged.push_back(part);
-    }
-  }
-  parts = std::move(merged);
-}
-
-// A match joins the part before it, unless that is a match too.
-void merge_with_previous(std::vector<Part>& parts) {
-  std::vector<Part> merged;
-  bool follows_match = false;
-  for (const Part& part : parts) {
-    if (part.is_match && !follows_match && !merged.empty()) {
-      merged.back().span.end = part.span.end;
-    } else {
-      merged.push_back(part);
-    }
-    follows_match = part.is_match;
-  }
-  parts = std::move(merged);
-}
-
-void merge_with_next(std::vector<Part>& parts) {
-  std::vector<Part> merged;
-  bool precedes_match = false;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    if (part->is_match && !precedes_match && !merged.empty()) {
-      merged.back().span.begin = part->span.begin;
-    } else {
-      merged.push_back(*part);
-    }
-    precedes_match = part->is_match;
-  }
-  std::ranges::reverse(merged);
-  parts = std::move(merged);
-}
-
-void apply(SplitBehavior behavior, std::vector<Part>& parts) {
-  switch (behavior) {
-    case SplitBehavior::kIsolated:
-      return;
-    case SplitBehavior::kRemoved:
-      std::erase_if(parts, [](const Part& part) { return part.is_match; });
-      return;
-    case SplitBehavior::kMergedWithPrevious:
-      return merge_with_previous(parts);
-    case SplitBehavior::kMergedWithNext:
-      return merge_with_next(parts);
-    case SplitBehavior::kContiguous:
-      return merge_contiguous(parts);
-  }
-}
-
-std::string replace_spaces(std::string_view text, std::string_view replacement) {
+std::string replace_spaces(std::string_view text, std::string_view replacement,
+                           const Pause& pause) {
   std::string result;
   result.reserve(text.size() + text.size() / 2);
-  for (const char byte : text) {
-    if (byte == ' ') {
-      result += replacement;
-    } else {
-      result += byte;
+  while (!text.empty()) {
+    const std::string_view block = text.substr(0, kBytesBetweenPauses);
+    for (const char byte : block) {
+      if (byte == ' ') {
+        result += replacement;
+      } else {
+        result += byte;
+      }
     }
+    text.remove_prefix(block.size());
+    if (!text.empty()) pause();
   }
   return result;
 }
 
 // The text that a step divides: with what it puts in front, or instead of spaces.
 std::string_view prepare(const PreTokenizerStep& step, std::string_view text, bool at_start,
-                         std::string& storage) {
+                         const Pause& pause, std::string& storage) {
   if (step.kind == Kind::kByteLevel && step.adds_prefix_space && !text.starts_with(' ')) {
     return storage = ' ' + std::string(text);
   }
   if (step.kind != Kind::kMetaspace) return text;
-  storage = replace_spaces(text, step.replacement);
+  storage = replace_spaces(text, step.replacement, pause);
   const bool prepends = step.prepend_scheme == PrependScheme::kAlways ||
                         (step.prepend_scheme == PrependScheme::kFirst && at_start);
   if (prepends && !storage.starts_with(step.replacement)) storage.insert(0, step.replacement);
@@ -132,6 +114,23 @@ SplitBehavior behavior_of(const PreTokenizerStep& step) {
   return step.kind == Kind::kMetaspace ? SplitBehavior::kMergedWithNext : step.behavior;
 }
 
+// Calls receive(span) for each word that the step makes of the text.
+template <typename Receive>
+void divide(std::string_view text, const PreTokenizerStep& step, const Pattern& pattern,
+            const Pause& pause, const Receive& receive) {
+  WordMaker words(behavior_of(step), receive);
+  PatternMatches matches(pattern, text);
+  size_t end = 0;
+  for (size_t count = 1; const auto match = matches.next(); ++count) {
+    if (count % kMatchesBetweenPauses == 0) pause();
+    if (match->begin > end) words.add({end, match->begin}, step.inverts);
+    words.add(*match, !step.inverts);
+    end = match->end;
+  }
+  if (end < text.size()) words.add({end, text.size()}, step.inverts);
+  words.finish();
+}
+
 }  // namespace
 
 PreTokenizer::PreTokenizer(const TokenizerJson& json)
@@ -146,11 +145,12 @@ PreTokenizer::PreTokenizer(const TokenizerJson& json)
   }
 }
 
-void PreTokenizer::split(std::string_view text, bool at_start, const Receive& receive) const {
-  run(0, text, at_start, receive);
+void PreTokenizer::split(std::string_view text, bool at_start, const Pause& pause,
+                         const Receive& receive) const {
+  run(0, text, at_start, pause, receive);
 }
 
-void PreTokenizer::run(size_t index, std::string_view text, bool at_start,
+void PreTokenizer::run(size_t index, std::string_view text, bool at_start, const Pause& pause,
                        const Receive& receive) const {
   if (text.empty()) return;
   if (index == steps_.size()) {
@@ -158,29 +158,17 @@ void PreTokenizer::run(size_t index, std::string_view text, bool at_start,
   }
   const auto& [step, pattern] = steps_[index];
   std::string storage;
-  text = prepare(step, text, at_start, storage);
-  const auto run_next = [&](size_t begin, size_t end) {
-    const std::string_view part = text.substr(begin, end - begin);
-    const bool is_start = at_start && begin == 0;
-    if (splits_bytes_ && sees_bytes(step))
-      return run(index + 1, byte_level_of(part), is_start, receive);
-    run(index + 1, part, is_start, receive);
-  };
-  if (!pattern) return run_next(0, text.size());
-  if (behavior_of(step) == SplitBehavior::kIsolated) {
-    // What nearly all models do needs no list of the parts.
-    PatternMatches matches(*pattern, text);
-    size_t end = 0;
-    while (const auto match = matches.next()) {
-      run_next(end, match->begin);
-      run_next(match->begin, match->end);
-      end = match->end;
+  text = prepare(step, text, at_start, pause, storage);
+  const auto run_next = [&](TextSpan span) {
+    const std::string_view part = text.substr(span.begin, span.end - span.begin);
+    const bool is_start = at_start && span.begin == 0;
+    if (splits_bytes_ && sees_bytes(step)) {
+      return run(index + 1, byte_level_of(part), is_start, pause, receive);
     }
-    return run_next(end, text.size());
-  }
-  std::vector<Part> parts = divide(text, *pattern, step.inverts);
-  apply(behavior_of(step), parts);
-  for (const Part& part : parts) run_next(part.span.begin, part.span.end);
+    run(index + 1, part, is_start, pause, receive);
+  };
+  if (!pattern) return run_next({0, text.size()});
+  divide(text, step, *pattern, pause, run_next);
 }
 
 bool PreTokenizer::drops_text() const {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/text/text_encoder.h"
 #include "engine/text/tokenizer_json/pattern.h"
 #include "model_loaders/tokenizer_json.h"
 
@@ -19,8 +20,10 @@ class PreTokenizer {
   // Throws Error naming the step whose regular expression cannot be used.
   explicit PreTokenizer(const TokenizerJson& json);
 
-  // `at_start`: nothing comes before the text, where some models want a space.
-  void split(std::string_view text, bool at_start, const Receive& receive) const;
+  // Receives words as they are found. `at_start`: nothing comes before the text, where some models
+  // want a space.
+  void split(std::string_view text, bool at_start, const Pause& pause,
+             const Receive& receive) const;
 
   // Whether some step drops a part of the text.
   bool drops_text() const;
@@ -32,7 +35,8 @@ class PreTokenizer {
     PreTokenizerStep step;
     std::optional<Pattern> pattern;  // where it divides, unless nowhere
   };
-  void run(size_t index, std::string_view text, bool at_start, const Receive& receive) const;
+  void run(size_t index, std::string_view text, bool at_start, const Pause& pause,
+           const Receive& receive) const;
 
   bool is_byte_level_;
   // Whether ByteLevel comes before the last step. What comes behind it looks at the alphabet of

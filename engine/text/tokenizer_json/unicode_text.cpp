@@ -17,6 +17,7 @@ namespace {
 
 // Changing more than one word at a time costs less.
 constexpr size_t kChangedBytes = 256;
+constexpr size_t kCharactersBetweenPauses = 1 << 14;
 
 // Characters that no form changes, and that compose with none before them: ASCII and those from
 // U+4000 to U+9FFF; for NFC also those up to U+02FF. `lead` begins a character or is within one.
@@ -123,10 +124,11 @@ size_t next_cut(std::string_view text, size_t at, NormalForm form) {
 
 // Calls change(code point, its bytes, result) for each character that is not ASCII.
 template <typename Change>
-std::string change_characters(std::string_view text, const Change& change) {
+std::string change_characters(std::string_view text, const Pause& pause, const Change& change) {
   std::string result;
   result.reserve(text.size());
-  while (!text.empty()) {
+  for (size_t count = 1; !text.empty(); ++count) {
+    if (count % kCharactersBetweenPauses == 0) pause();
     const size_t ascii = ascii_prefix(text);
     result += text.substr(0, ascii);
     text.remove_prefix(ascii);
@@ -195,10 +197,10 @@ int64_t max_shrinking(NormalForm form) {
   return 1;
 }
 
-std::string to_lower_case(std::string_view text) {
+std::string to_lower_case(std::string_view text, const Pause& pause) {
   constexpr uint32_t kCapitalIWithDot = 0x130;  // the only one that becomes two characters
   std::string result =
-      change_characters(text, [](uint32_t code_point, std::string_view, std::string& lower) {
+      change_characters(text, pause, [](uint32_t code_point, std::string_view, std::string& lower) {
         if (code_point == kCapitalIWithDot) {
           lower += "i\u0307";
           return;
@@ -211,9 +213,9 @@ std::string to_lower_case(std::string_view text) {
   return result;
 }
 
-std::string without_marks(std::string_view text) {
+std::string without_marks(std::string_view text, const Pause& pause) {
   return change_characters(
-      text, [](uint32_t code_point, std::string_view bytes, std::string& result) {
+      text, pause, [](uint32_t code_point, std::string_view bytes, std::string& result) {
         const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
         const bool is_mark = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
                              category == UTF8PROC_CATEGORY_ME;

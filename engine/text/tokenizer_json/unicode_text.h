@@ -22,10 +22,10 @@ std::optional<std::string> to_normal_form(std::string_view text, NormalForm form
 int64_t max_shrinking(NormalForm form);
 
 // Each character by itself: a sigma at the end of a word is one like others.
-std::string to_lower_case(std::string_view text);
+std::string to_lower_case(std::string_view text, const Pause& pause);
 
 // Without marks: the characters of category M.
-std::string without_marks(std::string_view text);
+std::string without_marks(std::string_view text, const Pause& pause);
 
 // Without the characters of White_Space at one end, or both.
 std::string_view stripped(std::string_view text, bool left, bool right);

@@ -5,12 +5,12 @@ import os
 import signal
 
 from rows.contract import Row
-from support import edit_json
+from support import edit_json, raw
 
 
 class Signals(Row):
     def interrupted(self, flags, number, code):
-        process = self.start("generate", *flags, "--raw", "-p", "hello", "--ignore-eos")
+        process = self.start("generate", *raw(flags), "-p", "hello", "--ignore-eos")
         os.read(process.stdout.fileno(), 1)
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
@@ -39,7 +39,7 @@ class Signals(Row):
     def test_row_089_while_a_prompt_is_read(self):
         flags = self.long_model()
         self.write("prompt.txt", "word " * 10_000)
-        process = self.start("generate", *flags, "--raw", "-f", "prompt.txt", "-v",
+        process = self.start("generate", *raw(flags), "-f", "prompt.txt", "-v",
                              "--prefill-chunk", "64")  # fmt: skip
         said = b""
         while b"load:" not in said:

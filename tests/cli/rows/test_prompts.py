@@ -5,6 +5,7 @@ import os
 
 from rows.contract import Row
 from rows.model_files import Safetensors
+from support import raw
 
 CONTEXT = 256  # tokens of the tiny model
 
@@ -16,13 +17,13 @@ class Prompts(Row):
         return self.refused("generate", *self.model, "-f", "prompt.txt", words=words, code=code,
                             **options)  # fmt: skip
 
-    def accepted(self, prompt, *arguments):
+    def accepted(self, prompt, *arguments, model=None):
         self.write("prompt.txt", prompt)
-        return self.works("generate", *self.model, "-f", "prompt.txt", "-n", "4", *arguments,
-                          "--stats-json", "stats.json")  # fmt: skip
+        return self.works("generate", *(model or self.model), "-f", "prompt.txt", "-n", "4",
+                          *arguments, "--stats-json", "stats.json")  # fmt: skip
 
-    def prompt_tokens(self, prompt, *arguments):
-        self.accepted(prompt, *arguments)
+    def raw_tokens(self, prompt):
+        self.accepted(prompt, model=raw(self.model))
         return json.loads((self.folder / "stats.json").read_text())["prompt_tokens"]
 
     def test_row_065_empty(self):
@@ -61,16 +62,16 @@ class Prompts(Row):
 
     def test_row_069_at_the_limit(self):
         # Each sign is a token, so that a text of any length can be made.
-        one, two = (self.prompt_tokens("?" * count, "--raw") for count in (1, 2))
+        one, two = (self.raw_tokens("?" * count) for count in (1, 2))
         self.assertEqual(two - one, 1)
 
         def text_of(tokens):
             return "?" * (tokens - one + 1)
 
-        self.refused("generate", *self.model, "--raw", "-p", text_of(CONTEXT),
+        self.refused("generate", *raw(self.model), "-p", text_of(CONTEXT),
                      words=f"prompt {CONTEXT} + reserved 1 > limit {CONTEXT}")  # fmt: skip
         for room in (1, 2):
-            self.works("generate", *self.model, "--raw", "-p", text_of(CONTEXT - room),
+            self.works("generate", *raw(self.model), "-p", text_of(CONTEXT - room),
                        "--ignore-eos", "--stats-json", "stats.json")  # fmt: skip
             stats = json.loads((self.folder / "stats.json").read_text())
             self.assertEqual(stats["prompt_tokens"], CONTEXT - room)
@@ -78,9 +79,9 @@ class Prompts(Row):
             self.assertEqual(stats["finish_reason"], "length")
 
     def test_row_070_special_tokens_typed(self):
-        plain = self.prompt_tokens("x", "--raw")
+        plain = self.raw_tokens("x")
         for token in ("</s>", "<s>", "<|eot_id|>", "<end_of_turn>", "[INST]"):
-            self.assertGreater(self.prompt_tokens("x" + token, "--raw"), plain + 1, token)
+            self.assertGreater(self.raw_tokens("x" + token), plain + 1, token)
 
     def test_row_071_long_text(self):
         limit = "the context holds 256"
@@ -116,7 +117,7 @@ class Numerics(Row):
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
         flags = [*self.flags(folder), "--chat-template", "llama2"]
-        self.refused("generate", *flags, "--raw", "-p", "?",
+        self.refused("generate", *raw(flags), "-p", "?",
                      words="non-finite logits at position ")  # fmt: skip
         lines = [{"id": "a", "prompt": "x"}, {"id": "b", "prompt": "?"}, {"id": "c", "prompt": "y"}]
         self.write("in.jsonl", "".join(json.dumps(line) + "\n" for line in lines))

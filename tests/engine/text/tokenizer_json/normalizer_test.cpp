@@ -110,6 +110,16 @@ TEST(Normalizer, LettersMarksAndWhiteSpace) {
   EXPECT_EQ(normalized({{.kind = Kind::kStrip}}, " \n "), "");
 }
 
+TEST(Normalizer, LettersOfLongTextsPause) {
+  std::string text;
+  for (int i = 0; i < 500'000; ++i) text += "中";
+  for (const Kind kind : {Kind::kLowercase, Kind::kStripAccents}) {
+    int num_pauses = 0;
+    EXPECT_EQ(normalized({{.kind = kind}}, text, [&] { ++num_pauses; }), text);
+    EXPECT_GT(num_pauses, 10);
+  }
+}
+
 TEST(Normalizer, NoStepShrinksMoreThanItSays) {
   const auto most = [](const std::vector<NormalizerStep>& steps) {
     TokenizerJson json;
