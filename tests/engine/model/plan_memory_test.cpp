@@ -35,7 +35,8 @@ TEST(StepLimits, PromptsLeaveRoomForThoseWhoDecode) {
 TEST(StepLimits, PenaltiesOfOneSequenceListAllItsTokensThoseOfManySomeEach) {
   EXPECT_EQ(max_penalized_tokens({.max_sequences = 1, .context_size = 100}, 32000), 100);
   EXPECT_EQ(max_penalized_tokens({.max_sequences = 1, .context_size = 131072}, 32000), 32000);
-  EXPECT_EQ(max_penalized_tokens({.max_sequences = 512, .context_size = 131072}, 32000), 512 * 1024);
+  EXPECT_EQ(max_penalized_tokens({.max_sequences = 512, .context_size = 131072}, 32000),
+            512 * 1024);
   EXPECT_EQ(max_penalized_tokens({.max_sequences = 4, .context_size = 100}, 32000), 400);
 }
 
