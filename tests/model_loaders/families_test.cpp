@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "model_loaders/hf_config.h"
 #include "model_loaders/weight_specs.h"
+#include "tests/model_loaders/read_config.h"
 #include "tests/model_loaders/thrown_error.h"
 
 namespace tessera {
@@ -16,20 +16,12 @@ using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-ModelConfig read_text(const std::string& text) {
-  std::vector<std::string> warnings;
-  ModelConfig config = read_hf_config(JsonObject::parse(text, "config.json"), false, warnings);
-  EXPECT_THAT(warnings, IsEmpty());
-  return config;
-}
-
 // `keys` begin with a comma.
 ModelConfig read(const std::string& model_type, const std::string& keys = "") {
-  return read_text(R"({"model_type": ")" + model_type + '"' + keys + "}");
+  return read_config(R"({"model_type": ")" + model_type + '"' + keys + "}");
 }
 
 std::string problem(const std::string& model_type, const std::string& keys) {
@@ -368,44 +360,6 @@ TEST(Families, WhatTransformersRemembersOfAPatternSaysNothing) {
   }
   EXPECT_THAT(problem("gemma3_text", R"(, "_sliding_window_pattern": "LLLG")"),
               HasSubstr("_sliding_window_pattern must be an integer"));
-}
-
-TEST(Families, ALanguageModelInsideAnother) {
-  const ModelConfig config = read_text(R"({
-    "architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
-    "boi_token_index": 255999, "eos_token_id": [1, 106], "image_token_index": 262144,
-    "mm_tokens_per_image": 256, "torch_dtype": "bfloat16", "vision_config": {"hidden_size": 1152},
-    "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
-                    "use_cache": true, "sliding_window": 1024}})");
-  EXPECT_EQ(config.model_type, "gemma3_text");
-  EXPECT_EQ(config.architecture, "Gemma3ForConditionalGeneration");
-  EXPECT_EQ(config.hidden_size, 2560);
-  EXPECT_EQ(config.name_prefix, NamePrefix::kLanguageModel);
-  EXPECT_EQ(config.dtype, DType::kBFloat16);
-  EXPECT_EQ(config.block.embedding_multiplier, 50.5);
-  EXPECT_THAT(config.eos_token_ids, ElementsAre(1, 106));
-  EXPECT_TRUE(config.ties_embeddings);
-
-  const std::string mistral = R"({"model_type": "mistral3", "text_config": {"model_type": ")";
-  EXPECT_EQ(read_text(mistral + R"(ministral3"}})").model_type, "ministral3");
-  EXPECT_EQ(read_text(R"({"model_type": "mistral3", "text_config": {}})").model_type, "mistral");
-  const auto error = [&](const std::string& text) {
-    return thrown_error([&] { read_text(text); }).message;
-  };
-  EXPECT_THAT(error(mistral + R"(qwen2"}})"),
-              HasSubstr("text_config.model_type 'qwen2' is not supported; supported: mistral "
-                        "ministral3"));
-  EXPECT_THAT(error(R"({"model_type": "mistral3"})"), HasSubstr("text_config is missing"));
-  EXPECT_THAT(error(R"({"model_type": "mistral3", "text_config": {"odd": 1}})"),
-              HasSubstr("results may be wrong: text_config.odd"));
-  EXPECT_EQ(read_text(R"({"model_type": "mistral3", "text_config": {}, "is_encoder_decoder": false,
-                          "add_cross_attention": false})")
-                .model_type,
-            "mistral");
-  EXPECT_THAT(error(R"({"model_type": "mistral3", "text_config": {}, "is_encoder_decoder": true})"),
-              HasSubstr("is_encoder_decoder true is not supported"));
-  EXPECT_THAT(error(R"({"model_type": "mistral3", "text_config": {}, "odd": 1})"),
-              HasSubstr("results may be wrong: odd"));
 }
 
 }  // namespace
