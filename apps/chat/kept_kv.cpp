@@ -21,7 +21,7 @@ bool is_file(const std::string& path) {
 }
 
 // Nobody named FILE.kv: what else has that name is not for /save to replace.
-void require_replaceable(const std::string& path) {
+void require_kv_file(const std::string& path) {
   CHECK(!is_file(path) || is_kv_file(path), path,
         ": is no file of keys and values, and stays as it is");
 }
@@ -45,7 +45,7 @@ void remove_stale(const std::string& path, const Conversation& conversation) {
 std::optional<WrittenKv> write_computed(ChatSession& session, const std::string& path) {
   const Conversation& conversation = session.conversation();
   if (!conversation.has_question() || !session.engine_options().prefix_cache) return std::nullopt;
-  require_replaceable(path);
+  require_kv_file(path);
   const std::vector<TokenId> prompt =
       opening_tokens(session.engine(), conversation, session.inputs(), session.console());
   FileReplacement file(path);

@@ -39,7 +39,7 @@ void check_turns(const std::string& path, const std::vector<Message>& messages) 
 }
 
 // A name typed by mistake, or completed too far, must not cost a person another file.
-void require_replaceable(const std::string& path) {
+void require_conversation(const std::string& path) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(path, problem)) return;
   try {
@@ -85,7 +85,7 @@ std::string Conversation::text() const {
 }
 
 void Conversation::save(const std::string& path) const {
-  require_replaceable(path);
+  require_conversation(path);
   replace_file(path, text());
 }
 
