@@ -172,8 +172,8 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
   app.add_option_function<std::string>(
          "--rope-scaling",
          [&options](const std::string& text) { parse_rope_scaling(text, options); },
-         "a context longer than the model was trained for: auto stretches RoPE by YaRN as far as\n"
-         "-c asks, or generate's and summarize's prompt with its answer; model refuses it (model)")
+         "a context longer than the model was trained for: auto stretches RoPE by YaRN as far\n"
+         "as -c, or the prompt of generate and summarize, needs; model refuses it (model)")
       ->option_text("auto|model")
       ->group(kModelGroup);
   add_device_options(app, options);

@@ -52,8 +52,8 @@ void add_template_option(CLI::App& app, EngineOptions& options) {
              options.template_arguments.push_back(parse_argument(text));
            }
          },
-         "set a variable of the chat template, e.g. enable_thinking=false; VALUE is JSON, else a "
-         "string; may be repeated")
+         "set a variable of the chat template, e.g. enable_thinking=false; VALUE is JSON,\n"
+         "else a string; may be repeated")
       ->option_text("NAME=VALUE")
       ->expected(1)
       ->take_all()
