@@ -244,7 +244,8 @@ def edit_json(path, **changes):
 
 
 def read_json_lines(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    # Of bytes: text has more ends of lines, such as U+0085, which an answer may hold.
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def read_records(path):
