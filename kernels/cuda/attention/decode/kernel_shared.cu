@@ -23,6 +23,8 @@ __global__ void __launch_bounds__((DecodeThreads<Format::kHeadDim, true>::kAll),
     attention_decode_part_kernel(const __grid_constant__ SharedPrefixArguments arguments,
                                  const __grid_constant__ DecodeArguments decode,
                                  const __grid_constant__ DecodePageMaps maps) {
+  // Without the copy engine run_decode_block() is empty, and nothing else names these members.
+  static_assert(Format::kRowElements == Format::kHeadDim && Format::kPart != DecodePart::kWhole);
   run_decode_block<Format, true>(arguments, decode, maps);
 }
 
