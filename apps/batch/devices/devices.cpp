@@ -58,7 +58,7 @@ bool is_finished(const BatchInput& input, const BatchOptions& options) {
       "run the same command without --devices to do the rest, or start anew with --overwrite");
 }
 
-// As Workers::output_paths(), without a look into the files.
+// The outputs of the processes, in the order of the devices.
 std::vector<std::string> shard_paths_of(const BatchOptions& options) {
   std::vector<std::string> paths;
   const auto count = static_cast<int64_t>(options.devices.size());
@@ -179,7 +179,7 @@ int run_on_devices(BatchOptions& options, const Console& console) {
   const auto num_requests = static_cast<int64_t>(input.items().size());
   BatchOutput output(options.output_path, existing_output(options));
   Workers workers(options, console);
-  const std::vector<std::string> shard_paths = workers.output_paths();
+  const std::vector<std::string> shard_paths = shard_paths_of(options);
   require_fresh_or_own_shards(options, shard_paths);
   if (options.overwrite) remove_shards(find_shard_outputs(options.output_path));
   if (!options.sampling.seed) options.sampling.seed = find_seed(shard_paths);

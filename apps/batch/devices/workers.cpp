@@ -126,12 +126,6 @@ OutputTotals Workers::totals() {
   return totals;
 }
 
-std::vector<std::string> Workers::output_paths() const {
-  std::vector<std::string> paths;
-  for (const Worker& worker : workers_) paths.push_back(worker.output.path());
-  return paths;
-}
-
 nlohmann::ordered_json Workers::statistics() const {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Worker& worker : workers_) {

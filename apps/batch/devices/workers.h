@@ -35,7 +35,6 @@ class Workers {
   BatchCounts counts(int64_t total);
   // Of all answers, also earlier ones.
   OutputTotals totals();
-  std::vector<std::string> output_paths() const;
   // The statistics that each process has written, by device.
   nlohmann::ordered_json statistics() const;
 
