@@ -19,6 +19,8 @@ class Divider {
   Divider(std::string& text, const std::string& path)
       : path_(path), scanner_(text, {.path = path}) {}
 
+  bool begins_with_object() { return scanner_.is_next('{'); }
+
   void run() {
     read_object([&](std::string_view key) {
       if (key != R"("model")" || !scanner_.is_next('{')) return false;
@@ -217,6 +219,7 @@ std::vector<AddedToken> read_added_tokens(const JsonObject& json) {
 TokenizerJson parse_tokenizer_json(std::string text, const std::string& path) {
   TokenizerJson result = {.path = path, .text = std::make_unique<std::string>(std::move(text))};
   Divider divider(*result.text, path);
+  if (!divider.begins_with_object()) JsonObject::parse(*result.text, path);  // says what is wrong
   divider.run();
   const JsonObject json = JsonObject::parse(divider.rest(), path);
   result.model = divider.take_model();
