@@ -76,9 +76,13 @@ class Tokenizer(Row):
         ]:
             path.write_text(json.dumps({**good, **damage}))
             self.folder_refused(self.model_folder, words, "tokenizer.json")
-        for content in (b"", b"[", b"{", b"\0", b"[" * (1 << 20), json.dumps(good).encode()[:-1]):
+        for content in (b"", b"[", b"{", b"\0", json.dumps(good).encode()[:-1]):
             path.write_bytes(content)
             self.folder_refused(self.model_folder, "invalid JSON at byte", "tokenizer.json")
+        path.write_bytes(b"[" * (1 << 20))
+        self.folder_refused(self.model_folder, "JSON nesting too deep", "tokenizer.json")
+        path.write_text("[1, 2]")
+        self.folder_refused(self.model_folder, "must be a JSON object", "tokenizer.json")
 
     def test_row_059_padded_vocabulary(self):
         pieces = pieces_of(self.good)

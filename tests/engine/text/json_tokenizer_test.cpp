@@ -353,7 +353,8 @@ TEST(SmallJsonTokenizer, DamagedFilesAreErrors) {
   EXPECT_THROW(load_tokenizer_json(good + "x"), Error);
   EXPECT_THROW(load_tokenizer_json(std::string(100'000, '[')), Error);
   EXPECT_THROW(load_tokenizer_json("{\"model\":" + std::string(100'000, '[')), Error);
-  EXPECT_THAT(refusal(json::array()), HasSubstr("tokenizer.json: must be a JSON object, got a list of 0"));
+  EXPECT_THAT(refusal(json::array()),
+              HasSubstr("tokenizer.json: must be a JSON object, got a list of 0"));
 }
 
 TEST(SmallJsonTokenizer, EscapesOfPiecesAreRead) {
