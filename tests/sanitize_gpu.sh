@@ -44,7 +44,7 @@ check() {
 }
 
 # check_in_parts PARTS TOOL BUILD TEST FILTER: starts that many checks, each of a part of the tests.
-# Most of their time goes into references on the CPU and into what the tool does between launches.
+# Racecheck, the slowest tool, gets the most parts.
 check_in_parts() {
   local parts=$1 part
   shift
@@ -60,7 +60,7 @@ for tool in memcheck synccheck racecheck; do
     build=$2
     # Every kernel at least once; all of these tests would take an hour.
     # Products with more steps than their rings have places (OneProductOfEveryPlan) pass in this
-    # build, but racecheck alone takes longer than seven minutes over them.
+    # build, but racecheck does not come to their end within seven minutes.
     others='LinearSkinnyTest.OneProductOfSeveralTilesOfEveryPlan/cuda_bf16'
     others+=':LinearSkinnyTest.OneProductOfEveryGatedPlan/cuda_bf16'
     others+=':LogprobsTest.EqualLogitsAreInTheOrderOfTheirIds/cuda_bf16'
