@@ -231,14 +231,15 @@ std::optional<JsonObject> JsonObject::find_object(std::string_view key) const {
   return JsonObject(document_, found, field(key) + ".");
 }
 
-std::optional<std::vector<JsonObject>> JsonObject::find_objects(std::string_view key) const {
+std::optional<std::vector<JsonObject>> JsonObject::find_objects(std::string_view key,
+                                                                std::string_view expected) const {
   const Json* const found = present_value(key);
   if (found == nullptr) return std::nullopt;
-  if (!found->is_array()) refuse(where(key), "a list of objects", *found);
+  if (!found->is_array()) refuse(where(key), expected, *found);
   std::vector<JsonObject> objects;
   for (size_t i = 0; i < found->size(); ++i) {
     const Json& element = (*found)[i];
-    if (!element.is_object()) refuse(where(key), "a list of objects", element);
+    if (!element.is_object()) refuse(where(key), expected, element);
     objects.push_back(JsonObject(document_, &element, concat(field(key), "[", i, "].")));
   }
   return objects;

@@ -67,7 +67,9 @@ class JsonObject {
   std::optional<std::vector<std::string>> find_strings(std::string_view key) const;
 
   std::optional<JsonObject> find_object(std::string_view key) const;
-  std::optional<std::vector<JsonObject>> find_objects(std::string_view key) const;
+  // `expected` is what errors say that the value must be, where it may be something else as well.
+  std::optional<std::vector<JsonObject>> find_objects(
+      std::string_view key, std::string_view expected = "a list of objects") const;
 
   // "rope_scaling.factor": the key with the path of this object in the document.
   std::string field(std::string_view key) const;

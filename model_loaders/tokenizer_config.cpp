@@ -52,7 +52,7 @@ void read_chat_templates(const JsonObject& json, TokenizerConfig& config) {
     config.chat_template = json.find_string(kKey);
     return;
   }
-  const auto named_templates = json.find_objects(kKey);
+  const auto named_templates = json.find_objects(kKey, "a string or a list of objects");
   if (!named_templates) return;
   for (const JsonObject& named : *named_templates) {
     config.named_chat_templates.push_back(

@@ -141,8 +141,12 @@ TEST(TokenizerConfig, RefusesMalformedFields) {
   EXPECT_THAT(message(R"({"bos_token": 1})"), HasSubstr("bos_token must be a string, got 1"));
   EXPECT_THAT(message(R"({"bos_token": {}})"), HasSubstr("bos_token.content is missing"));
   EXPECT_THAT(message(R"({"legacy": "no"})"), HasSubstr("legacy must be true or false"));
-  EXPECT_THAT(message(R"({"chat_template": 1})"), HasSubstr("chat_template must be"));
-  EXPECT_THAT(message(R"({"chat_template": ["x"]})"), HasSubstr("chat_template must be"));
+  EXPECT_THAT(message(R"({"chat_template": 5})"),
+              HasSubstr("chat_template must be a string or a list of objects, got 5"));
+  EXPECT_THAT(message(R"({"chat_template": ["x"]})"),
+              HasSubstr("chat_template must be a string or a list of objects, got \"x\""));
+  EXPECT_THAT(message(R"({"chat_template": {"name": "default"}})"),
+              HasSubstr("chat_template must be a string or a list of objects, got an object"));
   for (const char* const id : {"-1", "x", "1x", "", "99999999999", "2147483648", " 1"}) {
     EXPECT_THAT(message(concat(R"({"added_tokens_decoder": {")", id, R"(": {"content": "x"}}})")),
                 HasSubstr("is not a token id"))
