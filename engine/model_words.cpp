@@ -55,6 +55,8 @@ std::string_view qk_norm_words(QkNorm norm) {
       return "norms of q and k per head";
     case QkNorm::kWholeProjection:
       return "norms of all q and all k";
+    case QkNorm::kLayerNormPerHead:
+      return "LayerNorm of q and k per head";
   }
   return "";
 }

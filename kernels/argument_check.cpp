@@ -43,10 +43,12 @@ void ArgumentCheck::rope(const RopeStoreKvParams& params) const {
   (*this)("positions", params.positions, DType::kInt32, {num_tokens});
   (*this)("kv_slots", params.kv_slots, DType::kInt32, {num_tokens});
   (*this)("rope_table", params.rope_table, DType::kFloat32, {2, head_dim / 2});
-  if (params.qk_norm.shape.rank() > 0) {
-    const Shape whole{(num_heads + params.pages.num_kv_heads()) * head_dim};
-    const bool is_whole = params.qk_norm.shape == whole;
-    (*this)("qk_norm", params.qk_norm, DType::kFloat32, is_whole ? whole : Shape{2 * head_dim});
+  if (params.qk_norm_kind != QkNorm::kNone) {
+    (*this)("qk_norm", params.qk_norm, DType::kFloat32,
+            {params.query_norm_size() + params.key_norm_size()});
+  } else {
+    CHECK(params.qk_norm.shape.rank() == 0, operation_, ": qk_norm has shape ",
+          params.qk_norm.shape, ", expected no norm");
   }
   CHECK(head_dim % 2 == 0, operation_, ": head_dim is ", head_dim, ", expected an even number");
   const QueryScalingSpec& scaling = params.query_scaling;

@@ -23,10 +23,12 @@ enum class NormPlacement : uint8_t {
   kPreAndPost,  // x + norm(half(norm(x))): Gemma 2
 };
 
+// What is normalised of queries and keys, before RoPE.
 enum class QkNorm : uint8_t {
   kNone,
-  kPerHead,          // RMSNorm over head_dim of each query and key head, before RoPE: Qwen 3
-  kWholeProjection,  // RMSNorm over all query heads at once, and over all key heads: OLMo 2
+  kPerHead,           // RMSNorm over head_dim of each query and key head: Qwen 3
+  kWholeProjection,   // RMSNorm over all query heads at once, and over all key heads: OLMo 2
+  kLayerNormPerHead,  // LayerNorm over head_dim of each, each with its own weights: Command R+
 };
 
 enum class Activation : uint8_t { kSilu, kGeluTanh };

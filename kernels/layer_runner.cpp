@@ -133,6 +133,7 @@ void LayerRunner::attention_block(const LayerStep& step, const LayerTensors& lay
                                       .positions = step.positions,
                                       .kv_slots = step.kv_slots,
                                       .rope_table = rope_table(step, spec),
+                                      .qk_norm_kind = block_.qk_norm,
                                       .qk_norm = weights.qk_norm,
                                       .norm_epsilon = sizes_.rms_norm_eps,
                                       .query_scaling = block_.query_scaling},

@@ -12,7 +12,7 @@ namespace tessera {
 struct LayerWeights {
   Tensor input_layernorm;  // [hidden_size]
   WeightMatrix qkv_proj;   // [(num_heads + 2 num_kv_heads) head_dim, hidden_size]: q, k, v
-  Tensor qk_norm;          // of queries, of keys: [2 head_dim] per head, of whole projections
+  Tensor qk_norm;          // of queries, of keys: [2 head_dim] for QkNorm::kPerHead, for the others
                            // [(num_heads + num_kv_heads) head_dim]
   WeightMatrix o_proj;     // [hidden_size, num_heads head_dim]
   Tensor post_attention_layernorm;    // [hidden_size]: of what attention adds

@@ -18,17 +18,21 @@ struct RopeStoreKvParams {
   Tensor kv_slots;    // int32 [num_tokens], page * page_size + row
   Tensor rope_table;  // float32 [2, head_dim / 2]: inverse frequencies, and amplitudes, which
                       // multiply cosines and sines; 0 and 1 rotate nothing
-  Tensor qk_norm = {};  // float32, RMSNorm's weights: [2 head_dim] for each query head and for each
-                        // key head, or [(num_heads + num_kv_heads) head_dim] for all query heads as
-                        // one row and for all key heads as one; empty: no norm
+  QkNorm qk_norm_kind = QkNorm::kNone;
+  // Its weights, float32, of queries, then of keys: of kPerHead [2 head_dim], of the other kinds
+  // [(num_heads + num_kv_heads) head_dim]; of kNone empty.
+  Tensor qk_norm = {};
   float norm_epsilon = 0.0f;
   QueryScalingSpec query_scaling = {};
 
   int64_t num_heads() const { return query.dim(1); }
-  // Elements of a query and of a key that are normalised together, where there is a qk_norm.
-  bool norms_heads() const { return qk_norm.dim(0) == 2 * pages.head_dim(); }
-  int64_t normed_query_size() const { return (norms_heads() ? 1 : num_heads()) * pages.head_dim(); }
-  int64_t normed_key_size() const { return qk_norm.dim(0) - normed_query_size(); }
+  // Elements of qk_norm.
+  int64_t query_norm_size() const {
+    return (qk_norm_kind == QkNorm::kPerHead ? 1 : num_heads()) * pages.head_dim();
+  }
+  int64_t key_norm_size() const {
+    return (qk_norm_kind == QkNorm::kPerHead ? 1 : pages.num_kv_heads()) * pages.head_dim();
+  }
 };
 
 }  // namespace tessera

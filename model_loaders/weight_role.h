@@ -12,8 +12,8 @@ enum class WeightRole : uint8_t {
   kInputLayernorm,            // [hidden_size]
   kQkvProj,                   // [(num_heads + 2 num_kv_heads) head_dim, hidden_size]: q, k, v
   kQkvBias,                   // [(num_heads + 2 num_kv_heads) head_dim]
-  kQkNorm,                    // of queries, of keys: [2 head_dim] per head, of whole projections
-                              // [(num_heads + num_kv_heads) head_dim]
+  kQkNorm,                    // of queries, of keys: [2 head_dim] for QkNorm::kPerHead, for the
+                              // others [(num_heads + num_kv_heads) head_dim]
   kOProj,                     // [hidden_size, num_heads head_dim]
   kOBias,                     // [hidden_size]
   kPostAttentionLayernorm,    // [hidden_size]; of what attention adds

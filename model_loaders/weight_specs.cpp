@@ -22,6 +22,10 @@ struct RoleShape {
   std::vector<Extent> rows;       // of each source
   std::optional<Extent> columns;  // none: a vector
   ShardAxis shard_axis = ShardAxis::kNone;
+  bool is_flattened = false;  // a vector in memory, the rows of the checkpoint behind each other
+
+  // How many rows so many of the checkpoint are in memory.
+  int64_t rows_in_memory(int64_t size) const { return is_flattened ? size * columns->size : size; }
 };
 
 RoleShape role_shape(WeightRole role, const ModelConfig& config) {
@@ -31,6 +35,8 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
   const Extent head{config.head_dim, "head_dim", true};
   const Extent query{config.num_heads * config.head_dim, "num_attention_heads * head_dim", true};
   const Extent key{config.num_kv_heads * config.head_dim, "num_key_value_heads * head_dim", true};
+  const Extent heads{config.num_heads, "num_attention_heads", true};
+  const Extent kv_heads{config.num_kv_heads, "num_key_value_heads", true};
   const Extent value{key.size, key.fields, false};
   switch (role) {
     case WeightRole::kEmbedTokens:
@@ -51,6 +57,9 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
     case WeightRole::kQkNorm:
       if (config.block.qk_norm == QkNorm::kWholeProjection) {
         return {{query, key}, {}, ShardAxis::kRows};
+      }
+      if (config.block.qk_norm == QkNorm::kLayerNormPerHead) {
+        return {{heads, kv_heads}, head, ShardAxis::kRows, true};
       }
       return {{head, head}, {}, ShardAxis::kNone};
     case WeightRole::kOProj:
@@ -123,12 +132,14 @@ bool is_norm(WeightRole role) {
 }
 
 // Of a source that holds these rows of a role.
-WeightTransform transform_of(WeightRole role, std::span<const Extent> rows,
+WeightTransform transform_of(WeightRole role, const RoleShape& shape, std::span<const Extent> rows,
                              const ModelConfig& config) {
   WeightTransform transform;
   if (!head_order(config).empty()) {
     for (const Extent& extent : rows) {
-      if (extent.is_of_rotating_heads) transform.reordered_rows += extent.size;
+      if (extent.is_of_rotating_heads) {
+        transform.reordered_rows += shape.rows_in_memory(extent.size);
+      }
     }
   }
   if (is_norm(role)) transform.addend = config.norm_offset;
@@ -148,7 +159,8 @@ WeightSpec weight_spec(const ModelConfig& config, WeightRole role, std::optional
                   .layer = layer,
                   .expert = {},
                   .sources = {},
-                  .shape = shape_of(sum(shape.rows), shape.columns),
+                  .shape = shape.is_flattened ? Shape{shape.rows_in_memory(sum(shape.rows).size)}
+                                              : shape_of(sum(shape.rows), shape.columns),
                   .shard_axis = shape.shard_axis};
   for (size_t i = 0; i < names.size(); ++i) {
     const auto rows =
@@ -158,7 +170,7 @@ WeightSpec weight_spec(const ModelConfig& config, WeightRole role, std::optional
         {.name = prefixed(weight_name(names[i], layer, spec.expert), config.name_prefix),
          .shape = shape_of(all, shape.columns),
          .shape_fields = fields_of(all, shape.columns),
-         .transform = transform_of(role, rows, config)});
+         .transform = transform_of(role, shape, rows, config)});
   }
   return spec;
 }

@@ -26,8 +26,8 @@ enum class ShardAxis : uint8_t {
 // What becomes of a tensor while it is read, so that nobody else has to know how the family keeps
 // it.
 struct WeightTransform {
-  // The first so many rows are those of heads, whose rows are put into head_order() (head_order.h).
-  // 0 where they are in it.
+  // The first so many rows, as WeightSpec::shape has them, are those of heads, whose rows are put
+  // into head_order() (head_order.h). 0 where they are in it.
   int64_t reordered_rows = 0;
   // Vectors only, in float32: (value + addend) * factor.
   double addend = 0.0;
@@ -49,7 +49,7 @@ struct WeightSpec {
   std::optional<int64_t> layer;       // none: of the whole model
   std::optional<int64_t> expert;      // none: every token takes it
   std::vector<WeightSource> sources;  // the rows of one below those of the other
-  Shape shape;                        // of all sources together
+  Shape shape;  // of all sources together; vectors may be matrices in the checkpoint
   ShardAxis shard_axis = ShardAxis::kNone;
 };
 

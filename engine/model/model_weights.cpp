@@ -28,6 +28,11 @@ Tensor rows_of(const Tensor& tensor, int64_t begin, int64_t end) {
   return tensor.empty() ? tensor : tensor.slice(begin, end);
 }
 
+// Rows of a source as its weight has them: of a vector, elements.
+int64_t num_rows(const WeightSource& source, const WeightSpec& spec) {
+  return spec.shape.rank() == 1 ? source.shape.num_elements() : source.shape[0];
+}
+
 // The sources of a weight and their rows of its tensor; those whose rows change places, and those
 // that stay as they are, are pieces of their own.
 void add_pieces(const WeightSpec& spec, const Checkpoint& checkpoint, const Tensor& tensor,
@@ -46,8 +51,8 @@ void add_pieces(const WeightSpec& spec, const Checkpoint& checkpoint, const Tens
                         .factor = source.transform.factor});
     };
     add(0, num_reordered, order);
-    add(num_reordered, source.shape[0], {});
-    begin += source.shape[0];
+    add(num_reordered, num_rows(source, spec), {});
+    begin += num_rows(source, spec);
   }
 }
 

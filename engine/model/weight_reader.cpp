@@ -23,8 +23,10 @@ struct Parts {
   std::vector<FileRange> ranges;  // of each upload
 };
 
-uint64_t row_bytes(const TensorEntry& entry) {
-  return entry.size_bytes / static_cast<uint64_t>(entry.shape[0]);
+// Of a row of the file, as the destination has rows.
+uint64_t row_bytes(const WeightPiece& piece) {
+  const Tensor& rows = piece.destination;
+  return static_cast<uint64_t>(rows.num_elements() / rows.dim(0)) * size_of(piece.entry->dtype);
 }
 
 bool changes_values(const WeightPiece& piece) { return piece.addend != 0.0 || piece.factor != 1.0; }
@@ -33,7 +35,7 @@ bool changes_values(const WeightPiece& piece) { return piece.addend != 0.0 || pi
 // groups if one is small enough, else whole rows.
 uint64_t part_bytes(const WeightPiece& piece) {
   if (piece.order.empty()) return kMaxUploadPartBytes;
-  const uint64_t row = row_bytes(*piece.entry);
+  const uint64_t row = row_bytes(piece);
   CHECK(row <= kMaxUploadPartBytes, "tensor '", piece.entry->name, "' has rows of ", row, " bytes");
   const uint64_t group = row * piece.order.size();
   const uint64_t unit = group <= kMaxUploadPartBytes ? group : row;
@@ -49,7 +51,7 @@ Parts cut(std::span<const WeightPiece> pieces) {
     const int64_t num_elements = piece.destination.num_elements();
     const Tensor flat = piece.destination.reshape({num_elements});
     const uint64_t piece_bytes = static_cast<uint64_t>(num_elements) * element_bytes;
-    const uint64_t piece_begin = static_cast<uint64_t>(piece.first_row) * row_bytes(entry);
+    const uint64_t piece_begin = static_cast<uint64_t>(piece.first_row) * row_bytes(piece);
     const DType uploaded = changes_values(piece) ? DType::kFloat32 : entry.dtype;
     // Half of what is allowed where 16-bit values become float32.
     const uint64_t step = part_bytes(piece) * element_bytes / size_of(uploaded);
@@ -110,7 +112,7 @@ class PartReader {
   // Reads the groups that the part has rows of as they are, then copies the rows.
   void read_in_order(const FileRange& range, std::byte* target) const {
     const WeightPiece& piece = *range.piece;
-    const uint64_t bytes = row_bytes(*piece.entry);
+    const uint64_t bytes = row_bytes(piece);
     const uint64_t group = piece.order.size();
     const uint64_t piece_begin = static_cast<uint64_t>(piece.first_row) * bytes;
     const uint64_t first = (range.begin_bytes - piece_begin) / bytes;

@@ -11,7 +11,8 @@
 namespace tessera {
 
 // Rows of one tensor of the checkpoint and the part of a device tensor, of as many elements, that
-// they fill.
+// they fill. Rows are as long as those of the device tensor: one element where that is a vector,
+// which a checkpoint may keep as a matrix.
 struct WeightPiece {
   const TensorEntry* entry = nullptr;
   Tensor destination;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/layer_norm.h"
 #include "kernels/cpu/rms_norm.h"
 #include "kernels/cpu/vectors.h"
 
@@ -28,11 +29,26 @@ struct RotateHead {
   }
 };
 
-// Normalises rows of row_size elements each, in place.
-void normalize_rows(float* rows, int64_t num_elements, int64_t row_size, const float* weight,
-                    float epsilon) {
-  for (float* row = rows; row < rows + num_elements; row += row_size) {
-    normalize_row(row, row, weight, row_size, epsilon);
+// Normalises a token's queries or its keys, of `size` elements, in place; `weight` is where theirs
+// begin.
+void normalize_heads(const RopeStoreKvParams& params, float* heads, int64_t size,
+                     const float* weight) {
+  const int64_t head_dim = params.pages.head_dim();
+  switch (params.qk_norm_kind) {
+    case QkNorm::kNone:
+      return;
+    case QkNorm::kPerHead:
+      for (int64_t i = 0; i < size; i += head_dim) {
+        normalize_row(heads + i, heads + i, weight, head_dim, params.norm_epsilon);
+      }
+      return;
+    case QkNorm::kWholeProjection:
+      return normalize_row(heads, heads, weight, size, params.norm_epsilon);
+    case QkNorm::kLayerNormPerHead:
+      for (int64_t i = 0; i < size; i += head_dim) {
+        layer_norm_row(heads + i, heads + i, weight + i, head_dim, params.norm_epsilon);
+      }
+      return;
   }
 }
 
@@ -83,12 +99,10 @@ void rope_store_kv(const RopeStoreKvParams& params, RotationTable& table, Thread
     float* const queries = params.qkv.as<float>() + token * (query_size + 2 * kv_size);
     float* const keys = queries + query_size;
     const float* const values = keys + kv_size;
-    if (!params.qk_norm.empty()) {
+    if (params.qk_norm_kind != QkNorm::kNone) {
       const float* const weights = params.qk_norm.as<float>();
-      const int64_t row_size = params.normed_query_size();
-      normalize_rows(queries, query_size, row_size, weights, params.norm_epsilon);
-      normalize_rows(keys, kv_size, params.normed_key_size(), weights + row_size,
-                     params.norm_epsilon);
+      normalize_heads(params, queries, query_size, weights);
+      normalize_heads(params, keys, kv_size, weights + params.query_norm_size());
     }
     const float* const of_token = rotations + token * head_dim;
     const float factor = query_factor(params.query_scaling, positions[token]);

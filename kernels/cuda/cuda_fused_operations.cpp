@@ -111,7 +111,7 @@ void CudaFusedOperations::normed_linear_rope_store_kv_impl(const RopeStoreKvPara
                                                            const PendingNorm& x,
                                                            const WeightMatrix& weight) {
   const LinearPlan plan = operations_.linear_plan(x.values, weight);
-  const bool is_plain = to.qk_norm.empty() && to.query_scaling == QueryScalingSpec{};
+  const bool is_plain = to.qk_norm_kind == QkNorm::kNone && to.query_scaling == QueryScalingSpec{};
   if (!is_plain || to.pages.is_fp8() || !fuses_rope(plan, to.pages.head_dim())) {
     return FusedOperations::normed_linear_rope_store_kv_impl(to, x, weight);
   }

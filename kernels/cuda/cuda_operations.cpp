@@ -155,7 +155,9 @@ void CudaOperations::linear_impl(const Tensor& out, const Tensor& x, const Weigh
 }
 
 void CudaOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
-  if (!params.qk_norm.empty() && !rope_normalizes(params)) launch_qk_norm(params, stream());
+  if (params.qk_norm_kind != QkNorm::kNone && !rope_normalizes(params)) {
+    launch_qk_norm(params, stream());
+  }
   launch_rope_store_kv(params, stream());
 }
 

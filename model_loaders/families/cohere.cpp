@@ -1,3 +1,4 @@
+#include <array>
 #include <optional>
 #include <string>
 
@@ -24,22 +25,32 @@ void require_local_first(const JsonObject& json, std::string_view key, ModelConf
   require_value(json, key, "local_attn_first");
 }
 
-constexpr FamilyKey kCohereKeys[] = {
-    {"attention_bias", read_attention_bias},
-    {"use_qk_norm", refuse_true},
-    {"logit_scale", read_logit_multiplier},
-    {"layer_switch", ignore_integer},
-    {"model_max_length", ignore_integer},
-    {"order_of_interleaved_layers", require_local_first},
-    {"position_embedding_type", require_gptj_rope},
-    {"_sliding_window_pattern", ignore_integer},  // written from 4.53 to 4.57, beside layer_types
-    {"rotary_pct", require_one},
-    {"use_embedding_sharing", require_true},
-    {"use_gated_activation", require_true},
-    {"use_parallel_block", require_true},
-    {"use_parallel_embedding", ignore_bool},
-    {"hidden_act", read_activation},
-};
+void read_use_qk_norm(const JsonObject& json, std::string_view key, ModelConfig& config) {
+  if (json.find_bool(key).value_or(false)) config.block.qk_norm = QkNorm::kLayerNormPerHead;
+}
+
+// The keys of both, which differ in what use_qk_norm does.
+constexpr auto cohere_keys(decltype(FamilyKey::read) read_qk_norm) {
+  return std::to_array<FamilyKey>({
+      {"attention_bias", read_attention_bias},
+      {"use_qk_norm", read_qk_norm},
+      {"logit_scale", read_logit_multiplier},
+      {"layer_switch", ignore_integer},
+      {"model_max_length", ignore_integer},
+      {"order_of_interleaved_layers", require_local_first},
+      {"position_embedding_type", require_gptj_rope},
+      {"_sliding_window_pattern", ignore_integer},  // written from 4.53 to 4.57, beside layer_types
+      {"rotary_pct", require_one},
+      {"use_embedding_sharing", require_true},
+      {"use_gated_activation", require_true},
+      {"use_parallel_block", require_true},
+      {"use_parallel_embedding", ignore_bool},
+      {"hidden_act", read_activation},
+  });
+}
+
+constexpr auto kCohereKeys = cohere_keys(read_use_qk_norm);
+constexpr auto kCohere2Keys = cohere_keys(refuse_true);  // its class has no such norms
 
 // What both have.
 ModelFamily cohere() {
@@ -72,6 +83,7 @@ std::vector<ModelFamily> cohere_families() {
                     .interval_key = "sliding_window_pattern",
                     .rotating = RotatingLayers::kSliding};
   cohere2.rope.table.theta = 10000.0;
+  cohere2.keys = kCohere2Keys;
   return {cohere(), cohere2};
 }
 

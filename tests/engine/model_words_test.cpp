@@ -44,6 +44,15 @@ TEST(ModelWords, OfWhatOtherBlocksHave) {
               ElementsAre("embeddings times 50.5", "logits times 0.25", "logits capped at 30"));
 }
 
+TEST(ModelWords, OfNormsOfHeadsThatAreLayerNorm) {
+  ModelConfig config = layers_of({{}});
+  config.block.norm = NormKind::kLayerNorm;
+  config.block.is_parallel = true;
+  config.block.qk_norm = QkNorm::kLayerNormPerHead;
+  EXPECT_EQ(describe_blocks(config).blocks,
+            "LayerNorm before both halves at once, LayerNorm of q and k per head, SiLU");
+}
+
 TEST(ModelWords, OfLayersThatDiffer) {
   ModelConfig config = layers_of({{.sliding_window = 1024},
                                   {.sliding_window = 1024},

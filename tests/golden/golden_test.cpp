@@ -56,6 +56,7 @@ constexpr GoldenModel kModels[] = {
     {.name = "exaone4", .num_layers = 4},
     {"seed_oss"},
     {"llama_stretched"},
+    {"cohere_qk_norm"},
 };
 
 struct GoldenCase {

@@ -181,20 +181,29 @@ TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
   expect({2, 2, 4}, {16, 8}, {2, 16}, {2}, {2, 4}, "rope_table has shape [2, 4], expected [2, 2]");
 }
 
-TEST_F(ArgumentsTest, RopeStoreKvNeedsANormForQueriesAndOneForKeys) {
-  expect_error(
-      [&] {
-        backend_->operations().rope_store_kv(
-            {.query = tensor({2, 2, 4}),
-             .pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})},
-             .qkv = tensor({2, 16}),
-             .positions = integers({2}),
-             .kv_slots = integers({2}),
-             .rope_table = tensor({2, 2}),
-             .qk_norm = tensor({4}),
-             .norm_epsilon = 1e-5f});
-      },
-      "rope_store_kv: qk_norm has shape [4], expected [8]");
+TEST_F(ArgumentsTest, RopeStoreKvNeedsTheWeightsOfItsNorm) {
+  const auto expect = [&](QkNorm kind, const Tensor& norm, const std::string& problem) {
+    expect_error(
+        [&] {
+          backend_->operations().rope_store_kv(
+              {.query = tensor({2, 2, 4}),
+               .pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})},
+               .qkv = tensor({2, 16}),
+               .positions = integers({2}),
+               .kv_slots = integers({2}),
+               .rope_table = tensor({2, 2}),
+               .qk_norm_kind = kind,
+               .qk_norm = norm,
+               .norm_epsilon = 1e-5f});
+        },
+        "rope_store_kv: qk_norm " + problem);
+  };
+  const DeviceTensor of_one = tensor({4}), of_two = tensor({8}), of_three = tensor({12});
+  expect(QkNorm::kPerHead, of_one, "has shape [4], expected [8]");
+  expect(QkNorm::kPerHead, of_three, "has shape [12], expected [8]");
+  expect(QkNorm::kWholeProjection, of_two, "has shape [8], expected [12]");
+  expect(QkNorm::kLayerNormPerHead, of_two, "has shape [8], expected [12]");
+  expect(QkNorm::kNone, of_two, "has shape [8], expected no norm");
 }
 
 TEST_F(ArgumentsTest, QueriesAreScaledInContextsOfSomeLength) {

@@ -88,6 +88,14 @@ TEST(BlockPathsTest, FastPathsDeclineTheNormsOfOlmo2) {
   EXPECT_EQ(fused_decode_block_problem(whole), "qk_norm");
 }
 
+TEST(BlockPathsTest, FastPathsDeclineTheLayerNormOfHeads) {
+  BlockSpec block = block_of(3);
+  block.qk_norm = QkNorm::kLayerNormPerHead;
+  EXPECT_EQ(layer_runner_problem(block), "");
+  EXPECT_EQ(fused_products_block_problem(block), "qk_norm");
+  EXPECT_EQ(fused_decode_block_problem(block), "qk_norm");
+}
+
 // What a model is told when its block is declined names the field.
 TEST(BlockPathsTest, TheFieldIsNamed) {
   const FusedDecodeShape shape{.hidden_size = 256,

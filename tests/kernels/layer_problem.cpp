@@ -98,12 +98,14 @@ Values LayerProblem::reference(const BlockSpec& block, std::optional<DType> dtyp
 Values LayerProblem::normed_projection(const Values& heads, const BlockSpec& block, size_t layer,
                                        bool is_query, std::optional<DType> dtype) const {
   if (block.qk_norm == QkNorm::kNone) return heads;
-  const bool is_per_head = block.qk_norm == QkNorm::kPerHead;
-  const Values& weights = is_per_head ? layers_[layer].head_norm : layers_[layer].projection_norm;
-  const int64_t query_size = is_per_head ? kSizes.head_dim : kSizes.query_size();
+  const bool shares_weights = block.qk_norm == QkNorm::kPerHead;
+  const Values& weights =
+      shares_weights ? layers_[layer].head_norm : layers_[layer].projection_norm;
+  const int64_t query_size = shares_weights ? kSizes.head_dim : kSizes.query_size();
   const auto middle = weights.begin() + query_size;
   const Values weight = is_query ? Values(weights.begin(), middle) : Values(middle, weights.end());
-  return rounded_if(reference_rms_norm(heads, weight, kSizes.rms_norm_eps).values, dtype);
+  return rounded_if(
+      reference_qk_norm(heads, weight, kSizes.head_dim, block.qk_norm, kSizes.rms_norm_eps), dtype);
 }
 
 Values LayerProblem::attend(const Values& qkv, const BlockSpec& block, size_t layer,

@@ -20,7 +20,7 @@ struct LayerValues {
   Values pre_feedforward_layernorm, gate_up_proj, gate_up_bias, down_proj, down_bias;
   Values post_feedforward_layernorm;
   Values head_norm;        // qk_norm of QkNorm::kPerHead
-  Values projection_norm;  // of QkNorm::kWholeProjection
+  Values projection_norm;  // of its other kinds
 };
 
 // One sequence of so many tokens, all of them of this step.

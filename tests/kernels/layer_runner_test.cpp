@@ -220,6 +220,12 @@ TEST_P(LayerRunnerTest, ComputesBlocksOfFamilies) {
   cohere2.layers[1].rope_table.reset();
   check(cohere2, "Cohere 2");
 
+  BlockSpec command_r_plus = block_of(kNumLayers);
+  command_r_plus.norm = NormKind::kLayerNorm;
+  command_r_plus.is_parallel = true;
+  command_r_plus.qk_norm = QkNorm::kLayerNormPerHead;
+  check(command_r_plus, "Command R+");
+
   BlockSpec glm4 = block_of(kNumLayers);
   glm4.norm_placement = NormPlacement::kPreAndPost;
   glm4.biases.qkv = true;

@@ -72,6 +72,29 @@ void add_bias(Reference& out, const std::vector<double>& bias) {
   for (size_t i = 0; i < out.values.size(); ++i) add_term(out, i, bias[i % bias.size()]);
 }
 
+std::vector<double> reference_qk_norm(const std::vector<double>& heads,
+                                      const std::vector<double>& weight, int64_t head_dim,
+                                      QkNorm kind, double epsilon) {
+  switch (kind) {
+    case QkNorm::kNone:
+      return heads;
+    case QkNorm::kPerHead:
+    case QkNorm::kWholeProjection:  // which has as many weights as there are elements
+      return reference_rms_norm(heads, weight, epsilon).values;
+    case QkNorm::kLayerNormPerHead:
+      break;
+  }
+  std::vector<double> out;
+  for (auto begin = heads.begin(); begin != heads.end(); begin += head_dim) {
+    const auto weights = weight.begin() + (begin - heads.begin());
+    const std::vector<double> head =
+        reference_layer_norm({begin, begin + head_dim}, {weights, weights + head_dim}, epsilon)
+            .values;
+    out.insert(out.end(), head.begin(), head.end());
+  }
+  return out;
+}
+
 Reference reference_linear(const std::vector<double>& x, const std::vector<double>& weight,
                            int64_t in_features, const std::vector<double>& initial) {
   const auto length = static_cast<size_t>(in_features);

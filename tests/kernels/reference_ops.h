@@ -22,6 +22,11 @@ Reference reference_rms_norm(const std::vector<double>& x, const std::vector<dou
 Reference reference_layer_norm(const std::vector<double>& x, const std::vector<double>& weight,
                                double epsilon);
 
+// Heads of a token, all its queries or all its keys, normalised as `kind` says; `weight` is theirs.
+std::vector<double> reference_qk_norm(const std::vector<double>& heads,
+                                      const std::vector<double>& weight, int64_t head_dim,
+                                      QkNorm kind, double epsilon);
+
 // out[t][o] = initial[t][o] + sum over i of x[t][i] * weight[o][i]; initial may be empty.
 Reference reference_linear(const std::vector<double>& x, const std::vector<double>& weight,
                            int64_t in_features, const std::vector<double>& initial = {});

@@ -238,12 +238,25 @@ TEST(Families, CohereReadsItsOwnEpsilon) {
   EXPECT_EQ(config.rms_norm_eps, 1e-4);
   EXPECT_EQ(config.logit_multiplier, 0.25);
   EXPECT_EQ(config.rope_tables[0].theta, 5e5);
-  EXPECT_THAT(problem("cohere", R"(, "use_qk_norm": true)"),
-              HasSubstr("use_qk_norm true is not supported"));
   EXPECT_THAT(problem("cohere2", R"(, "position_embedding_type": "rope_neox")"),
               HasSubstr("'rope_neox' is not supported; supported: rope_gptj"));
   EXPECT_THAT(problem("cohere2", R"(, "use_parallel_block": false)"),
               HasSubstr("use_parallel_block false is not supported"));
+}
+
+TEST(Families, CohereMayHaveNormsOfHeads) {
+  constexpr std::string_view kQueryNorm = "model.layers.0.self_attn.q_norm.weight";
+  EXPECT_EQ(read("cohere").block.qk_norm, QkNorm::kNone);
+  EXPECT_EQ(read("cohere", R"(, "use_qk_norm": null)").block.qk_norm, QkNorm::kNone);
+  EXPECT_THAT(names(read("cohere", R"(, "use_qk_norm": false)")), Not(Contains(kQueryNorm)));
+  const ModelConfig config = read("cohere", R"(, "use_qk_norm": true)");
+  EXPECT_EQ(config.block.qk_norm, QkNorm::kLayerNormPerHead);
+  EXPECT_THAT(names(config), Contains(kQueryNorm));
+  EXPECT_THAT(problem("cohere", R"(, "use_qk_norm": 1)"),
+              HasSubstr("use_qk_norm must be true or false, got 1"));
+  EXPECT_EQ(read("cohere2", R"(, "use_qk_norm": false)").block.qk_norm, QkNorm::kNone);
+  EXPECT_THAT(problem("cohere2", R"(, "use_qk_norm": true)"),
+              HasSubstr("use_qk_norm true is not supported"));
 }
 
 TEST(Families, SmolLm3LeavesLayersWithoutRotation) {

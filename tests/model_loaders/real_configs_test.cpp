@@ -51,6 +51,7 @@ constexpr RealConfig kConfigs[] = {
     {"SmolLM2-1.7B-Instruct", "llama", 1'711'376'384, 24},
     {"SmolLM3-3B", "smollm3", 3'075'098'624, 36, 0, 9},
     {"c4ai-command-r-08-2024", "cohere", 32'296'476'672, 40},
+    {"c4ai-command-r-plus", "cohere", 103'810'674'688, 64},
     {"c4ai-command-r7b-12-2024", "cohere2", 8'028'033'024, 32, 24, 8},
     {"gemma-2-9b-it", "gemma2", 9'241'705'984, 42, 21},
     {"gemma-3-1b-it", "gemma3_text", 999'885'952, 26, 22},

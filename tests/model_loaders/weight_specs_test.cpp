@@ -71,6 +71,28 @@ TEST(WeightSpecs, NormsOfQueriesAndKeysComeWithTheBlockThatHasThem) {
   EXPECT_EQ(norm->sources[1].shape_fields, "[head_dim]");
 }
 
+// Matrices of heads in the checkpoint, one vector in memory.
+TEST(WeightSpecs, NormsOfEachHeadAreAVector) {
+  ModelConfig config = one_layer();
+  config.model_type = "cohere";
+  config.block.qk_norm = QkNorm::kLayerNormPerHead;
+  config.rotary.is_interleaved = true;
+  const std::vector<WeightSpec> specs = weight_specs(config);
+  const auto norm = std::ranges::find(specs, WeightRole::kQkNorm, &WeightSpec::role);
+  ASSERT_NE(norm, specs.end());
+  EXPECT_EQ(norm->shape, Shape({12}));
+  EXPECT_EQ(norm->shard_axis, ShardAxis::kRows);
+  ASSERT_EQ(norm->sources.size(), 2u);
+  EXPECT_EQ(norm->sources[0].name, "model.layers.0.self_attn.q_norm.weight");
+  EXPECT_EQ(norm->sources[0].shape, Shape({2, 4}));
+  EXPECT_EQ(norm->sources[0].shape_fields, "[num_attention_heads, head_dim]");
+  EXPECT_EQ(norm->sources[0].transform.reordered_rows, 8);
+  EXPECT_EQ(norm->sources[1].name, "model.layers.0.self_attn.k_norm.weight");
+  EXPECT_EQ(norm->sources[1].shape, Shape({1, 4}));
+  EXPECT_EQ(norm->sources[1].shape_fields, "[num_key_value_heads, head_dim]");
+  EXPECT_EQ(norm->sources[1].transform.reordered_rows, 4);
+}
+
 TEST(WeightSpecs, NameTheLayer) {
   std::vector<std::optional<int64_t>> layers;
   for (const WeightSpec& spec : weight_specs(tiny_config())) {

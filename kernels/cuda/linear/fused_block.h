@@ -17,7 +17,8 @@ inline std::string fused_products_block_problem(const BlockSpec& block) {
     computed.norm_placement = block.norm_placement;
   }
   computed.is_parallel = block.is_parallel;
-  computed.qk_norm = block.qk_norm;
+  // Who has LayerNorm of heads has LayerNorm before the products too.
+  if (block.qk_norm != QkNorm::kLayerNormPerHead) computed.qk_norm = block.qk_norm;
   computed.biases = block.biases;
   computed.activation = block.activation;
   computed.attention_scale = block.attention_scale;

@@ -22,9 +22,10 @@ struct QkvHeads {
 };
 
 // A warp per query or key head; a lane reads and writes the same elements, so that in place is
-// safe.
-template <typename Element>
-__global__ void __launch_bounds__(kWarps* kWarpSize)
+// safe. RMSNorm with weights [2, head_dim] for query heads and for key heads, or LayerNorm with
+// weights [num_heads + num_kv_heads, head_dim].
+template <typename Element, bool kIsLayerNorm>
+__global__ void __launch_bounds__(kThreads)
     qk_norm_kernel(Element* qkv, const float* weights, QkvHeads size, float epsilon) {
   wait_for_previous_kernel();
   const int64_t index = int64_t{blockIdx.x} * kWarps + warp_index();
@@ -33,17 +34,21 @@ __global__ void __launch_bounds__(kWarps* kWarpSize)
   if (token >= size.num_tokens) return;
   const int64_t first_head = token * (size.num_normed() + size.num_kv_heads);
   Element* const values = qkv + (first_head + head) * size.head_dim;
-  const float* const weight = weights + (head < size.num_heads ? 0 : size.head_dim);
+  const int row_of_weights = kIsLayerNorm ? head : head < size.num_heads ? 0 : 1;
+  const float* const weight = weights + row_of_weights * size.head_dim;
+  const auto mean_of = [&](auto term) {
+    float sum = 0.0f;
+    for (int i = lane_index(); i < size.head_dim; i += kWarpSize) sum += term(as_float(values[i]));
+    sum = warp_reduce(sum, [](float a, float b) { return a + b; });
+    return sum / static_cast<float>(size.head_dim);
+  };
 
-  float sum = 0.0f;
+  float mean = 0.0f;
+  if constexpr (kIsLayerNorm) mean = mean_of([](float value) { return value; });
+  const float square = mean_of([&](float value) { return (value - mean) * (value - mean); });
+  const float scale = 1.0f / sqrtf(square + epsilon);
   for (int i = lane_index(); i < size.head_dim; i += kWarpSize) {
-    const float value = as_float(values[i]);
-    sum += value * value;
-  }
-  sum = warp_reduce(sum, [](float a, float b) { return a + b; });
-  const float scale = 1.0f / sqrtf(sum / static_cast<float>(size.head_dim) + epsilon);
-  for (int i = lane_index(); i < size.head_dim; i += kWarpSize) {
-    values[i] = from_float<Element>(as_float(values[i]) * scale * weight[i]);
+    values[i] = from_float<Element>((as_float(values[i]) - mean) * scale * weight[i]);
   }
 }
 
@@ -79,11 +84,15 @@ void launch_qk_norm(const RopeStoreKvParams& params, cudaStream_t stream) {
                       .num_kv_heads = static_cast<int>(params.pages.num_kv_heads()),
                       .head_dim = static_cast<int>(params.pages.head_dim())};
   const int64_t num_head_blocks = ceil_divide<int64_t>(size.num_tokens * size.num_normed(), kWarps);
-  const dim3 blocks = params.norms_heads() ? dim3(static_cast<unsigned>(num_head_blocks))
-                                           : dim3(static_cast<unsigned>(size.num_tokens), 2);
+  const QkNorm kind = params.qk_norm_kind;
+  const dim3 blocks = kind == QkNorm::kWholeProjection
+                          ? dim3(static_cast<unsigned>(size.num_tokens), 2)
+                          : dim3(static_cast<unsigned>(num_head_blocks));
   dispatch_element(params.qkv.dtype, [&]<typename Element>() {
-    launch_dependent(params.norms_heads() ? qk_norm_kernel<Element> : qk_norm_whole_kernel<Element>,
-                     {.blocks = blocks, .threads = kThreads}, stream,
+    const auto kernel = kind == QkNorm::kWholeProjection    ? qk_norm_whole_kernel<Element>
+                        : kind == QkNorm::kLayerNormPerHead ? qk_norm_kernel<Element, true>
+                                                            : qk_norm_kernel<Element, false>;
+    launch_dependent(kernel, {.blocks = blocks, .threads = kThreads}, stream,
                      static_cast<Element*>(params.qkv.data), params.qk_norm.as<float>(), size,
                      params.norm_epsilon);
   });

@@ -187,15 +187,15 @@ __global__ void __launch_bounds__(kMaxThreads)
 }  // namespace
 
 bool rope_normalizes(const RopeStoreKvParams& params) {
-  if (params.qk_norm.empty() || !params.norms_heads()) return false;
+  if (params.qk_norm_kind != QkNorm::kPerHead) return false;
   // As many as there are lanes that add up a head's squares.
   const auto half_vectors = static_cast<unsigned>(params.pages.head_dim() / (2 * kWidth));
   return std::has_single_bit(half_vectors) && half_vectors <= kWarpSize;
 }
 
 void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream) {
-  const auto& [query, pages, qkv, positions, kv_slots, rope_table, qk_norm, norm_epsilon,
-               query_scaling] = params;
+  const auto& [query, pages, qkv, positions, kv_slots, rope_table, qk_norm_kind, qk_norm,
+               norm_epsilon, query_scaling] = params;
   const auto num_tokens = static_cast<unsigned>(query.dim(0));
   const auto head_dim = static_cast<int>(pages.head_dim());
   CHECK(head_dim % (2 * kWidth) == 0, "rope_store_kv: head_dim is ", head_dim,

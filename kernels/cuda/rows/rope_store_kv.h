@@ -16,8 +16,8 @@ namespace tessera {
 // at a time. Angles are computed from early reads, while the kernel before it in the stream ends.
 void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream);
 
-// Whether launch_rope_store_kv() normalises heads by params.qk_norm: those of 16, 32, 64, 128, 256
-// or 512 elements.
+// Whether launch_rope_store_kv() normalises heads by params.qk_norm: QkNorm::kPerHead of those of
+// 16, 32, 64, 128, 256 or 512 elements.
 bool rope_normalizes(const RopeStoreKvParams& params);
 
 }  // namespace tessera

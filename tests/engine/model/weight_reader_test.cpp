@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 #include "kernels/backend.h"
 #include "tests/engine/error_of.h"
@@ -115,11 +116,12 @@ TEST_F(WeightReaderTest, NoticesThatTheFileShrank) {
 }
 
 // Rows [first, first + rows) of "large" seen as groups of two rows that change places, in rows of
-// so many elements.
+// so many elements. The file may have other rows.
 class ReorderedRows : public WeightReaderTest {
  protected:
-  void read_reordered(int64_t num_rows, int64_t columns, int64_t first_row) {
-    weights_["large"] = {{num_rows, columns}, {}};
+  void read_reordered(int64_t num_rows, int64_t columns, int64_t first_row,
+                      std::optional<Shape> shape_in_file = {}) {
+    weights_["large"] = {shape_in_file.value_or(Shape{num_rows, columns}), {}};
     for (int64_t i = 0; i < num_rows * columns; ++i) {
       weights_["large"].values.push_back(value_at(i));
     }
@@ -153,6 +155,12 @@ TEST_F(ReorderedRows, BehindRowsOfAnotherPiece) { read_reordered(10, 5, 2); }
 TEST_F(ReorderedRows, InSeveralParts) { read_reordered(12, kPartElements / 5, 0); }
 // A group is larger than a part.
 TEST_F(ReorderedRows, GroupsAcrossParts) { read_reordered(12, kPartElements / 2 - 3, 0); }
+
+// A vector of heads that the file has below each other.
+TEST_F(ReorderedRows, ElementsOfAMatrix) {
+  read_reordered(24, 1, 0, Shape{3, 8});
+  read_reordered(24, 1, 4, Shape{3, 8});
+}
 
 TEST_F(WeightReaderTest, ChangesValuesOfVectors) {
   open();

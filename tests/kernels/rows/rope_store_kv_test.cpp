@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "tests/kernels/e4m3.h"
 #include "tests/kernels/for_each_backend.h"
@@ -11,9 +12,6 @@
 namespace tessera {
 namespace {
 
-// What is normalised of queries and of keys.
-enum class Norm { kNothing, kHeads, kRows };
-
 struct RopeCase {
   int64_t num_tokens;
   int64_t num_heads;
@@ -21,37 +19,52 @@ struct RopeCase {
   int64_t head_dim;
   int64_t page_size;
   int64_t largest_position = 4096;
-  Norm norm = Norm::kNothing;
+  QkNorm norm = QkNorm::kNone;
   double amplitude = 1.0;
   QueryScalingSpec query_scaling = {};
+  double mean = 0.0;  // of queries, keys and values
 
-  int64_t normed_heads(int64_t heads) const { return norm == Norm::kRows ? heads : 1; }
+  // Weights of so many heads.
+  int64_t norm_size(int64_t heads) const {
+    return (norm == QkNorm::kPerHead ? 1 : heads) * head_dim;
+  }
 };
 
 constexpr float kEpsilon = 1e-5f;
 
+std::string_view words_of(QkNorm norm) {
+  switch (norm) {
+    case QkNorm::kNone:
+      return "";
+    case QkNorm::kPerHead:
+      return ", heads normalised";
+    case QkNorm::kWholeProjection:
+      return ", rows normalised";
+    case QkNorm::kLayerNormPerHead:
+      return ", LayerNorm of heads";
+  }
+  return "";
+}
+
 class RopeStoreKvTest : public BackendTest {
  protected:
   void check(const RopeCase& size) const {
-    SCOPED_TRACE(testing::Message()
-                 << size.num_tokens << " tokens, " << size.num_heads << "/" << size.num_kv_heads
-                 << " heads of " << size.head_dim << ", pages of " << size.page_size
-                 << (size.norm == Norm::kNothing ? ""
-                     : size.norm == Norm::kHeads ? ", heads normalised"
-                                                 : ", rows normalised"));
+    SCOPED_TRACE(testing::Message() << size.num_tokens << " tokens, " << size.num_heads << "/"
+                                    << size.num_kv_heads << " heads of " << size.head_dim
+                                    << ", pages of " << size.page_size << words_of(size.norm));
     RandomValues random(static_cast<uint64_t>(size.num_tokens + size.head_dim));
     const int64_t token_heads = size.num_heads + 2 * size.num_kv_heads;
-    const auto qkv =
-        rounded(random.normal(size.num_tokens * token_heads * size.head_dim), activation());
+    auto qkv = random.normal(size.num_tokens * token_heads * size.head_dim);
+    for (double& value : qkv) value += size.mean;
+    qkv = rounded(qkv, activation());
     auto positions = random.integers(size.num_tokens, 0, size.largest_position);
     positions.back() = static_cast<int32_t>(size.largest_position);
     const int64_t num_pages = size.num_tokens / size.page_size + 3;
     auto slots = random.permutation(num_pages * size.page_size);
     slots.resize(static_cast<size_t>(size.num_tokens));
     const auto table = rope_table(size.head_dim, size.amplitude);
-    const int64_t query_norm_size = size.normed_heads(size.num_heads) * size.head_dim;
-    const int64_t norm_size =
-        query_norm_size + size.normed_heads(size.num_kv_heads) * size.head_dim;
+    const int64_t query_norm_size = size.norm_size(size.num_heads);
+    const int64_t norm_size = query_norm_size + size.norm_size(size.num_kv_heads);
     const auto norm = rounded(random.normal(norm_size), DType::kFloat32);
 
     const DeviceTensor norm_weights = floats(norm, {norm_size});
@@ -67,7 +80,8 @@ class RopeStoreKvTest : public BackendTest {
          .positions = integers(positions, {size.num_tokens}),
          .kv_slots = integers(slots, {size.num_tokens}),
          .rope_table = floats(table, {2, size.head_dim / 2}),
-         .qk_norm = size.norm == Norm::kNothing ? Tensor{} : norm_weights.view,
+         .qk_norm_kind = size.norm,
+         .qk_norm = size.norm == QkNorm::kNone ? Tensor{} : norm_weights.view,
          .norm_epsilon = kEpsilon,
          .query_scaling = size.query_scaling});
 
@@ -79,10 +93,9 @@ class RopeStoreKvTest : public BackendTest {
     // their norm begin.
     const auto normed = [&](int64_t token, int64_t first, int64_t count, int64_t weights) {
       const std::vector<double> values = heads(token, first, count);
-      if (size.norm == Norm::kNothing) return values;
       const auto begin = norm.begin() + weights;
-      const std::vector<double> weight(begin, begin + size.normed_heads(count) * size.head_dim);
-      return reference_rms_norm(values, weight, kEpsilon).values;
+      return reference_qk_norm(values, {begin, begin + size.norm_size(count)}, size.head_dim,
+                               size.norm, kEpsilon);
     };
     Expected expected_query;
     Expected expected_keys;
@@ -96,7 +109,7 @@ class RopeStoreKvTest : public BackendTest {
       const auto values_of_token = heads(t, size.num_heads + size.num_kv_heads, size.num_kv_heads);
       expected_values.insert(expected_values.end(), values_of_token.begin(), values_of_token.end());
     }
-    const bool has_norm = size.norm != Norm::kNothing;
+    const bool has_norm = size.norm != QkNorm::kNone;
     const Shape kv_shape{size.num_tokens, size.num_kv_heads, size.head_dim};
     check(host(query), expected_query, query_shape, has_norm);
     check(stored_rows(host(keys), page_shape, slots), expected_keys, kv_shape, has_norm);
@@ -161,7 +174,8 @@ TEST_P(RopeStoreKvTest, MatchesReference) {
 
 TEST_P(RopeStoreKvTest, NormalisesQueriesAndKeysBefore) {
   for (const int64_t num_tokens : {1, 3, 33}) {
-    for (const Norm norm : {Norm::kHeads, Norm::kRows}) {
+    for (const QkNorm norm :
+         {QkNorm::kPerHead, QkNorm::kWholeProjection, QkNorm::kLayerNormPerHead}) {
       check({num_tokens, 4, 2, 64, 16, 4096, norm});
       check({num_tokens, 6, 2, 80, 64, 4096, norm});
       check({num_tokens, 8, 1, 128, 64, 4096, norm});
@@ -172,18 +186,33 @@ TEST_P(RopeStoreKvTest, NormalisesQueriesAndKeysBefore) {
   }
 }
 
+TEST_P(RopeStoreKvTest, LayerNormTakesTheMeanOfEachHead) {
+  for (const int64_t head_dim : {32, 80, 128}) {
+    for (const double mean : {-4.0, 1.0}) {
+      check({.num_tokens = 5,
+             .num_heads = 6,
+             .num_kv_heads = 3,
+             .head_dim = head_dim,
+             .page_size = 16,
+             .norm = QkNorm::kLayerNormPerHead,
+             .mean = mean});
+    }
+  }
+}
+
 TEST_P(RopeStoreKvTest, MultipliesByAmplitudes) {
   for (const double amplitude : {0.5, 1.34657, 2.0}) {
-    check({3, 4, 2, 64, 16, 4096, Norm::kNothing, amplitude});
-    check({17, 6, 2, 80, 64, 131071, Norm::kHeads, amplitude});
+    check({3, 4, 2, 64, 16, 4096, QkNorm::kNone, amplitude});
+    check({17, 6, 2, 80, 64, 131071, QkNorm::kPerHead, amplitude});
   }
 }
 
 TEST_P(RopeStoreKvTest, ScalesQueriesByTheirPosition) {
   const QueryScalingSpec scaling{.beta = 0.1, .original_max_position_embeddings = 1000};
   for (const int64_t largest_position : {999, 1000, 50000, 1000000}) {
-    check({9, 4, 2, 64, 16, largest_position, Norm::kNothing, 1.0, scaling});
-    check({3, 6, 2, 128, 64, largest_position, Norm::kRows, 1.25, scaling});
+    check({9, 4, 2, 64, 16, largest_position, QkNorm::kNone, 1.0, scaling});
+    check({3, 6, 2, 128, 64, largest_position, QkNorm::kWholeProjection, 1.25, scaling});
+    check({3, 6, 2, 128, 64, largest_position, QkNorm::kLayerNormPerHead, 1.25, scaling});
   }
 }
 
@@ -208,9 +237,11 @@ TEST_P(RopeStoreKvTest, RoundsToFp8) {
     auto qkv = rounded(random.normal(qkv_shape.num_elements()), activation());
     qkv[static_cast<size_t>((kHeads + kKvHeads) * head_dim + 5)] = std::nan("");  // of a value
     const DeviceTensor table = floats(rope_table(head_dim), {2, head_dim / 2});
-    const DeviceTensor norm_weights = floats(random.normal(2 * head_dim), {2 * head_dim});
     const DeviceTensor of_heads = floats(scales, {kKvHeads});
-    for (const bool norms_heads : {false, true}) {
+    for (const QkNorm norm : {QkNorm::kNone, QkNorm::kPerHead, QkNorm::kLayerNormPerHead}) {
+      SCOPED_TRACE(testing::Message() << "heads of " << head_dim << words_of(norm));
+      const int64_t norm_size = (norm == QkNorm::kPerHead ? 2 : kHeads + kKvHeads) * head_dim;
+      const DeviceTensor norm_weights = floats(random.normal(norm_size), {norm_size});
       const auto store = [&](const KvPages& pages) {
         operations().rope_store_kv(
             {.query = poisoned(backend(), activation(), {kTokens, kHeads, head_dim}),
@@ -219,7 +250,8 @@ TEST_P(RopeStoreKvTest, RoundsToFp8) {
              .positions = positions,
              .kv_slots = kv_slots,
              .rope_table = table,
-             .qk_norm = norms_heads ? norm_weights.view : Tensor{},
+             .qk_norm_kind = norm,
+             .qk_norm = norm == QkNorm::kNone ? Tensor{} : norm_weights.view,
              .norm_epsilon = kEpsilon});
         device().synchronize();
       };
