@@ -5,6 +5,7 @@
 #include "kernels/tensor/check.h"
 #include "model_loaders/families/families.h"
 #include "model_loaders/printable.h"
+#include "model_loaders/rope_config.h"
 
 namespace tessera {
 namespace {
@@ -25,6 +26,13 @@ void require_local_first(const JsonObject& json, std::string_view key, ModelConf
   require_value(json, key, "local_attn_first");
 }
 
+// What the first models were trained for: beside it their max_position_embeddings says 8192. vLLM
+// and llama.cpp take it too.
+void read_model_max_length(const JsonObject& json, std::string_view key, ModelConfig& config) {
+  config.max_position_embeddings =
+      json.find_integer(key, 1, kMaxContextTokens).value_or(config.max_position_embeddings);
+}
+
 void read_use_qk_norm(const JsonObject& json, std::string_view key, ModelConfig& config) {
   if (json.find_bool(key).value_or(false)) config.block.qk_norm = QkNorm::kLayerNormPerHead;
 }
@@ -36,7 +44,7 @@ constexpr auto cohere_keys(decltype(FamilyKey::read) read_qk_norm) {
       {"use_qk_norm", read_qk_norm},
       {"logit_scale", read_logit_multiplier},
       {"layer_switch", ignore_integer},
-      {"model_max_length", ignore_integer},
+      {"model_max_length", read_model_max_length},
       {"order_of_interleaved_layers", require_local_first},
       {"position_embedding_type", require_gptj_rope},
       {"_sliding_window_pattern", ignore_integer},  // written from 4.53 to 4.57, beside layer_types

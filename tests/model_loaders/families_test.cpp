@@ -244,6 +244,16 @@ TEST(Families, CohereReadsItsOwnEpsilon) {
               HasSubstr("use_parallel_block false is not supported"));
 }
 
+TEST(Families, CohereMayBeTrainedForMoreThanItsPositions) {
+  const auto context = [](const std::string& more) {
+    return read("cohere", R"(, "max_position_embeddings": 8192)" + more).max_position_embeddings;
+  };
+  EXPECT_EQ(context(""), 8192);
+  EXPECT_EQ(context(R"(, "model_max_length": null)"), 8192);
+  EXPECT_EQ(context(R"(, "model_max_length": 131072)"), 131072);
+  EXPECT_THAT(problem("cohere", R"(, "model_max_length": 0)"), HasSubstr("model_max_length"));
+}
+
 TEST(Families, CohereMayHaveNormsOfHeads) {
   constexpr std::string_view kQueryNorm = "model.layers.0.self_attn.q_norm.weight";
   EXPECT_EQ(read("cohere").block.qk_norm, QkNorm::kNone);
