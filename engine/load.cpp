@@ -75,8 +75,9 @@ void Engine::Impl::read_text_files(const EngineOptions& options) {
 
 namespace {
 
-DraftCosts draft_costs(const EngineOptions& options, bool is_asynchronous) {
+DraftCosts draft_costs(const EngineOptions& options, bool is_asynchronous, bool has_one_kernel) {
   if (options.prompt_lookup == PromptLookupChoice::kAlways) return {};
+  if (has_one_kernel) return kOneKernelDraftCosts;
   return is_asynchronous ? kCudaDraftCosts : kCpuDraftCosts;
 }
 
@@ -103,7 +104,7 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
                            .stop_tokens = stop_tokens,
                            .runs_ahead = runs_ahead,
                            .prefix_cache = options.prefix_cache,
-                           .draft_costs = draft_costs(options, is_asynchronous)});
+                           .draft_costs = draft_costs(options, is_asynchronous, problem.empty())});
 }
 
 }  // namespace tessera

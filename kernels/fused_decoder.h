@@ -27,12 +27,12 @@ struct FusedDecoderModel {
   std::vector<Tensor> rope_tables;  // as RopeStoreKvParams::rope_table
 };
 
-// A step of sequences with one query token each, in order.
+// A step of few tokens: one of each sequence, or several where its next tokens are drafted.
 struct FusedDecodeBatch {
-  Tensor token_ids;          // int32 [num_sequences], as Operations::embed takes them
-  Tensor positions;          // int32 [num_sequences]
-  Tensor kv_slots;           // int32 [num_sequences]
-  AttentionBatch attention;  // its query_starts are 0, 1, ... num_sequences
+  Tensor token_ids;          // int32 [num_tokens], as Operations::embed takes them
+  Tensor positions;          // int32 [num_tokens]
+  Tensor kv_slots;           // int32 [num_tokens]
+  AttentionBatch attention;  // all its sequences are decodes
 };
 
 class FusedDecoder {
@@ -41,12 +41,14 @@ class FusedDecoder {
   FusedDecoder(const FusedDecoder&) = delete;
   FusedDecoder& operator=(const FusedDecoder&) = delete;
 
-  // Sequences of a step, at most.
-  virtual int64_t max_sequences() const = 0;
+  // Whether a step of so many tokens runs here, and faster than one operation after the other.
+  virtual bool takes(int64_t num_tokens, const AttentionBatch& batch) const = 0;
 
-  // Writes the tokens' keys and values to their slots and the logits of the next tokens.
-  //   logits float32 [num_sequences, vocab_size]
-  // Only enqueues work, as every operation of the backend that made it.
+  // Writes the tokens' keys and values to their slots and the logits of what follows each token.
+  //   logits float32 [num_tokens, vocab_size]
+  // Only enqueues work, as every operation of the backend that made it. Steps that takes() declines
+  // because they would be slower are computed all the same; those of too many tokens, or with
+  // sequences that are no decodes, are an error.
   virtual void step(const Tensor& logits, const FusedDecodeBatch& batch) = 0;
 
  protected:

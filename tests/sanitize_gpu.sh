@@ -22,6 +22,7 @@ fi
 kernels='FusedDecoderTest.OneSequence/cuda_bf16:FusedDecoderTest.LongContexts/cuda_bf16'
 kernels+=':FusedDecoderTest.SeveralSequences/cuda_bf16:FusedDecoderTest.SlidingWindow/cuda_bf16'
 kernels+=':FusedDecoderTest.TwoKindsOfLayers/cuda_bf16:FusedDecoderTest.BlocksOfFamilies/cuda_bf16'
+kernels+=':FusedDecoderTest.SeveralTokensOfASequence/cuda_bf16'
 kernels+=':AttentionDecodeTest.*/cuda_bf16:Fp8PrefillTest.SequencesBesideDecodes/cuda_bf16'
 kernels+=':Fp8PrefillTest.SequencesOneAfterTheOther/cuda_bf16'
 kernels+=':FusedDecoderTest.PagesOfFp8/cuda_bf16:AttentionSharedPrefixTest.SeveralGroups/cuda_bf16'

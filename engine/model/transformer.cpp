@@ -50,13 +50,11 @@ Tensor Transformer::logits(const Tensor& rows) {
 }
 
 Tensor Transformer::sampled_logits(const ForwardBatch& batch) {
-  const int64_t num_sequences = batch.attention.num_sequences;
-  const bool has_one_token_each = batch.attention.max_query_length == 1 &&
-                                  batch.token_ids.dim(0) == num_sequences &&
-                                  batch.sampled_rows.dim(0) == num_sequences;
-  if (fused_decoder_ != nullptr && has_one_token_each &&
-      num_sequences <= fused_decoder_->max_sequences()) {
-    const Tensor logits = activations_.logits.slice(0, num_sequences);
+  const int64_t num_tokens = batch.token_ids.dim(0);
+  // The fused decoder computes the logits of every token.
+  if (fused_decoder_ != nullptr && batch.sampled_rows.dim(0) == num_tokens &&
+      fused_decoder_->takes(num_tokens, batch.attention)) {
+    const Tensor logits = activations_.logits.slice(0, num_tokens);
     fused_decoder_->step(logits, {.token_ids = batch.token_ids,
                                   .positions = batch.positions,
                                   .kv_slots = batch.kv_slots,

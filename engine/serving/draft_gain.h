@@ -15,12 +15,13 @@ struct DraftCosts {
 };
 
 // On a CPU as measured with a model of 22 MB on two cores with AVX-512: larger ones, which wait for
-// memory, gain more than is supposed. On a GPU plain steps of up to 8 sequences may run in one
-// kernel, those with drafts run layer by layer: for an 8B model on an H200 1.21 times as long, of 9
-// tokens as of 16 (docs/experiments/prompt-lookup.md). More is supposed, because small models lose
+// memory, gain more than is supposed. On a GPU a step with drafts runs in one kernel, as plain
+// steps of up to 8 sequences do, or layer by layer; what each costs is measured in
+// docs/experiments/prompt-lookup.md. Layer by layer more is supposed, because small models lose
 // more and because text without repeats may then lose 2 % at most. What waiting costs is supposed.
 inline constexpr DraftCosts kCpuDraftCosts = {.step = 0.1, .token = 0.15};
 inline constexpr DraftCosts kCudaDraftCosts = {.step = 0.4, .token = 0.01, .wait = 0.1};
+inline constexpr DraftCosts kOneKernelDraftCosts = {.step = 0.06, .token = 0.02, .wait = 0.1};
 
 class DraftGain {
  public:

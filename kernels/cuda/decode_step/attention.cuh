@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/decode_step/block.cuh"
+#include "kernels/cuda/decode_step/earlier_rows.cuh"
 #include "kernels/cuda/decode_step/exchange.cuh"
 #include "kernels/cuda/decode_step/fp8_warp.cuh"
 #include "kernels/cuda/decode_step/newest_row.cuh"
@@ -83,29 +84,7 @@ class FusedAttention {
     return {scales[0], scales[num_kv_heads]};
   }
 
-  // The squares from which q/k norm's scales are computed, of the queries and of the newest key. A
-  // lane asks for those of some items of its query's head, and for those of one item of the key's
-  // head.
-  struct HeadSquares {
-    static constexpr int kItems = kHeadDim / kItemRows;
-    static constexpr int kLaneItems = kItems / 4;  // four lanes have elements of a query
-    uint32_t query[kLaneItems];
-    uint32_t key;
-    int query_word;  // offsets of these words in the copy
-    int key_word;
-
-    __device__ void load_missing(const uint32_t* copy) {
-#pragma unroll
-      for (int i = 0; i < kLaneItems; ++i) load_if_missing(query[i], copy + query_word + i);
-      load_if_missing(key, copy + key_word);
-    }
-    __device__ bool has_missing() const {
-      bool missing = is_missing(key);
-#pragma unroll
-      for (const uint32_t word : query) missing |= is_missing(word);
-      return missing;
-    }
-  };
+  using HeadSquares = tessera::HeadSquares<kHeadDim>;
   __device__ HeadSquares head_squares(const DecodePiece& piece, int row, bool has_newest) const {
     const int first_word = arguments_.layout.qk_squares +
                            piece.first_token * (arguments_.products[kQkv].rows / kItemRows);
@@ -232,9 +211,35 @@ class FusedAttention {
     return signals_.page_rows[piece.first_token] + piece.kv_head * page_size;
   }
 
+  // Writes what the unit has of tokens before the piece's in the step. newest_row: where the
+  // piece's token is, counted from the unit's first row.
+  template <bool kIsKey>
+  __device__ void write_earlier(const DecodePiece& piece, int newest_row, uint32_t unit) const {
+    if constexpr (kTokens > 1) {
+      const auto rows = EarlierRows::of(newest_row, num_earlier_tokens(piece), kUnitTokens);
+      if (!rows.any()) return;
+      const int qkv_rows = arguments_.products[kQkv].rows;
+      EarlierSource source{.newest = kIsKey ? newest_key(piece) : newest_value(piece),
+                           .token_words = qkv_rows,
+                           .squares = nullptr,
+                           .token_squares = qkv_rows / kItemRows,
+                           .kv_scale = kIsKey ? kv_scales(piece).key : kv_scales(piece).value};
+      if constexpr (kIsKey && !is_llama(kInstance)) {
+        const int key_head = attention_.num_heads + piece.kv_head;
+        if (arguments_.block.has_qk_norm != 0) {
+          source.squares = copy_ + arguments_.layout.qk_squares +
+                           piece.first_token * source.token_squares +
+                           key_head * HeadSquares::kItems;
+        }
+      }
+      write_earlier_rows<kHeadDim, kFp8>(arguments_, source, rows, newest_row, unit);
+    }
+  }
+
   __device__ void compute_piece(const DecodePiece& piece, UnitRing& ring) const {
     const PieceUnits units = PieceUnits::of<kUnitTokens>(piece, reread_warp_index());
     const int context_length = piece.context_length;
+    const bool has_earlier = kTokens > 1 && num_earlier_tokens(piece) > 0;
     Warp warp;
     warp.reset();
     Newest newest_key_row{};
@@ -252,6 +257,8 @@ class FusedAttention {
       const int begin = end - attention_.window;
       const bool has_newest = end <= kUnitTokens;
       const uint32_t keys = ring.wait();
+      if (has_earlier) [[unlikely]]
+        write_earlier<true>(piece, end - 1, keys);
       if (has_newest) newest_key_row.write(keys, end - 1);
       warp.multiply_keys(Rows{keys, kUnitTokens});
       ring.release();
@@ -259,6 +266,8 @@ class FusedAttention {
       if (has_newest || begin > 0) warp.mask(begin, end);
       warp.update_softmax(attention_.scale_log2);
       const uint32_t values = ring.wait();
+      if (has_earlier) [[unlikely]]
+        write_earlier<false>(piece, end - 1, values);
       if (has_newest) newest_value_row.write(values, end - 1);
       warp.multiply_values(Rows{values, kUnitTokens});
       ring.release();

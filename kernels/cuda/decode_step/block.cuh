@@ -196,6 +196,21 @@ struct PieceUnits {
   }
 };
 
+// A piece has the query heads of one token. Turns the piece from its sequence to that token:
+// first_token becomes its number in the step, context_length what it sees, and query_length counts
+// the sequence's tokens in the step up to this one.
+__device__ inline void turn_to_token(DecodePiece& piece, int heads_per_kv_head) {
+  const int token = piece.first_row / heads_per_kv_head;
+  piece.context_length -= piece.query_length - 1 - token;
+  piece.first_token += token;
+  piece.query_length = token + 1;
+  piece.first_row = 0;
+}
+// How many tokens of its sequence stand before the piece's in the step.
+__device__ inline int num_earlier_tokens(const DecodePiece& piece) {
+  return piece.query_length - 1;
+}
+
 // The page of a sequence, counted from its first, in which a piece begins.
 __device__ inline int first_page(const AttentionArguments& attention, const DecodePiece& piece) {
   return static_cast<int>(attention.page_size.divide(piece.tile_begin * kDecodeTileTokens));

@@ -106,7 +106,12 @@ class CudaFusedDecoder final : public FusedDecoder {
     CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0xff, exchange_.size_bytes(), stream));
   }
 
-  int64_t max_sequences() const override { return plan_.max_tokens; }
+  bool takes(int64_t num_tokens, const AttentionBatch& batch) const override {
+    return takes_step(plan_, {.num_tokens = num_tokens,
+                              .num_sequences = batch.num_sequences,
+                              .num_decodes = batch.num_decodes,
+                              .max_context_length = batch.max_context_length});
+  }
 
   void step(const Tensor& logits, const FusedDecodeBatch& batch) override;
 
@@ -141,6 +146,9 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
   const int64_t num_tokens = batch.token_ids.dim(0);
   CHECK(num_tokens >= 1 && num_tokens <= plan_.max_tokens, "fused decode: ", num_tokens,
         " tokens, at most ", plan_.max_tokens);
+  CHECK(batch.attention.num_decodes == batch.attention.num_sequences,
+        "fused decode: ", batch.attention.num_decodes, " decodes among ",
+        batch.attention.num_sequences, " sequences");
   CHECK(logits.shape == Shape({num_tokens, model_.lm_head.out_features}), "fused decode: logits ",
         logits.shape);
   const KvPages& pages = model_.pages.front();

@@ -147,10 +147,13 @@ class FusedStep {
     int count = 0;
     int num_pages = 0;
     for (; items.next(piece); ++count) {
+      if constexpr (kTokens > 1) turn_to_token(piece, attention.heads_per_kv_head);
       const int begin = first_page(attention, piece);
       const int last_token =
           max(min(piece.tile_end * kDecodeTileTokens, piece.context_length) - 1, 0);
-      const int end = static_cast<int>(attention.page_size.divide(last_token)) + 1;
+      int end = static_cast<int>(attention.page_size.divide(last_token)) + 1;
+      // A sequence's last tile may begin behind what its earlier tokens in the step see.
+      if constexpr (kTokens > 1) end = max(end, begin);
       const bool fits = num_pages + end - begin <= kMaxFusedPages;
       const int32_t* const table =
           attention.block_tables + static_cast<int64_t>(piece.sequence) * attention.max_pages;

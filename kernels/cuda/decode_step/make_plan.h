@@ -228,6 +228,9 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
       2 *
       ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
        shape.hidden_size);
+  const int64_t context_bytes =  // of a token in a layer
+      2 * shape.num_kv_heads * shape.head_dim * static_cast<int64_t>(size_of(shape.pages));
+  plan.most_reread = kRereadBytes / context_bytes;
   const bool is_shared_evenly = hidden_size % (kFusedWarps * kUnitFeatures) == 0;
   plan.most_under_way =
       layer_bytes < kSmallLayerBytes && is_shared_evenly ? kFewUnderWay : kMaxFusedStages;

@@ -1,5 +1,6 @@
-// The newest token's key or value of one KV head, which a warp of the fused decode kernel has in
-// registers before it is in the KV pages.
+// A new token's key or value of one KV head, which a warp of the fused decode kernel has in
+// registers before it is in the KV pages: that of the piece's own token, which is the newest one
+// that the token sees, or that of a token before it in the same step (earlier_rows.cuh).
 #pragma once
 
 #include "kernels/cuda/decode_step/plan.h"
@@ -51,6 +52,25 @@ struct NewestRow {
         reinterpret_cast<uint32_t*>(pages)[(row * kHeadDim + column) / 4] = vectors[i].x;
       } else {
         *reinterpret_cast<uint2*>(pages + row * kHeadDim + column) = vectors[i];
+      }
+    }
+  }
+
+  // Writes the row into the unit, in which it is row `row`.
+  __device__ void write_row(uint32_t unit, int row) const {
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      const int column = i * kElements + reread_lane_index() * 4;
+      if (column >= kHeadDim) break;
+      if constexpr (kFp8) {
+        const uint32_t address = unit + row * 128 + (column / 16 ^ row % 8) * 16 + column % 16;
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(vectors[i].x) : "memory");
+      } else {
+        const uint32_t address = unit + column / 64 * (kUnitTokens * 128) + row * 128 +
+                                 (column % 64 / 8 ^ row % 8) * 16 + column % 8 * 2;
+        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(vectors[i].x),
+                     "r"(vectors[i].y)
+                     : "memory");
       }
     }
   }

@@ -213,9 +213,33 @@ struct FusedDecodePlan {
   int heads_per_kv_head = 0;
   int max_tokens = 0;
   int most_under_way = 0;  // units of a ring that are asked for and not there yet
+  // Tokens of context that a step may read again: every token reads its context by itself, also
+  // those of one sequence.
+  int64_t most_reread = 0;
 
   bool runs() const { return problem.empty(); }
 };
+
+// Bytes of keys and values of a layer that a step may read again. Steps that would read more run
+// one operation after the other, in which decode attention reads a context once for all tokens of
+// its sequence; that costs as much time as it takes to read about this much
+// (docs/experiments/prompt-lookup.md).
+inline constexpr int64_t kRereadBytes = int64_t{128} << 20;
+
+// What the host knows of a step.
+struct FusedStepSize {
+  int64_t num_tokens = 0;
+  int64_t num_sequences = 0;
+  int64_t num_decodes = 0;  // of these sequences
+  int64_t max_context_length = 0;
+};
+
+// Whether the kernel computes the step, and faster than the operations one after the other.
+constexpr bool takes_step(const FusedDecodePlan& plan, const FusedStepSize& step) {
+  return step.num_tokens >= 1 && step.num_tokens <= plan.max_tokens &&
+         step.num_decodes == step.num_sequences && step.num_tokens >= step.num_sequences &&
+         (step.num_tokens - step.num_sequences) * step.max_context_length <= plan.most_reread;
+}
 
 constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan, int num_tokens) {
   const auto& products = plan.products;

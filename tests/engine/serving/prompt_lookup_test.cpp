@@ -59,7 +59,7 @@ TEST(PromptLookupTest, DraftsNothingBeforeItMay) {
 
 // Letters of which every two come again and again, each time followed by others.
 TEST(PromptLookupTest, LeavesOffWhereItIsMostlyWrong) {
-  for (const DraftCosts& costs : {kCpuDraftCosts, kCudaDraftCosts}) {
+  for (const DraftCosts& costs : {kCpuDraftCosts, kCudaDraftCosts, kOneKernelDraftCosts}) {
     std::mt19937 random(1);
     std::vector<TokenId> text;
     for (int i = 0; i < 1000; ++i) text.push_back(static_cast<TokenId>(random() % 8));
@@ -78,7 +78,7 @@ TEST(PromptLookupTest, LeavesOffWhereItIsMostlyWrong) {
 }
 
 TEST(PromptLookupTest, DraftsAQuotation) {
-  for (const DraftCosts& costs : {kCpuDraftCosts, kCudaDraftCosts}) {
+  for (const DraftCosts& costs : {kCpuDraftCosts, kCudaDraftCosts, kOneKernelDraftCosts}) {
     std::vector<TokenId> text(1000);
     for (TokenId i = 0; i < 1000; ++i) text[static_cast<size_t>(i)] = i;
     PromptLookup lookup(costs, {.prompt_tokens = 1000, .max_length = 10000});

@@ -54,10 +54,20 @@ inline std::vector<double> rows_of(const std::vector<double>& matrix, int64_t ro
 
 class DecodeStepProblem {
  public:
-  // Sequence s has contexts[s] tokens, its newest one included. Its pages are scattered, and what
-  // its context does not use is NaN. Weights are of `dtype`, and so are pages without fp8_pages.
-  DecodeStepProblem(DType dtype, const DecodeStepSize& size, const std::vector<int64_t>& contexts)
-      : dtype_(dtype), size_(size), contexts_(contexts) {
+  // Sequence s has contexts[s] tokens, the last query_lengths[s] of which, or one, are the step's.
+  // Its pages are scattered, and what its context does not use yet is NaN. Weights are of `dtype`,
+  // and so are pages without fp8_pages.
+  DecodeStepProblem(DType dtype, const DecodeStepSize& size, const std::vector<int64_t>& contexts,
+                    const std::vector<int64_t>& query_lengths = {})
+      : dtype_(dtype), size_(size), sequence_contexts_(contexts), query_starts_{0} {
+    for (size_t s = 0; s < contexts.size(); ++s) {
+      const int64_t length = query_lengths.empty() ? 1 : query_lengths[s];
+      for (int64_t i = 1; i <= length; ++i) {
+        sequences_.push_back(static_cast<int64_t>(s));
+        contexts_.push_back(contexts[s] - length + i);
+      }
+      query_starts_.push_back(static_cast<int32_t>(sequences_.size()));
+    }
     if (size_.block.layers.empty()) size_.block.layers.resize(index_of(size.num_layers));
     make_weights();
     for (int64_t i = 0; i < 2 * size_.num_layers * size_.num_kv_heads; ++i) {
@@ -66,14 +76,15 @@ class DecodeStepProblem {
     make_pages();
   }
 
-  int64_t num_sequences() const { return static_cast<int64_t>(contexts_.size()); }
+  int64_t num_sequences() const { return static_cast<int64_t>(sequence_contexts_.size()); }
+  int64_t num_tokens() const { return static_cast<int64_t>(sequences_.size()); }
 
-  // Logits of all sequences in double precision; fills in the newest keys and values, for pages().
+  // Logits behind all tokens in double precision; fills in their keys and values, for pages().
   std::vector<double> reference() {
     std::vector<double> logits;
-    for (int64_t s = 0; s < num_sequences(); ++s) {
+    for (int64_t i = 0; i < num_tokens(); ++i) {
       std::vector<double> x =
-          rows_of(embed_tokens_, size_.hidden_size, std::max(token_ids_[index_of(s)], 0));
+          rows_of(embed_tokens_, size_.hidden_size, std::max(token_ids_[index_of(i)], 0));
       for (double& value : x) value *= size_.block.embedding_multiplier;
       for (int64_t l = 0; l < size_.num_layers; ++l) {
         const DecodeStepLayer& layer = layers_[index_of(l)];
@@ -81,8 +92,8 @@ class DecodeStepProblem {
             reference_rms_norm(x, layer.input_layernorm, kEpsilon).values;
         std::vector<double> qkv =
             reference_linear(normed, layer.qkv_proj, size_.hidden_size).values;
-        for (size_t i = 0; i < layer.qkv_bias.size(); ++i) qkv[i] += layer.qkv_bias[i];
-        const std::vector<double> attention = reference_attention(qkv, s, l);
+        for (size_t j = 0; j < layer.qkv_bias.size(); ++j) qkv[j] += layer.qkv_bias[j];
+        const std::vector<double> attention = reference_attention(qkv, i, l);
         add_product(x, attention, layer.o_proj, layer.post_attention_layernorm);
         const std::vector<double> mid =
             reference_rms_norm(x, layer.pre_feedforward_layernorm, kEpsilon).values;
@@ -151,7 +162,7 @@ class DecodeStepProblem {
       }
       rope_tables_.push_back(rounded(table, DType::kFloat32));
     }
-    token_ids_ = random_.integers(num_sequences(), 0, size_.vocab_size - 1);
+    token_ids_ = random_.integers(num_tokens(), 0, size_.vocab_size - 1);
     if (token_ids_.size() > 1) token_ids_.back() = kNonFiniteLogits;  // stands for token 0
   }
 
@@ -175,7 +186,7 @@ class DecodeStepProblem {
   }
 
   void make_pages() {
-    max_pages_ = *std::ranges::max_element(contexts_) / size_.page_size + 2;
+    max_pages_ = *std::ranges::max_element(sequence_contexts_) / size_.page_size + 2;
     num_pages_ = num_sequences() * max_pages_;
     block_tables_ = random_.permutation(num_pages_);
     const auto num_values = index_of(page_shape().num_elements());
@@ -183,7 +194,8 @@ class DecodeStepProblem {
       for (auto* pool : {&keys_, &values_}) {
         pool->emplace_back(num_values, std::numeric_limits<double>::quiet_NaN());
         for (int64_t s = 0; s < num_sequences(); ++s) {
-          for (int64_t t = 0; t + 1 < contexts_[index_of(s)]; ++t) {
+          const int64_t first_new = contexts_[index_of(query_starts_[index_of(s)])] - 1;
+          for (int64_t t = 0; t < first_new; ++t) {
             for (int64_t h = 0; h < size_.num_kv_heads; ++h) {
               std::ranges::copy(
                   stored(rounded(random_.normal(size_.head_dim), dtype_), l, pool == &values_, h),
@@ -222,10 +234,11 @@ class DecodeStepProblem {
     return table ? reference_rope(head, position, rope_tables_[index_of(*table)]).values : head;
   }
 
-  // Also stores the newest key and value.
-  std::vector<double> reference_attention(const std::vector<double>& qkv, int64_t sequence,
+  // Of a token of the step; also stores its key and value.
+  std::vector<double> reference_attention(const std::vector<double>& qkv, int64_t token,
                                           int64_t layer) {
-    const int64_t context = contexts_[index_of(sequence)];
+    const int64_t sequence = sequences_[index_of(token)];
+    const int64_t context = contexts_[index_of(token)];
     const int64_t d = size_.head_dim;
     const auto position = static_cast<int32_t>(context - 1);
     for (int64_t h = 0; h < size_.num_kv_heads; ++h) {
@@ -268,7 +281,10 @@ class DecodeStepProblem {
 
   DType dtype_;
   DecodeStepSize size_;
-  std::vector<int64_t> contexts_;
+  std::vector<int64_t> sequence_contexts_;
+  std::vector<int32_t> query_starts_;  // [num_sequences + 1]
+  std::vector<int64_t> sequences_;     // of each token of the step
+  std::vector<int64_t> contexts_;      // tokens that each token of the step sees, itself included
   RandomValues random_{7};
   std::vector<DecodeStepLayer> layers_;
   std::vector<double> embed_tokens_, norm_, lm_head_;

@@ -4,12 +4,10 @@
 
 #include <vector>
 
-#include "kernels/backend_limits.h"
 #include "kernels/fused_decoder.h"
 #include "kernels/fused_operations.h"
-#include "kernels/layer_runner.h"
-#include "kernels/tensor/buffer.h"
 #include "tests/kernels/cuda/decode_step/decode_step_problem.h"
+#include "tests/kernels/cuda/decode_step/layered_step.h"
 #include "tests/kernels/for_each_backend.h"
 
 namespace tessera {
@@ -18,8 +16,9 @@ class DecodeStepModel : public DecodeStepProblem {
  public:
   // As DecodeStepProblem, in the activation type.
   DecodeStepModel(Backend& backend, const DecodeStepSize& size,
-                  const std::vector<int64_t>& contexts)
-      : DecodeStepProblem(backend.operations().activation_dtype(), size, contexts),
+                  const std::vector<int64_t>& contexts,
+                  const std::vector<int64_t>& query_lengths = {})
+      : DecodeStepProblem(backend.operations().activation_dtype(), size, contexts, query_lengths),
         backend_(backend) {
     model_.block = size_.block;
     for (const DecodeStepLayer& layer : layers_) {
@@ -62,54 +61,23 @@ class DecodeStepModel : public DecodeStepProblem {
     }
   }
 
-  // Logits of the first `count` sequences.
+  // Logits behind the tokens of the first `count` sequences.
   DeviceTensor fused(FusedDecoder& decoder, int64_t count) {
-    DeviceTensor logits = poisoned(backend_, DType::kFloat32, {count, size_.vocab_size});
-    decoder.step(logits, inputs(count));
+    const FusedDecodeBatch batch = inputs(count);
+    const int64_t tokens = batch.token_ids.dim(0);
+    DeviceTensor logits = poisoned(backend_, DType::kFloat32, {tokens, size_.vocab_size});
+    EXPECT_TRUE(decoder.takes(tokens, batch.attention)) << tokens << " tokens";
+    decoder.step(logits, batch);
     return logits;
   }
 
   // The same, one operation after the other.
   std::vector<double> unfused() {
-    Operations& operations = backend_.operations();
-    FusedOperations one_by_one(operations);
+    FusedOperations one_by_one(backend_.operations());
     const FusedDecodeBatch batch = inputs(num_sequences());
-    const int64_t tokens = num_sequences();
-    const BackendLimits limits{.max_tokens = tokens,
-                               .max_sequences = tokens,
-                               .max_context_length = *std::ranges::max_element(contexts_),
-                               .num_heads = size_.num_heads,
-                               .num_kv_heads = size_.num_kv_heads,
-                               .head_dim = size_.head_dim};
-    Arena measure;
-    LayerRunner(measure, model_.block, model_.sizes, limits, one_by_one);
-    const DeviceTensor scratch =
-        poisoned(backend_, DType::kFloat32, {static_cast<int64_t>(measure.used_bytes() / 4)});
-    Arena arena(scratch.buffer);
-    const LayerRunner runner(arena, model_.block, model_.sizes, limits, one_by_one);
-    const LayerStep step{
-        .residual = own(poisoned(backend_, DType::kFloat32, {tokens, size_.hidden_size})),
-        .positions = batch.positions,
-        .kv_slots = batch.kv_slots,
-        .attention = batch.attention,
-        .rope_tables = model_.rope_tables};
-    operations.embed(step.residual, model_.embed_tokens, batch.token_ids,
-                     static_cast<float>(model_.block.embedding_multiplier));
-    runner.begin(step, model_.layers.front());
-    for (size_t l = 0; l < model_.layers.size(); ++l) {
-      const LayerTensors layer{
-          .index = static_cast<int64_t>(l), .weights = model_.layers[l], .pages = model_.pages[l]};
-      const bool is_last = l + 1 == model_.layers.size();
-      runner.attention_block(step, layer);
-      runner.feed_forward_block(step, layer, is_last ? nullptr : &model_.layers[l + 1]);
-    }
-    const Tensor normed = own(poisoned(backend_, activation(), {tokens, size_.hidden_size}));
-    const Tensor logits = own(poisoned(backend_, DType::kFloat32, {tokens, size_.vocab_size}));
-    operations.rms_norm(normed, step.residual, model_.norm, kEpsilon);
-    operations.linear(logits, normed, model_.lm_head);
-    if (model_.block.logit_softcap > 0.0) {
-      operations.softcap(logits, static_cast<float>(model_.block.logit_softcap));
-    }
+    const DeviceTensor logits =
+        poisoned(backend_, DType::kFloat32, {num_tokens(), size_.vocab_size});
+    LayeredStep(backend_, one_by_one, model_, batch).run(logits, batch);
     return to_host(backend_, logits);
   }
 
@@ -120,10 +88,11 @@ class DecodeStepModel : public DecodeStepProblem {
       for (const Tensor& pages : {of_layer.keys, of_layer.values}) {
         // Without their scales: what is as near in e4m3 is as near.
         const std::vector<double> all = to_host(backend_, pages);
-        for (int64_t s = 0; s < num_sequences(); ++s) {
+        for (int64_t i = 0; i < num_tokens(); ++i) {
           for (int64_t h = 0; h < size_.num_kv_heads; ++h) {
             const std::vector<double> row =
-                rows_of(all, size_.head_dim, page_row(s, contexts_[index_of(s)] - 1, h));
+                rows_of(all, size_.head_dim,
+                        page_row(sequences_[index_of(i)], contexts_[index_of(i)] - 1, h));
             result.insert(result.end(), row.begin(), row.end());
           }
         }
@@ -185,30 +154,36 @@ class DecodeStepModel : public DecodeStepProblem {
     backend_.device().upload(pages, source);
   }
 
+  // The step's inputs, without all but the first `count` sequences.
   FusedDecodeBatch inputs(int64_t count) {
+    const int64_t num_tokens = query_starts_[index_of(count)];
     std::vector<int32_t> positions;
     std::vector<int32_t> slots;
     std::vector<int32_t> lengths;
-    std::vector<int32_t> starts{0};
-    for (int64_t s = 0; s < count; ++s) {
-      const int64_t newest = contexts_[index_of(s)] - 1;
-      positions.push_back(static_cast<int32_t>(newest));
-      const int64_t page = block_tables_[index_of(s * max_pages_ + newest / size_.page_size)];
-      slots.push_back(static_cast<int32_t>(page * size_.page_size + newest % size_.page_size));
-      lengths.push_back(static_cast<int32_t>(newest + 1));
-      starts.push_back(static_cast<int32_t>(s + 1));
-    }
     FusedDecodeBatch batch;
-    batch.token_ids = integers(token_ids_, count);
-    batch.positions = integers(positions, count);
-    batch.kv_slots = integers(slots, count);
-    batch.attention.query_starts = integers(starts, count + 1);
+    for (int64_t i = 0; i < num_tokens; ++i) {
+      const int64_t newest = contexts_[index_of(i)] - 1;
+      positions.push_back(static_cast<int32_t>(newest));
+      const int64_t page =
+          block_tables_[index_of(sequences_[index_of(i)] * max_pages_ + newest / size_.page_size)];
+      slots.push_back(static_cast<int32_t>(page * size_.page_size + newest % size_.page_size));
+    }
+    for (int64_t s = 0; s < count; ++s) {
+      lengths.push_back(static_cast<int32_t>(sequence_contexts_[index_of(s)]));
+      batch.attention.max_query_length =
+          std::max<int64_t>(batch.attention.max_query_length,
+                            query_starts_[index_of(s + 1)] - query_starts_[index_of(s)]);
+    }
+    batch.token_ids = integers(token_ids_, num_tokens);
+    batch.positions = integers(positions, num_tokens);
+    batch.kv_slots = integers(slots, num_tokens);
+    batch.attention.query_starts = integers(query_starts_, count + 1);
     batch.attention.context_lengths = integers(lengths, count);
     batch.attention.block_tables =
         integers(block_tables_, count * max_pages_).reshape({count, max_pages_});
     batch.attention.num_sequences = count;
     batch.attention.num_decodes = count;
-    batch.attention.max_query_length = 1;
+    batch.attention.max_decode_query_length = batch.attention.max_query_length;
     batch.attention.max_context_length = *std::ranges::max_element(lengths);
     return batch;
   }

@@ -25,13 +25,15 @@ class FusedDecoderTest : public BackendTest {
     return decoder;
   }
 
-  void check(const DecodeStepSize& size, const std::vector<int64_t>& contexts) const {
+  void check(const DecodeStepSize& size, const std::vector<int64_t>& contexts,
+             const std::vector<int64_t>& query_lengths = {}) const {
     SCOPED_TRACE(testing::Message()
                  << "hidden_size " << size.hidden_size << ", intermediate_size "
                  << size.intermediate_size << ", " << size.num_heads << "/" << size.num_kv_heads
                  << " heads of " << size.head_dim << (size.fp8_pages ? ", e4m3 pages" : "")
-                 << ", contexts " << testing::PrintToString(contexts));
-    DecodeStepModel model(backend(), size, contexts);
+                 << ", contexts " << testing::PrintToString(contexts) << ", query lengths "
+                 << testing::PrintToString(query_lengths));
+    DecodeStepModel model(backend(), size, contexts, query_lengths);
     const std::unique_ptr<FusedDecoder> decoder = decoder_of(model);
     if (decoder == nullptr) return;
     const Deadline deadline("fused decode");
@@ -39,10 +41,10 @@ class FusedDecoderTest : public BackendTest {
     const std::vector<double> plain_rows = model.written_rows();
     model.upload_pages();
     const std::vector<double> actual =
-        to_host(backend(), model.fused(*decoder, static_cast<int64_t>(contexts.size())));
+        to_host(backend(), model.fused(*decoder, model.num_sequences()));
     const std::vector<double> actual_rows = model.written_rows();
     const std::vector<double> expected = model.reference();
-    const Shape shape{static_cast<int64_t>(contexts.size()), size.vocab_size};
+    const Shape shape{model.num_tokens(), size.vocab_size};
     expect_as_exact(actual, expected, plain, 2.0, DType::kBFloat16, shape);
     // The reference's rows of later layers differ by all the rounding before them: compare with
     // those of the single operations.
@@ -79,6 +81,34 @@ TEST_P(FusedDecoderTest, SeveralSequences) {
   check({}, {300, 1, 2, 700, 31, 32, 33, 64});
   // More blocks than some products have items.
   check({.hidden_size = 1280, .num_layers = 2}, {300, 1, 2, 700, 31, 32, 33, 64});
+}
+
+// Sequences with several tokens, each of which sees those before it in the step. Contexts end at
+// the edges of units (8, 16 or 32 tokens), tiles (64) and pages.
+TEST_P(FusedDecoderTest, SeveralTokensOfASequence) {
+  for (const int64_t head_dim : {64, 128, 256}) {
+    const DecodeStepSize size{.head_dim = head_dim};
+    for (const int64_t context : {8, 9, 15, 20, 33, 39, 64, 65, 66, 71, 72, 130, 513}) {
+      check(size, {context}, {8});
+    }
+    check(size, {2}, {2});
+    check(size, {300, 70, 1}, {2, 5, 1});
+    check(size, {66, 1, 67, 4}, {3, 1, 1, 3});
+    check({.head_dim = head_dim, .block = windowed(5)}, {300, 65}, {4, 4});
+    check({.head_dim = head_dim, .page_size = 32}, {33, 66, 256}, {3, 3, 2});
+  }
+  check({.hidden_size = 1280, .head_dim = 128, .num_layers = 2}, {2049}, {7});
+  check({.num_heads = 32, .num_kv_heads = 8, .head_dim = 128, .num_layers = 2}, {700}, {8});
+  for (const int64_t context : {8, 32, 33, 39, 70, 257}) {
+    check({.head_dim = 128, .fp8_pages = true}, {context, 65}, {4, 4});
+  }
+  for (const std::string_view field : kFieldsOfDecodeStep) {
+    SCOPED_TRACE(field);
+    for (const int64_t head_dim : {64, 128}) {
+      check({.head_dim = head_dim, .block = altered_block(field, 3)}, {300, 1, 66}, {4, 1, 3});
+    }
+  }
+  check({.head_dim = 256, .block = altered_block("qk_norm", 3)}, {66, 300}, {6, 2});
 }
 
 TEST_P(FusedDecoderTest, HeadShapes) {
@@ -240,6 +270,27 @@ TEST_P(FusedDecoderTest, RepeatedStepsAreTheSameBitByBit) {
             ASSERT_TRUE(std::isfinite(logit));
           }
         }
+        ASSERT_TRUE(bytes == expected) << count << " sequences, repeat " << repeat;
+      }
+    }
+  }
+}
+
+TEST_P(FusedDecoderTest, RepeatedStepsOfSeveralTokensAreTheSameBitByBit) {
+  for (const DecodeStepSize& size :
+       {DecodeStepSize{}, DecodeStepSize{.head_dim = 128},
+        DecodeStepSize{.head_dim = 128, .block = altered_block("qk_norm", 3)},
+        DecodeStepSize{.hidden_size = 1280, .head_dim = 128, .fp8_pages = true}}) {
+    DecodeStepModel model(backend(), size, {2049, 67}, {4, 4});
+    const std::unique_ptr<FusedDecoder> decoder = decoder_of(model);
+    if (decoder == nullptr) return;
+    std::vector<std::vector<uint8_t>> first(3);
+    for (int64_t repeat = 0; repeat < num_repeats(20); ++repeat) {
+      const Deadline deadline("fused decode");
+      for (const int64_t count : {2, 1, 2}) {
+        const std::vector<uint8_t> bytes = bytes_of(backend(), model.fused(*decoder, count));
+        std::vector<uint8_t>& expected = first[index_of(count)];
+        if (expected.empty()) expected = bytes;
         ASSERT_TRUE(bytes == expected) << count << " sequences, repeat " << repeat;
       }
     }

@@ -41,6 +41,30 @@ FusedDecodeShape tiny() {
   return shape;
 }
 
+// Steps of few tokens whose contexts may be read once for each token.
+TEST(FusedDecodePlanTest, TakesStepsOfFewTokensThatRereadLittle) {
+  const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
+  ASSERT_TRUE(plan.runs()) << plan.problem;
+  const auto takes = [&](int64_t tokens, int64_t sequences, int64_t context) {
+    return takes_step(plan, {.num_tokens = tokens,
+                             .num_sequences = sequences,
+                             .num_decodes = sequences,
+                             .max_context_length = context});
+  };
+  EXPECT_TRUE(takes(1, 1, 1'000'000));
+  EXPECT_TRUE(takes(8, 8, 1'000'000));
+  EXPECT_FALSE(takes(9, 9, 10));
+  EXPECT_FALSE(takes(0, 0, 0));
+  // A token of context has 4 KiB in a layer.
+  EXPECT_TRUE(takes(8, 1, kRereadBytes / 4096 / 7));
+  EXPECT_FALSE(takes(8, 1, kRereadBytes / 4096 / 7 + 1));
+  EXPECT_TRUE(takes(8, 7, kRereadBytes / 4096));
+  EXPECT_FALSE(takes(8, 7, kRereadBytes / 4096 + 1));
+  // A sequence of many tokens is no decode.
+  EXPECT_FALSE(takes_step(
+      plan, {.num_tokens = 8, .num_sequences = 1, .num_decodes = 0, .max_context_length = 8}));
+}
+
 // The items that blocks have and the items that they claim are every row of a product once.
 TEST(FusedDecodePlanTest, ItemsCoverEachRowOnce) {
   for (const FusedDecodeShape& shape : {kLlama8B, llama_1b(), tiny()}) {
