@@ -79,18 +79,43 @@ TEST_P(PromptLookupModelTest, AnswersAreThoseWithoutDrafts) {
 INSTANTIATE_TEST_SUITE_P(, PromptLookupModelTest, testing::ValuesIn(all_cases()),
                          [](const auto& info) { return info.param.name(); });
 
+// Makes the model four times as wide, so that a GPU computes its steps in one kernel; its weights
+// are repeated.
+void widen(const ModelFixture& model, HostWeights& weights) {
+  constexpr int64_t kWide = 256;
+  model.edit("config.json", R"("hidden_size": 64)", concat(R"("hidden_size": )", kWide));
+  model.edit("config.json", R"("intermediate_size": 96)",
+             concat(R"("intermediate_size": )", kWide));
+  for (auto& [name, weight] : weights) {
+    std::vector<int64_t> sizes(weight.shape.dims().begin(), weight.shape.dims().end());
+    for (int64_t& size : sizes) {
+      if (size == 64 || size == 96) size = kWide;
+    }
+    weight.shape = Shape(std::span<const int64_t>(sizes));
+    const std::vector<float> narrow = std::move(weight.values);
+    weight.values.resize(static_cast<size_t>(weight.shape.num_elements()));
+    for (size_t i = 0; i < weight.values.size(); ++i) weight.values[i] = narrow[i % narrow.size()];
+  }
+}
+
+struct EndCase {
+  DeviceChoice device;
+  bool is_wide;
+};
+
 // A model whose answers are known and repeat themselves.
-class PromptLookupEndTest : public testing::TestWithParam<DeviceChoice> {
+class PromptLookupEndTest : public testing::TestWithParam<EndCase> {
  protected:
   void SetUp() override {
-    if (GetParam() == DeviceChoice::kCuda && cuda_status().num_devices == 0) {
+    if (GetParam().device == DeviceChoice::kCuda && cuda_status().num_devices == 0) {
       GTEST_SKIP() << cuda_status().problem;
     }
     HostWeights weights = model_.read_weights();
+    if (GetParam().is_wide) widen(model_, weights);
     make_reciting(weights, alphabet_texts());
     model_.write_weights(weights);
     EngineOptions options = model_.options();
-    options.device = GetParam();
+    options.device = GetParam().device;
     options.prompt_lookup = PromptLookupChoice::kAlways;
     engine_ = Engine::load(options);
   }
@@ -124,11 +149,14 @@ TEST_P(PromptLookupEndTest, AnswersEndInTheMiddleOfARun) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, PromptLookupEndTest,
-                         testing::Values(DeviceChoice::kCpu, DeviceChoice::kCuda),
-                         [](const auto& info) {
-                           return info.param == DeviceChoice::kCpu ? "cpu" : "cuda";
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , PromptLookupEndTest,
+    testing::Values(EndCase{DeviceChoice::kCpu, false}, EndCase{DeviceChoice::kCpu, true},
+                    EndCase{DeviceChoice::kCuda, false}, EndCase{DeviceChoice::kCuda, true}),
+    [](const auto& info) {
+      return concat(info.param.is_wide ? "wide" : "narrow",
+                    info.param.device == DeviceChoice::kCpu ? "_cpu" : "_cuda");
+    });
 
 }  // namespace
 }  // namespace tessera
