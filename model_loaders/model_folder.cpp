@@ -19,15 +19,12 @@ std::string find_chosen_tokenizer(const std::string& folder, const std::string& 
 
 // Models are published with tokenizer.json; what lies beside it was converted to it.
 std::string find_tokenizer(const std::string& folder) {
-  for (const char* const name : {"tokenizer.json", "tokenizer.model"}) {
+  for (const char* const name : {"tokenizer.json", "tokenizer.model", "tekken.json"}) {
     if (std::string path = join_path(folder, name); file_exists(path)) return path;
   }
-  if (file_exists(join_path(folder, "tekken.json"))) {
-    throw Error(folder + ": has its tokenizer only as tekken.json, which is not supported",
-                "take tokenizer.json and tokenizer_config.json of another release of the same "
-                "tokenizer, or give the first with --tokenizer FILE");
-  }
-  throw Error(folder + ": has no tokenizer: neither tokenizer.model nor tokenizer.json",
+  throw Error(folder +
+                  ": has no tokenizer: neither tokenizer.json nor tokenizer.model nor "
+                  "tekken.json",
               "download the model again");
 }
 

@@ -3,7 +3,7 @@
 #include "kernels/tensor/check.h"
 #include "model_loaders/json.h"
 #include "model_loaders/json_decimal.h"
-#include "model_loaders/json_scanner.h"
+#include "model_loaders/json_divider.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/tokenizer_json_steps.h"
 
@@ -13,58 +13,28 @@ namespace {
 constexpr size_t kMaxEntries = 4'000'000;
 constexpr int64_t kMaxEntryId = kMaxEntries - 1;
 
-// Reads the large lists where they stand and gathers the text of everything else, a small document.
-class Divider {
+// Reads vocabulary and merges where they stand.
+class LargeLists {
  public:
-  Divider(std::string& text, const std::string& path)
-      : path_(path), scanner_(text, {.path = path}) {}
+  LargeLists(std::string& text, const std::string& path)
+      : path_(path), divider_(text, path), scanner_(divider_.scanner()) {}
 
   bool begins_with_object() { return scanner_.is_next('{'); }
 
   void run() {
-    read_object([&](std::string_view key) {
+    divider_.read_object([&](std::string_view key) {
       if (key != R"("model")" || !scanner_.is_next('{')) return false;
-      read_object([&](std::string_view inner) { return read_large_list(inner); });
+      divider_.read_object([&](std::string_view inner) { return read_large_list(inner); });
       return true;
     });
     scanner_.expect_end();
   }
 
   bool has_vocabulary() const { return has_vocabulary_; }
-  const std::string& rest() const { return rest_; }
+  const std::string& rest() const { return divider_.rest(); }
   TokenizerModel take_model() { return std::move(model_); }
 
  private:
-  // Copies an object to the rest, but for the values that `read_value` takes: a function of the
-  // key's text as it stands in the file.
-  template <typename ReadValue>
-  void read_object(const ReadValue& read_value) {
-    scanner_.expect('{');
-    rest_ += '{';
-    bool is_first = true;
-    for (bool ends = scanner_.consume('}'); !ends; ends = end_of_list('}')) {
-      const size_t before = rest_.size();
-      const std::string_view key = scanner_.raw_value();
-      scanner_.expect(':');
-      rest_ += concat(is_first ? "" : ",", key, ":");
-      const size_t after_key = rest_.size();
-      if (!read_value(key)) {
-        rest_ += scanner_.raw_value();
-      } else if (rest_.size() == after_key) {
-        rest_.resize(before);  // a large list leaves nothing behind
-        continue;
-      }
-      is_first = false;
-    }
-    rest_ += '}';
-  }
-
-  bool end_of_list(char closing) {
-    if (scanner_.consume(',')) return false;
-    scanner_.expect(closing);
-    return true;
-  }
-
   bool read_large_list(std::string_view key) {
     if (key == R"("vocab")") {
       CHECK(!has_vocabulary_, path_, ": duplicate key 'vocab'");
@@ -82,20 +52,18 @@ class Divider {
   }
 
   void read_vocabulary() {
-    scanner_.expect('{');
-    for (bool ends = scanner_.consume('}'); !ends; ends = end_of_list('}')) {
+    divider_.read_list('{', '}', [&] {
       const std::string_view piece = scanner_.string();
       scanner_.expect(':');
       const int32_t id = scanner_.integer();
       CHECK(id <= kMaxEntryId, path_, ": model.vocab: ", printable(piece), " has the id ", id);
       add_entry({piece, id});
-    }
+    });
   }
 
   // [["a", -3.5], ...]: ids are places.
   void read_scored_vocabulary() {
-    scanner_.expect('[');
-    for (bool ends = scanner_.consume(']'); !ends; ends = end_of_list(']')) {
+    divider_.read_list('[', ']', [&] {
       scanner_.expect('[');
       const std::string_view piece = scanner_.string();
       scanner_.expect(',');
@@ -105,7 +73,7 @@ class Divider {
       scanner_.expect(']');
       add_entry({piece, static_cast<int32_t>(model_.scores.size())});
       model_.scores.push_back(*score);
-    }
+    });
   }
 
   void add_entry(const VocabularyEntry& entry) {
@@ -115,12 +83,13 @@ class Divider {
   }
 
   void read_merges() {
-    scanner_.expect('[');
-    for (bool ends = scanner_.consume(']'); !ends; ends = end_of_list(']')) {
+    divider_.read_list('[', ']', [&] {
       CHECK(model_.merges.size() < kMaxEntries, path_, ": model.merges has more than ", kMaxEntries,
             " pairs");
+      const auto rank = static_cast<uint32_t>(model_.merges.size());
       model_.merges.push_back(scanner_.is_next('[') ? read_pair() : read_joined_pair());
-    }
+      model_.merges.back().rank = rank;
+    });
   }
 
   // ["a", "b"]
@@ -130,7 +99,7 @@ class Divider {
     scanner_.expect(',');
     const std::string_view right = scanner_.string();
     scanner_.expect(']');
-    return {left, right};
+    return {.left = left, .right = right};
   }
 
   // "a b"
@@ -140,12 +109,12 @@ class Divider {
     CHECK(space != std::string_view::npos && space == joined.rfind(' '), path_, ": model.merges[",
           model_.merges.size(), "] must be two strings with a space between, got ",
           printable(joined));
-    return {joined.substr(0, space), joined.substr(space + 1)};
+    return {.left = joined.substr(0, space), .right = joined.substr(space + 1)};
   }
 
   const std::string& path_;
-  JsonScanner scanner_;
-  std::string rest_;
+  JsonDivider divider_;
+  JsonScanner& scanner_;
   TokenizerModel model_;
   bool has_vocabulary_ = false;
   bool has_merges_ = false;
@@ -218,12 +187,12 @@ std::vector<AddedToken> read_added_tokens(const JsonObject& json) {
 
 TokenizerJson parse_tokenizer_json(std::string text, const std::string& path) {
   TokenizerJson result = {.path = path, .text = std::make_unique<std::string>(std::move(text))};
-  Divider divider(*result.text, path);
-  if (!divider.begins_with_object()) JsonObject::parse(*result.text, path);  // says what is wrong
-  divider.run();
-  const JsonObject json = JsonObject::parse(divider.rest(), path);
-  result.model = divider.take_model();
-  read_model(json, divider.has_vocabulary(), result.model);
+  LargeLists lists(*result.text, path);
+  if (!lists.begins_with_object()) JsonObject::parse(*result.text, path);  // says what is wrong
+  lists.run();
+  const JsonObject json = JsonObject::parse(lists.rest(), path);
+  result.model = lists.take_model();
+  read_model(json, lists.has_vocabulary(), result.model);
   result.normalizer = read_normalizer(json);
   result.pre_tokenizer = read_pre_tokenizer(json);
   result.prompt_template = read_prompt_template(json);

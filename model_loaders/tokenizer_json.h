@@ -85,6 +85,7 @@ struct VocabularyEntry {
 struct Merge {
   std::string_view left;
   std::string_view right;
+  uint32_t rank = 0;  // the lower, the sooner; of equal ranks the leftmost
 };
 
 // The model: byte-pair encoding, or a unigram model.
@@ -96,7 +97,7 @@ struct TokenizerModel {
   bool has_byte_fallback = false;            // unknown characters become tokens such as <0x0A>
   bool ignores_merges = false;               // a word that is in the vocabulary is a token at once
   std::vector<VocabularyEntry> vocabulary;
-  std::vector<Merge> merges;   // kBytePairs: the earlier, the sooner
+  std::vector<Merge> merges;   // kBytePairs
   std::vector<double> scores;  // kUnigram: of the tokens, logarithms of their probabilities
 };
 
@@ -114,6 +115,7 @@ struct TokenizerJson {
   PromptTemplate prompt_template;
   std::vector<DecoderStep> decoder;  // not empty
   std::vector<AddedToken> added_tokens;
+  std::string eos_token;              // where the file knows it
   std::unique_ptr<std::string> text;  // what vocabulary and merges are views of
 };
 

@@ -151,8 +151,8 @@ void add_text_model_options(CLI::App& app, EngineOptions& options) {
       ->option_text("DIR|org/name")
       ->group(kModelGroup);
   app.add_option("--tokenizer", options.tokenizer,
-                 "tokenizer.json or tokenizer.model to use, in the model folder or elsewhere (the\n"
-                 "folder's own; tokenizer.json if it has both)")
+                 "tokenizer.json, tokenizer.model or tekken.json to use, in the model folder or\n"
+                 "elsewhere (the folder's own, the first of these that it has)")
       ->option_text("FILE")
       ->group(kModelGroup);
   app.add_option("--chat-template", options.chat_template,

@@ -97,6 +97,21 @@ constexpr std::string_view kMistralV3 = R"(
   {%- endif %}
 {%- endfor %})";
 
+// Mistral's models since Small 3, whose system message has marks of its own. What mistral-common
+// gives, without tools and images.
+constexpr std::string_view kMistralV7Tekken = R"(
+{{- '<s>' }}
+{%- if has_system %}
+  {{- '[SYSTEM_PROMPT]' ~ messages[0].content ~ '[/SYSTEM_PROMPT]' }}
+{%- endif %}
+{%- for turn in turns %}
+  {%- if turn.role == 'assistant' %}
+    {{- turn.content.rstrip(' ') ~ '</s>' }}
+  {%- else %}
+    {{- '[INST]' ~ turn.content ~ '[/INST]' }}
+  {%- endif %}
+{%- endfor %})";
+
 // The role markers are text, not tokens.
 constexpr std::string_view kZephyr = R"(
 {%- for message in messages %}
@@ -123,6 +138,9 @@ std::span<const BuiltInTemplate> built_in_templates() {
       {"mistral-nemo", concat(kNoSpace, kTurnsOfTwo, kMistralV3), mistral},
       {"mistral-v1", concat(kNoSystem, kTurnsOfTwo, kMistralV1), {"<s>", "</s>"}},
       {"mistral-v3", concat(kSpace, kTurnsOfTwo, kMistralV3), mistral},
+      {"mistral-v7-tekken",
+       concat(kTurnsOfTwo, kMistralV7Tekken),
+       {"<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"}},
       {"zephyr", std::string(kZephyr), {"</s>"}},
   };
   return templates;

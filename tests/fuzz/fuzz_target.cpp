@@ -6,17 +6,12 @@
 namespace tessera {
 
 std::vector<FuzzTarget> fuzz_targets() {
-  return {safetensors_header_target(),
-          safetensors_file_target(),
-          sharded_index_target(),
-          config_target(),
-          generation_config_target(),
-          tokenizer_config_target(),
-          tokenizer_model_target(),
-          tokenizer_json_target(),
-          batch_line_target(),
-          conversation_target(),
-          kv_file_target()};
+  return {safetensors_header_target(), safetensors_file_target(),
+          sharded_index_target(),      config_target(),
+          generation_config_target(),  tokenizer_config_target(),
+          tokenizer_model_target(),    tokenizer_json_target(),
+          tekken_json_target(),        batch_line_target(),
+          conversation_target(),       kv_file_target()};
 }
 
 void run(const FuzzTarget& target, std::string_view bytes) {

@@ -38,6 +38,7 @@ FuzzTarget generation_config_target();
 FuzzTarget tokenizer_config_target();
 FuzzTarget tokenizer_model_target();
 FuzzTarget tokenizer_json_target();
+FuzzTarget tekken_json_target();
 FuzzTarget batch_line_target();
 FuzzTarget conversation_target();
 FuzzTarget kv_file_target();

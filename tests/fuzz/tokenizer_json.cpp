@@ -1,8 +1,6 @@
 // tokenizer.json: our reader, PCRE2 with the regular expressions that it lets through, and texts.
-#include "engine/text/tokenizer.h"
+#include "tests/fuzz/encoded_text.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/fuzz/memory_folder.h"
-#include "tests/fuzz/oracle.h"
 
 namespace tessera {
 namespace {
@@ -10,30 +8,9 @@ namespace {
 constexpr std::string_view kTexts[] = {"hello world", " <s>he</s>  llo12\r\n▁",
                                        "e\u0301<0x0A>'s  "};
 
-void check_text(const Tokenizer& tokenizer, std::string_view text) {
-  const std::vector<TokenId> tokens = tokenizer.encode(text);
-  const auto most = tokenizer.max_token_bytes();
-  require(!most || tokens.size() * static_cast<size_t>(*most) >= text.size(),
-          "no token is longer than the most");
-  for (const TokenId id : tokens) {
-    require(id >= 0 && id < tokenizer.size(), "tokens of a text are in the vocabulary");
-  }
-  TextStream stream(tokenizer);
-  std::string streamed;
-  for (const TokenId id : tokens) streamed += stream.append(id);
-  streamed += stream.finish();
-  require_utf8(streamed, "decoded text");
-  require(streamed == tokenizer.decode(tokens), "text decoded token by token is the same");
-}
-
 void read(std::string_view bytes) {
   static const MemoryFolder file("tokenizer.json");
-  file.replace(bytes);
-  ModelFolder folder;
-  folder.tokenizer_path = file.path();
-  folder.config.vocab_size = 1000;
-  const std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(folder);
-  for (const std::string_view text : kTexts) check_text(*tokenizer, text);
+  check_tokenizer(file, bytes, kTexts);
 }
 
 std::vector<std::string> seeds() {

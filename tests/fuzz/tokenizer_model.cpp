@@ -2,16 +2,14 @@
 #include <algorithm>
 
 #include "engine/text/sentencepiece_model.h"
-#include "engine/text/tokenizer.h"
 #include "tests/engine/text/sentencepiece_damages.h"
+#include "tests/fuzz/encoded_text.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/fuzz/memory_folder.h"
 #include "tests/fuzz/oracle.h"
 
 namespace tessera {
 namespace {
 
-constexpr int64_t kVocabSize = 1000;
 constexpr std::string_view kTexts[] = {"hello world", " <s>he</s>  llo<unk>é\n▁", "<0x0A><|user|>"};
 
 // serialize() renames control pieces; a second time it finds nothing to rename.
@@ -25,28 +23,10 @@ void check_serialized(const SentencePieceModel& model) {
           "a serialised model reads the same");
 }
 
-void check_text(const Tokenizer& tokenizer, std::string_view text) {
-  const std::vector<TokenId> tokens = tokenizer.encode(text);
-  for (const TokenId id : tokens) {
-    require(id >= 0 && id < tokenizer.size(), "tokens of a text are in the vocabulary");
-  }
-  TextStream stream(tokenizer);
-  std::string streamed;
-  for (const TokenId id : tokens) streamed += stream.append(id);
-  streamed += stream.finish();
-  require_utf8(streamed, "decoded text");
-  require(streamed == tokenizer.decode(tokens), "text decoded token by token is the same");
-}
-
 void read(std::string_view bytes) {
   static const MemoryFolder file("tokenizer.model");
   check_serialized(parse_sentencepiece_model(bytes, "tokenizer.model"));
-  file.replace(bytes);
-  ModelFolder folder;
-  folder.tokenizer_path = file.path();
-  folder.config.vocab_size = kVocabSize;
-  const std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(folder);
-  for (const std::string_view text : kTexts) check_text(*tokenizer, text);
+  check_tokenizer(file, bytes, kTexts);
 }
 
 SentencePieceBuilder few_pieces(uint64_t model_type) {

@@ -46,17 +46,18 @@ TEST(ModelFolder, NeedsATokenizer) {
   const TemporaryFolder folder;
   folder.write("config.json", kTinyConfigJson);
   EXPECT_THAT(read_error(folder).message,
-              HasSubstr("has no tokenizer: neither tokenizer.model nor tokenizer.json"));
+              HasSubstr("neither tokenizer.json nor tokenizer.model nor tekken.json"));
 }
 
 // Devstral Small, Magistral Small and Mistral Small 3.2 have no other.
-TEST(ModelFolder, NamesATokenizerThatItCannotRead) {
+TEST(ModelFolder, TakesATekkenFileWhereThereIsNoOther) {
   const TemporaryFolder folder;
   folder.write("config.json", kTinyConfigJson);
   folder.write("tekken.json", "{}");
-  EXPECT_EQ(read_error(folder).message,
-            folder.path() + ": has its tokenizer only as tekken.json, which is not supported");
-  EXPECT_THAT(read_error(folder).hint, HasSubstr("--tokenizer FILE"));
+  const auto tokenizer = [&] { return read_model_folder(folder.path(), false, "").tokenizer_path; };
+  EXPECT_EQ(tokenizer(), folder.path("tekken.json"));
+  folder.write("tokenizer.model", "");
+  EXPECT_EQ(tokenizer(), folder.path("tokenizer.model"));
 }
 
 TEST(ModelFolder, TakesTokenizerJsonUnlessTold) {

@@ -5,10 +5,10 @@
 #include <span>
 
 #include "engine/text/sentencepiece_model.h"
-#include "engine/text/tokenizer_json/byte_level.h"
 #include "engine/text/tokenizer_json/merge_reader.h"
 #include "engine/text/utf8.h"
 #include "kernels/tensor/check.h"
+#include "model_loaders/byte_level.h"
 #include "model_loaders/printable.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-// Makes a tokenizer of a tokenizer.json.
+// Makes a tokenizer of a tokenizer.json or a tekken.json.
 #include <algorithm>
 
 #include "engine/text/tokenizer_json/pipeline_encoder.h"
@@ -7,6 +7,7 @@
 #include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
 #include "model_loaders/printable.h"
+#include "model_loaders/tekken_json.h"
 
 namespace tessera {
 namespace {
@@ -83,12 +84,18 @@ std::vector<TokenId> prompt_prefix(const std::vector<TokenId>& of_template,
   return of_template;
 }
 
+TokenizerJson read_json(const std::string& path) {
+  if (is_tekken_file(path)) {
+    return parse_tekken_json(read_whole_file(path, kMaxTekkenJsonBytes), path);
+  }
+  return parse_tokenizer_json(read_whole_file(path, kMaxTokenizerJsonBytes), path);
+}
+
 }  // namespace
 
 TokenizerParts load_json_tokenizer(const ModelFolder& folder) {
   const std::string& path = folder.tokenizer_path;
-  const TokenizerJson json =
-      parse_tokenizer_json(read_whole_file(path, kMaxTokenizerJsonBytes), path);
+  const TokenizerJson json = read_json(path);
   const TokenDecoder decoder(json);
   TokenizerParts parts = {.path = path,
                           .vocabulary = make_vocabulary(json, decoder, folder),
@@ -101,7 +108,8 @@ TokenizerParts load_json_tokenizer(const ModelFolder& folder) {
   const auto prefix = template_tokens(before, "in front of", json, parts.vocabulary);
   const std::string first = before.size() == 1 ? before[0] : "";
   parts.bos_token = named_token(parts.vocabulary, "bos_token", config.bos_token, first, folder);
-  parts.eos_token = named_token(parts.vocabulary, "eos_token", config.eos_token, "", folder);
+  parts.eos_token =
+      named_token(parts.vocabulary, "eos_token", config.eos_token, json.eos_token, folder);
   parts.prompt_prefix = prompt_prefix(prefix, parts.bos_token, config.add_bos_token);
   parts.prompt_suffix = template_tokens(behind, "behind", json, parts.vocabulary);
   return parts;

@@ -5,13 +5,13 @@
 
 namespace tessera {
 
-TokenId MergeReader::id_of(const PieceTable::Wanted& wanted, size_t rank) const {
+TokenId MergeReader::id_of(const PieceTable::Wanted& wanted, size_t index) const {
   const auto id = pieces_.find(wanted);
-  CHECK(id, path_, ": model.merges[", rank, "]: model.vocab has no ", printable(wanted.piece));
+  CHECK(id, path_, ": model.merges[", index, "]: model.vocab has no ", printable(wanted.piece));
   return *id;
 }
 
-void MergeReader::read(std::span<const Merge> merges, size_t first_rank) {
+void MergeReader::read(std::span<const Merge> merges, size_t first_index) {
   for (size_t i = 0; i < merges.size(); ++i) {
     joined_[i].assign(merges[i].left);
     joined_[i] += merges[i].right;
@@ -23,11 +23,11 @@ void MergeReader::read(std::span<const Merge> merges, size_t first_rank) {
   }
   entries_.clear();
   for (size_t i = 0; i < merges.size(); ++i) {
-    const size_t rank = first_rank + i;
-    const TokenId left = id_of(wanted_[i][0], rank);
-    const TokenId right = id_of(wanted_[i][1], rank);
-    const TokenId result = id_of(wanted_[i][2], rank);
-    entries_.push_back({left, right, {static_cast<uint32_t>(rank), result}});
+    const size_t index = first_index + i;
+    const TokenId left = id_of(wanted_[i][0], index);
+    const TokenId right = id_of(wanted_[i][1], index);
+    const TokenId result = id_of(wanted_[i][2], index);
+    entries_.push_back({left, right, {merges[i].rank, result}});
   }
 }
 

@@ -25,15 +25,15 @@ class MergeReader {
   // `path` begins errors.
   MergeReader(const std::string& path, const PieceTable& pieces) : path_(path), pieces_(pieces) {}
 
-  // Finds up to kMost merges, the first of which has the rank `first_rank`. Throws Error naming one
+  // Finds up to kMost merges, the first of which is number `first_index`. Throws Error naming one
   // whose parts or result no piece is.
-  void read(std::span<const Merge> merges, size_t first_rank);
+  void read(std::span<const Merge> merges, size_t first_index);
 
   // What the last call found.
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  TokenId id_of(const PieceTable::Wanted& wanted, size_t rank) const;
+  TokenId id_of(const PieceTable::Wanted& wanted, size_t index) const;
 
   const std::string& path_;
   const PieceTable& pieces_;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/text/tokenizer_json/byte_level.h"
 #include "kernels/tensor/check.h"
+#include "model_loaders/byte_level.h"
 
 namespace tessera {
 namespace {

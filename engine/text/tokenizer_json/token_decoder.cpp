@@ -1,8 +1,8 @@
 #include "engine/text/tokenizer_json/token_decoder.h"
 
 #include "engine/text/sentencepiece_model.h"
-#include "engine/text/tokenizer_json/byte_level.h"
 #include "kernels/tensor/check.h"
+#include "model_loaders/byte_level.h"
 #include "model_loaders/printable.h"
 
 namespace tessera {

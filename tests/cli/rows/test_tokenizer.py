@@ -22,7 +22,7 @@ class Tokenizer(Row):
 
     def test_row_053_no_tokenizer(self):
         self.path.unlink()
-        self.folder_refused(self.model_folder, "neither tokenizer.model nor tokenizer.json")
+        self.folder_refused(self.model_folder, "neither tokenizer.json nor tokenizer.model")
         (self.model_folder / "tokenizer.json").write_text("{}")
         self.folder_refused(self.model_folder, "model is missing", "tokenizer.json")
 

@@ -50,6 +50,10 @@ TEST(BuiltInTemplates, RenderMistral) {
             "<s>[INST]  U1 [/INST] A1</s>[INST] S\n\nU2[/INST]");
   EXPECT_EQ(rendered("mistral-nemo", with_system()),
             "<s>[INST] U1 [/INST] A1 </s>[INST]S\n\nU2[/INST]");
+  // What mistral-common encodes.
+  EXPECT_EQ(rendered("mistral-v7-tekken", with_system()),
+            "<s>[SYSTEM_PROMPT]S[/SYSTEM_PROMPT][INST] U1 [/INST] A1</s>[INST]U2[/INST]");
+  EXPECT_EQ(rendered("mistral-v7-tekken", kDialogue), "<s>[INST] U1 [/INST] A1</s>[INST]U2[/INST]");
 }
 
 TEST(BuiltInTemplates, RenderZephyrAndChatMl) {
@@ -74,7 +78,7 @@ TEST(BuiltInTemplates, RefuseWhatAFormatCannotExpress) {
   }
   EXPECT_THAT(error_of([] { rendered("mistral-v1", with_system()); }).what(),
               HasSubstr("system message"));
-  for (const char* const name : {"llama2", "mistral-v3", "mistral-nemo"}) {
+  for (const char* const name : {"llama2", "mistral-v3", "mistral-nemo", "mistral-v7-tekken"}) {
     EXPECT_THAT(
         error_of([&] {
           rendered(name, {{Role::kSystem, "S"}, {Role::kUser, "U"}, {Role::kUser, "U"}});

@@ -49,9 +49,9 @@ inline std::string text_of(const std::vector<Segment>& segments) {
 inline const Tokenizer& full_tokenizer() {
   static const std::unique_ptr<Tokenizer> tokenizer = [] {
     SentencePieceBuilder builder = small_model();
-    for (const char* const token :
-         {"<|im_start|>", "<|im_end|>", "<|begin_of_text|>", "<|start_header_id|>",
-          "<|end_header_id|>", "<|eot_id|>", "[INST]", "[/INST]"}) {
+    for (const char* const token : {"<|im_start|>", "<|im_end|>", "<|begin_of_text|>",
+                                    "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>",
+                                    "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"}) {
       builder.add(token, PieceType::kControl);
     }
     return load_tokenizer(builder.build(), small_config());

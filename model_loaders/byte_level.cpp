@@ -1,4 +1,4 @@
-#include "engine/text/tokenizer_json/byte_level.h"
+#include "model_loaders/byte_level.h"
 
 #include <array>
 
