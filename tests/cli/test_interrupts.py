@@ -205,9 +205,9 @@ class Reading(Interrupts):
         edit_json(folder / "config.json", vocab_size=1000)
         text = self.folder / "long.txt"
         with open(text, "wb") as file:
-            for _ in range(100):
+            for _ in range(150):  # 180 MB, two seconds of a fast processor
                 file.write(b"the other words in their text " * 40_000)
-        for seconds in (0.4, 1.5):
+        for seconds in (0.4, 0.8):
             process = self.begin("tokenize", "-m", folder, "-f", text)
             self.wait_until(lambda: processor_seconds(process) > seconds)
             self.assert_ends(process, signal.SIGINT)
