@@ -15,6 +15,7 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kMaxTokens = 4'000'000;
+constexpr size_t kMaxMerges = 4'000'000;  // Mistral's have 269,443
 // The longest known token has 78 bytes. Every way to divide a token is looked at.
 constexpr size_t kMaxTokenBytes = 256;
 
@@ -175,6 +176,8 @@ void add_tokens(std::span<const std::string> tokens, int32_t first_id, Tokenizer
       const std::string_view left = piece.substr(0, i);
       const std::string_view right = piece.substr(i);
       if (!ids.contains(left) || !ids.contains(right)) continue;
+      CHECK(result.model.merges.size() < kMaxMerges, result.path,
+            ": the tokens of vocab can be divided into others in more than ", kMaxMerges, " ways");
       result.model.merges.push_back(
           {.left = left, .right = right, .rank = static_cast<uint32_t>(id)});
     }

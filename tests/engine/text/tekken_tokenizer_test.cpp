@@ -100,6 +100,29 @@ std::string problem(const Change& change) {
   return error_of([&] { load(file); }).what();
 }
 
+// Every string of up to 13 of two letters: 180,000 ways to divide them. With up to 18 of them the
+// ways would take gigabytes.
+TEST(TekkenTokenizer, CountsTheWaysToDivideTokens) {
+  const auto load_longest = [](size_t longest) {
+    std::string tokens;
+    size_t rank = 0;
+    for (size_t length = 1; length <= longest; ++length) {
+      for (size_t number = 0; number < size_t{1} << length; ++number, ++rank) {
+        std::string token;
+        for (size_t i = 0; i < length; ++i) token += (number >> i & 1) != 0 ? 'a' : 'b';
+        tokens += concat(rank == 0 ? "" : ",", R"({"rank":)", rank, R"(,"token_bytes":")",
+                         base64(token), R"("})");
+      }
+    }
+    const std::string text =
+        concat(R"({"vocab":[)", tokens, R"(],"config":{"pattern":".+","default_vocab_size":)",
+               20 + rank, R"(,"default_num_special_tokens":20}})");
+    return load_tokenizer_file("tekken.json", text, {}, 1 << 20);
+  };
+  EXPECT_EQ(load_longest(13)->encode("abbaabbaabbaa").size(), 1u);
+  EXPECT_THAT(error_of([&] { load_longest(18); }).what(), HasSubstr("in more than 4000000 ways"));
+}
+
 TEST(TekkenTokenizer, RefusesWhatItCannotMean) {
   EXPECT_THAT(problem([](json& file) { file.erase("config"); }), HasSubstr("config is missing"));
   EXPECT_THAT(problem([](json& file) { file["config"].erase("pattern"); }), HasSubstr("pattern"));
