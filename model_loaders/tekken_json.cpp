@@ -206,14 +206,16 @@ TokenizerJson parse_tekken_json(std::string text, const std::string& path) {
              static_cast<int32_t>(num_special), result);
   result.added_tokens = read_special_tokens(json, num_special);
   result.model.ignores_merges = true;
-  result.pre_tokenizer = {{.kind = PreTokenizerStep::Kind::kSplit,
-                           .pattern = {.text = config->get_string("pattern"), .is_regex = true},
-                           .field = "config.pattern"},
-                          {.kind = PreTokenizerStep::Kind::kByteLevel,
-                           .adds_prefix_space = false,
-                           .splits = false,
-                           .field = "bytes"}};
-  result.decoder = {{.kind = DecoderStep::Kind::kByteLevel, .field = "bytes"}};
+  PreTokenizerStep& split = result.pre_tokenizer.emplace_back();
+  split.kind = PreTokenizerStep::Kind::kSplit;
+  split.pattern = {.text = config->get_string("pattern"), .is_regex = true};
+  split.field = "config.pattern";
+  PreTokenizerStep& bytes = result.pre_tokenizer.emplace_back();
+  bytes.kind = PreTokenizerStep::Kind::kByteLevel;
+  bytes.adds_prefix_space = false;
+  bytes.splits = false;
+  bytes.field = "bytes";
+  result.decoder.push_back({.kind = DecoderStep::Kind::kByteLevel, .field = "bytes"});
   result.prompt_template.prefix = {"<s>"};
   result.eos_token = "</s>";
   return result;
