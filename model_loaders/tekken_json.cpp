@@ -151,8 +151,8 @@ std::vector<AddedToken> read_special_tokens(const JsonObject& json, int64_t coun
   return tokens;
 }
 
-// Adds the tokens, whose ids begin with `first_id`, and for each every pair of tokens that it can
-// be divided into. The result's text has room for all of them.
+// Adds the tokens, whose ids begin with `first_id` and which become the result's text, and for each
+// every pair of tokens that it can be divided into.
 void add_tokens(std::span<const std::string> tokens, int32_t first_id, TokenizerJson& result) {
   std::string& text = *result.text;
   size_t num_bytes = 0;

@@ -7,7 +7,7 @@
 #
 # BUILD is a build folder with tests, for memcheck and synccheck. RACECHECK_BUILD is one configured
 # with -DTESSERA_RACECHECK=ON. Ends with a line for each tool and part of the tests, and with status
-# 1 when any found anything. Two minutes on an H100 with 16 CPU cores.
+# 1 when any found anything. A few minutes on an H100 with 16 CPU cores.
 set -uo pipefail
 
 if ! nvidia-smi -L >/dev/null 2>&1; then

@@ -26,8 +26,7 @@ void require_local_first(const JsonObject& json, std::string_view key, ModelConf
   require_value(json, key, "local_attn_first");
 }
 
-// What the first models were trained for: beside it their max_position_embeddings says 8192. vLLM
-// and llama.cpp take it too.
+// What the first models were trained for: beside it their max_position_embeddings says 8192.
 void read_model_max_length(const JsonObject& json, std::string_view key, ModelConfig& config) {
   config.max_position_embeddings =
       json.find_integer(key, 1, kMaxContextTokens).value_or(config.max_position_embeddings);

@@ -189,11 +189,14 @@ int run(int argc, char** argv) {
   std::string device = "auto";
   CLI::App app("Keeps an engine at full load and looks whether it stays the same.");
   app.add_option("model", options.model, "a model folder")->required();
-  app.add_option("--minutes", minutes, "how long");
-  app.add_option("--round", round_seconds, "seconds from one probe to the next");
+  app.add_option("--minutes", minutes, "how long")->check(CLI::Range(0.01, 1e5));
+  app.add_option("--round", round_seconds, "seconds from one probe to the next")
+      ->check(CLI::Range(0.01, 1e5));
   app.add_option("--allowed-mib", allowed_mib, "growth of memory that is no fault");
-  app.add_option("--longest-prompt", longest_prompt, "tokens of random prompts, at most");
-  app.add_option("--longest-answer", longest_answer, "tokens of answers, at most");
+  app.add_option("--longest-prompt", longest_prompt, "tokens of random prompts, at most")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--longest-answer", longest_answer, "tokens of answers, at most")
+      ->check(CLI::Range(1, 1 << 20));
   app.add_option("--max-pages", options.max_pages, "KV pages; few force preemption");
   app.add_option("--max-sequences", options.max_sequences, "sequences at once; 0: as suits");
   app.add_flag("--batch-invariant", options.batch_invariant, "the kernels of that flag");

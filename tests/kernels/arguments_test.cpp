@@ -32,6 +32,20 @@ class ArgumentsTest : public testing::Test {
     }
   }
 
+  // With two query heads and one KV head of 4 elements, of two tokens.
+  void rope_store_kv(QkNorm norm_kind, const Tensor& norm, const QueryScalingSpec& scaling) const {
+    backend_->operations().rope_store_kv({.query = tensor({2, 2, 4}),
+                                          .pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})},
+                                          .qkv = tensor({2, 16}),
+                                          .positions = integers({2}),
+                                          .kv_slots = integers({2}),
+                                          .rope_table = tensor({2, 2}),
+                                          .qk_norm_kind = norm_kind,
+                                          .qk_norm = norm,
+                                          .norm_epsilon = 1e-5f,
+                                          .query_scaling = scaling});
+  }
+
   std::unique_ptr<Backend> backend_ = make_cpu_backend(1);
 };
 
@@ -183,20 +197,7 @@ TEST_F(ArgumentsTest, NormedLinearRopeStoreKv) {
 
 TEST_F(ArgumentsTest, RopeStoreKvNeedsTheWeightsOfItsNorm) {
   const auto expect = [&](QkNorm kind, const Tensor& norm, const std::string& problem) {
-    expect_error(
-        [&] {
-          backend_->operations().rope_store_kv(
-              {.query = tensor({2, 2, 4}),
-               .pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})},
-               .qkv = tensor({2, 16}),
-               .positions = integers({2}),
-               .kv_slots = integers({2}),
-               .rope_table = tensor({2, 2}),
-               .qk_norm_kind = kind,
-               .qk_norm = norm,
-               .norm_epsilon = 1e-5f});
-        },
-        "rope_store_kv: qk_norm " + problem);
+    expect_error([&] { rope_store_kv(kind, norm, {}); }, "rope_store_kv: qk_norm " + problem);
   };
   const DeviceTensor of_one = tensor({4}), of_two = tensor({8}), of_three = tensor({12});
   expect(QkNorm::kPerHead, of_one, "has shape [4], expected [8]");
@@ -207,18 +208,8 @@ TEST_F(ArgumentsTest, RopeStoreKvNeedsTheWeightsOfItsNorm) {
 }
 
 TEST_F(ArgumentsTest, QueriesAreScaledInContextsOfSomeLength) {
-  expect_error(
-      [&] {
-        backend_->operations().rope_store_kv(
-            {.query = tensor({2, 2, 4}),
-             .pages = {tensor({3, 1, 16, 4}), tensor({3, 1, 16, 4})},
-             .qkv = tensor({2, 16}),
-             .positions = integers({2}),
-             .kv_slots = integers({2}),
-             .rope_table = tensor({2, 2}),
-             .query_scaling = {.beta = 0.1}});
-      },
-      "rope_store_kv: queries are scaled by their position in contexts of 0 tokens");
+  expect_error([&] { rope_store_kv(QkNorm::kNone, {}, {.beta = 0.1}); },
+               "rope_store_kv: queries are scaled by their position in contexts of 0 tokens");
 }
 
 TEST_F(ArgumentsTest, Bias) {

@@ -1,7 +1,7 @@
 // The third part of tokenizer.json's pipeline: byte-pair encoding makes tokens of a word.
 //
 // A word begins as a token for each character (or byte). Then, again and again, the two neighbours
-// that come first in the list of merges become one token, the leftmost where several do. A heap of
+// whose merge has the lowest rank become one token, the leftmost where several do. A heap of
 // the possible merges makes this O(n log n); for the few symbols of most words a list will do.
 #pragma once
 
