@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/cpu/element_types.h"
 #include "kernels/cpu/linear.h"
@@ -50,6 +51,36 @@ VECTOR_INLINE void prefetch_weights(const Weight* weight, int64_t length) {
   }
 }
 
+// What the epilogue makes of the sums of neighbouring elements of out: a float, or a vector of
+// them.
+template <typename Sums>
+VECTOR_INLINE void apply_epilogue(const LinearEpilogue& epilogue, int64_t row, Sums& sums,
+                                  float* out) {
+  Sums bias{}, before{};
+  if (epilogue.bias != nullptr) std::memcpy(&bias, epilogue.bias + row, sizeof(bias));
+  if (epilogue.accumulate) std::memcpy(&before, out, sizeof(before));
+  sums = before + epilogue.multiplier * (sums + bias);
+  std::memcpy(out, &sums, sizeof(sums));
+}
+
+// The elements of out of one token and the tile's rows, from vectors whose lanes sum to them.
+template <int kLanes, int kTileRows, typename Weight, typename Floats>
+VECTOR_INLINE void store_sums(const LinearArguments<Weight>& arguments, int64_t token, int64_t row,
+                              Floats (&vectors)[kTileRows]) {
+  float* const out = arguments.out + token * arguments.out_features + row;
+  if constexpr (kTileRows == 4) {
+    constexpr int kStride = kLanes / kTileRows;
+    sum_each(vectors);
+    VectorOf<4>::Floats sums =
+        __builtin_shufflevector(vectors[0], vectors[0], 0, kStride, 2 * kStride, 3 * kStride);
+    apply_epilogue(arguments.epilogue, row, sums, out);
+  } else {
+    static_assert(kTileRows == 1);
+    float sum = sum_of(vectors[0]);
+    apply_epilogue(arguments.epilogue, row, sum, out);
+  }
+}
+
 // The tile of out at (token, row): kTokens x kTileRows dot products at once, so that a weight is
 // loaded for kTokens and an addition need not wait for the one before it. Every element is summed
 // in its own lanes and comes out the same whatever the tile.
@@ -73,15 +104,9 @@ VECTOR_INLINE void multiply_tile(const LinearArguments<Weight>& arguments, int64
   for (; i < length; i += kLanes) {
     add_products<kLanes>(x + i, weight + i, length, std::min<int64_t>(kLanes, length - i), sums);
   }
-  const auto& [bias, accumulate, multiplier] = arguments.epilogue;
   VECTOR_UNROLL
   for (int t = 0; t < kTokens; ++t) {
-    VECTOR_UNROLL
-    for (int r = 0; r < kTileRows; ++r) {
-      float& out = arguments.out[(token + t) * arguments.out_features + row + r];
-      const float sum = sum_of(sums[t][r]) + (bias != nullptr ? bias[row + r] : 0.0f);
-      out = (accumulate ? out : 0.0f) + multiplier * sum;
-    }
+    store_sums<kLanes>(arguments, token + t, row, sums[t]);
   }
 }
 
@@ -92,25 +117,27 @@ struct MultiplyRows {
     if (row + kRows <= arguments.out_features) return all_tokens<kLanes, kRows>(arguments, row);
     for (; row < arguments.out_features; ++row) all_tokens<kLanes, 1>(arguments, row);
   }
-  // AVX-512 has registers for the sums of six tokens, others for three. The tokens left over are a
-  // tile of their own, so that a weight is loaded once for them too.
+  // AVX-512 has registers for the sums of six tokens, others for three. Where these are too few for
+  // all tokens, tiles have about as many each: seven tokens are four and three, not six and one,
+  // since a tile of one waits for its weights as long as a tile of four computes.
   template <int kLanes, int kTileRows, typename Weight>
   VECTOR_INLINE static void all_tokens(const LinearArguments<Weight>& arguments, int64_t row) {
-    constexpr int kTokens = kLanes == 16 ? 6 : 3;
+    constexpr int kMost = kLanes == 16 ? 6 : 3;
     int64_t token = 0;
-    for (; token + kTokens <= arguments.num_tokens; token += kTokens) {
-      multiply_tile<kLanes, kTokens, kTileRows>(arguments, token, row);
+    for (int64_t tiles = ceil_divide<int64_t>(arguments.num_tokens, kMost); tiles > 0; --tiles) {
+      const int64_t count = ceil_divide(arguments.num_tokens - token, tiles);
+      multiply_tokens<kLanes, kMost, kTileRows>(arguments, token, count, row);
+      token += count;
     }
-    last_tokens<kLanes, kTokens - 1, kTileRows>(arguments, token, row);
   }
-  // The last tokens, kMost at most.
+  // The tile of `count` tokens, kMost at most.
   template <int kLanes, int kMost, int kTileRows, typename Weight>
-  VECTOR_INLINE static void last_tokens(const LinearArguments<Weight>& arguments, int64_t token,
-                                        int64_t row) {
-    if (arguments.num_tokens - token == kMost) {
+  VECTOR_INLINE static void multiply_tokens(const LinearArguments<Weight>& arguments, int64_t token,
+                                            int64_t count, int64_t row) {
+    if (count == kMost) {
       multiply_tile<kLanes, kMost, kTileRows>(arguments, token, row);
     } else if constexpr (kMost > 1) {
-      last_tokens<kLanes, kMost - 1, kTileRows>(arguments, token, row);
+      multiply_tokens<kLanes, kMost - 1, kTileRows>(arguments, token, count, row);
     }
   }
 };

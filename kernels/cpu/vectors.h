@@ -171,25 +171,27 @@ VECTOR_INLINE void take_halves(const Floats& a, const Floats& b, Floats& halves,
 
 }  // namespace vectors_detail
 
-// Lane i of vectors[0] = the sum of the lanes of vectors[i], of as many vectors as one has lanes.
-// A step adds the halves of two vectors' blocks into one vector, whose blocks are half as long.
-template <int kBlock, typename Floats>
+// Lane i * (lanes / kCount) of vectors[0] = the sum of the lanes of vectors[i], for kCount vectors:
+// a power of two, at most the number of lanes. A step adds the halves of two vectors' blocks into
+// one vector, whose blocks are half as long; a vector that is left alone is folded onto itself.
+template <int kBlock, int kCount, typename Floats>
 VECTOR_INLINE void sum_each(Floats* vectors) {
   if constexpr (kBlock > 1) {
     constexpr std::make_integer_sequence<int, kLanesOf<Floats>> kEveryLane;
+    constexpr int kLeft = kCount > 1 ? kCount / 2 : 1;
     Floats low, high;
-    for (int i = 0; i < kBlock / 2; ++i) {
-      const Floats& other = vectors[i + kBlock / 2];
+    for (int i = 0; i < kLeft; ++i) {
+      const Floats& other = vectors[i + kCount / 2];
       vectors_detail::take_halves<kBlock, 0>(vectors[i], other, low, kEveryLane);
       vectors_detail::take_halves<kBlock, 1>(vectors[i], other, high, kEveryLane);
       vectors[i] = low + high;
     }
-    sum_each<kBlock / 2>(vectors);
+    sum_each<kBlock / 2, kLeft>(vectors);
   }
 }
-template <typename Floats>
-VECTOR_INLINE void sum_each(Floats (&vectors)[kLanesOf<Floats>]) {
-  sum_each<kLanesOf<Floats>>(&vectors[0]);
+template <int kCount, typename Floats>
+VECTOR_INLINE void sum_each(Floats (&vectors)[kCount]) {
+  sum_each<kLanesOf<Floats>, kCount>(&vectors[0]);
 }
 
 // x = 2^x for x <= 0, to about one unit in the last place; 0 below -126.5, where float32 would be

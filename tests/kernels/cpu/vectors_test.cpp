@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -57,32 +58,43 @@ TEST(VectorsTest, Exp2OfLimits) {
   });
 }
 
+// Of kMost vectors, or of as many as they have lanes.
+template <int kMost>
 struct SumEach {
   template <int kLanes>
-  VECTOR_INLINE static void run(std::vector<float>& sums) {
-    typename VectorOf<kLanes>::Floats vectors[kLanes];
-    for (int i = 0; i < kLanes; ++i) {
+  VECTOR_INLINE static void run(std::vector<float>& sums, int& num_vectors) {
+    constexpr int kCount = std::min(kMost, kLanes);
+    typename VectorOf<kLanes>::Floats vectors[kCount];
+    for (int i = 0; i < kCount; ++i) {
       for (int lane = 0; lane < kLanes; ++lane) {
         vectors[i][lane] = static_cast<float>(100 * i + lane);
       }
     }
     sum_each(vectors);
+    num_vectors = kCount;
     sums.assign(kLanes, 0.0f);
     store(vectors[0], sums.data());
   }
 };
 
-TEST(VectorsTest, SumEachLeavesASumPerLane) {
+template <int kMost>
+void check_sums() {
   for_each_vector_level([] {
     std::vector<float> sums;
-    run_vectorized<SumEach>(sums);
-    const auto lanes = static_cast<float>(sums.size());
-    for (size_t i = 0; i < sums.size(); ++i) {
-      const float expected = 100.0f * static_cast<float>(i) * lanes + lanes * (lanes - 1) / 2;
-      EXPECT_EQ(sums[i], expected) << "lane " << i;
+    int num_vectors = 0;
+    run_vectorized<SumEach<kMost>>(sums, num_vectors);
+    const auto num_lanes = static_cast<int>(sums.size());
+    for (int i = 0; i < num_vectors; ++i) {
+      const auto expected =
+          static_cast<float>(100 * i * num_lanes + num_lanes * (num_lanes - 1) / 2);
+      EXPECT_EQ(sums[i * num_lanes / num_vectors], expected) << "vector " << i;
     }
   });
 }
+
+TEST(VectorsTest, SumEachOfAsManyVectorsAsLanes) { check_sums<16>(); }
+
+TEST(VectorsTest, SumEachOfFewerVectors) { check_sums<4>(); }
 
 struct Widen {
   template <int kLanes, typename T>
