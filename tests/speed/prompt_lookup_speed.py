@@ -2,12 +2,13 @@
 """What `--prompt-lookup auto` is worth: decoding with it and without it, on the demo model.
 
     prompt_lookup_speed.py [--tessera BIN] [--device cpu|cuda] [--threads N] [--repetitions N]
-                            [--prompts N]
+                            [--prompts N] [--kind PART_OF_ITS_NAME]
 
 Four kinds of answers: summaries that quote their document, summaries in words of their own, short
 answers about a document, and stories, which repeat nothing. Every prompt is answered in both ways
-by turns, a process each time, so that a machine that slows down favours neither. An answer that
-differs is refused.
+by turns, a process each time, so that a machine that slows down favours neither. Speeds are those
+of each prompt's median; "from" and "to" are the least and the greatest ratio of one repetition of
+all prompts. An answer that differs is refused.
 """
 
 import argparse
@@ -52,26 +53,30 @@ def answer(arguments, folder, prompt, way):
 
 
 def measure(arguments, folder, kind, prompts):
-    seconds = dict.fromkeys(WAYS, 0.0)
+    seconds = {way: [0.0] * arguments.repetitions for way in WAYS}  # of all prompts
+    medians = dict.fromkeys(WAYS, 0.0)
     tokens = accepted = drafted = 0
     for prompt in prompts:
         times = {way: [] for way in WAYS}
         texts = set()
-        for _ in range(arguments.repetitions):
+        for repetition in range(arguments.repetitions):
             for way in WAYS:
                 text, stats = answer(arguments, folder, prompt, way)
                 texts.add(text)
                 times[way].append(stats["decode_seconds"])
+                seconds[way][repetition] += stats["decode_seconds"]
         if len(texts) > 1:
             sys.exit(f"{kind}: the answers differ: {sorted(texts)}")
         for way in WAYS:
-            seconds[way] += statistics.median(times[way])
+            medians[way] += statistics.median(times[way])
         tokens += stats["completion_tokens"] - 1  # the first is not decoded
         drafted += stats["drafted_tokens"]
         accepted += stats["accepted_tokens"]
-    rates = {way: tokens / seconds[way] for way in WAYS}
+    rates = {way: tokens / medians[way] for way in WAYS}
+    ratios = [off / auto for off, auto in zip(seconds["off"], seconds["auto"])]
     print(f"{kind:24} {len(prompts):7} {tokens:7} {drafted:7} {accepted:8} {tokens - accepted:6} "
-          f"{rates['off']:9.0f} {rates['auto']:9.0f} {rates['auto'] / rates['off']:6.2f}",
+          f"{rates['off']:9.0f} {rates['auto']:9.0f} {rates['auto'] / rates['off']:6.3f} "
+          f"{min(ratios):5.2f} {max(ratios):5.2f}",
           flush=True)  # fmt: skip
 
 
@@ -82,16 +87,18 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--prompts", type=int, default=20, help="of each kind")
+    parser.add_argument("--kind", default="", help="only those whose name contains this")
     arguments = parser.parse_args()
     kinds = {"summaries that quote": quoting_prompts(arguments.prompts)}
     for name, kind in [("summaries_1k", "summaries of 1k"), ("summaries_4k", "summaries of 4k"),
                        ("questions", "questions")]:  # fmt: skip
         kinds[kind] = held_out_prompts(name, arguments.prompts)
     kinds["stories"] = STORIES
-    print(f"{'':24} prompts  tokens drafted accepted  steps off tok/s auto t/s  ratio")
+    print(f"{'':24} prompts  tokens drafted accepted  steps off tok/s auto t/s  ratio  from    to")
     with tempfile.TemporaryDirectory() as folder:
         for kind, prompts in kinds.items():
-            measure(arguments, pathlib.Path(folder), kind, prompts)
+            if arguments.kind in kind:
+                measure(arguments, pathlib.Path(folder), kind, prompts)
 
 
 if __name__ == "__main__":
