@@ -251,8 +251,7 @@ class DecodeItems : OwnBegins<kPart> {
     totals.payload = __reduce_add_sync(kFullWarp, totals.payload);
     totals.longest_tiles = __reduce_max_sync(kFullWarp, totals.longest_tiles);
     const int num_blocks = static_cast<int>(gridDim.x);
-    share_ = packed_decode_share(totals, num_blocks);
-    share_.keeps_whole = keeps_whole();
+    share_ = packed_decode_share(totals, num_blocks, keeps_whole());
     if (!keeps_whole() && arguments_.num_decodes <= kMaxAlignedSequences &&
         totals.num_items <= num_blocks) {
       align(num_blocks);
@@ -274,8 +273,8 @@ class DecodeItems : OwnBegins<kPart> {
     }
     const uint32_t fits = __ballot_sync(kFullWarp, payload <= num_blocks * candidate.tiles);
     if (fits == 0) return;
-    share_.is_aligned = true;
-    share_.tiles = __shfl_sync(kFullWarp, candidate.tiles, __ffs(static_cast<int>(fits)) - 1);
+    const int tiles = __shfl_sync(kFullWarp, candidate.tiles, __ffs(static_cast<int>(fits)) - 1);
+    share_ = {.tiles = tiles, .most_moved = DecodeShare::kAligned};
   }
 
   // Finds the item in which the block's share begins; there may be none.

@@ -71,36 +71,35 @@ constexpr DecodeSequence decode_sequence(const DecodeItemShape& shape, int query
 inline constexpr int kMaxWholeTiles = 8;
 inline constexpr int kLeastSplitTiles = 2;
 
-// What a block reads, in tiles.
+// What a block reads, in tiles. It is two numbers, computed once: blocks walk along their shares
+// before they can ask for the first key, and the step in one kernel has no registers for more.
 struct DecodeShare {
-  int tiles;
-  bool is_aligned;
-  bool keeps_whole = false;
+  static constexpr int kAligned = -1;           // most_moved of an aligned share
+  static constexpr int kAnyDistance = 1 << 30;  // most_moved where no item may be cut
 
-  constexpr int overhead() const { return is_aligned ? 0 : kDecodeItemOverhead; }
-  // How far an end of the share may move so that it does not cut an item of num_tiles. Items that
-  // are longer than the share are cut anyway. If a share has room for 3.5 equal items or more, none
-  // is cut.
-  constexpr int most_moved(int num_tiles) const {
-    if (keeps_whole) return num_tiles;
-    if (is_aligned || num_tiles > tiles) return 0;
-    // Not std::max: device code cannot refer to kMaxWholeTiles.
-    const int most = tiles / 7 < kMaxWholeTiles ? kMaxWholeTiles : tiles / 7;
-    return std::min(most, tiles / 4);
+  int tiles;
+  int most_moved;  // how far an end may move so that it does not cut an item
+
+  constexpr bool is_aligned() const { return most_moved == kAligned; }
+  constexpr int overhead() const { return is_aligned() ? 0 : kDecodeItemOverhead; }
+  // How far an end moves at most that would cut an item of num_tiles. Items that are longer than
+  // the share are cut anyway, unless none may be.
+  constexpr int moved(int num_tiles) const {
+    return num_tiles > std::max(tiles, most_moved) ? 0 : std::max(most_moved, 0);
   }
   // A cut at this tile of an item of num_tiles, or before it, moves to the item's begin.
   constexpr int moved_to_begin(int num_tiles) const {
-    return std::min(most_moved(num_tiles), num_tiles / 2);
+    return std::min(moved(num_tiles), num_tiles / 2);
   }
   // The tile of an item at which an end of the share cuts it. `tile`: where the cut would be if
   // ends did not move; outside of [0, num_tiles] if that is in another item.
   constexpr int cut(int tile, int num_tiles) const {
     if (tile <= moved_to_begin(num_tiles)) return 0;
-    return tile < num_tiles - most_moved(num_tiles) ? tile : num_tiles;
+    return tile < num_tiles - moved(num_tiles) ? tile : num_tiles;
   }
   // How many tiles an item takes up in the list; at least one, so that some block writes its zeros.
   constexpr int payload(int num_tiles) const {
-    if (!is_aligned) return num_tiles + kDecodeItemOverhead;
+    if (!is_aligned()) return num_tiles + kDecodeItemOverhead;
     return num_tiles <= tiles ? tiles : (num_tiles + tiles - 1) / tiles * tiles;
   }
 };
@@ -119,11 +118,17 @@ struct DecodeTotals {
   }
 };
 
-constexpr DecodeShare packed_decode_share(const DecodeTotals& totals, int num_blocks) {
+// If a share has room for 3.5 equal items or more, none is cut.
+constexpr DecodeShare packed_decode_share(const DecodeTotals& totals, int num_blocks,
+                                          bool keeps_whole) {
   const int equal = (totals.payload + num_blocks - 1) / num_blocks;
   const int least = totals.longest_tiles <= kMaxWholeTiles ? kMaxWholeTiles + kDecodeItemOverhead
                                                            : kLeastSplitTiles;
-  return {.tiles = equal < least ? least : equal, .is_aligned = false};
+  const int tiles = equal < least ? least : equal;
+  if (keeps_whole) return {.tiles = tiles, .most_moved = DecodeShare::kAnyDistance};
+  // Not std::max: device code cannot refer to kMaxWholeTiles.
+  const int most = tiles / 7 < kMaxWholeTiles ? kMaxWholeTiles : tiles / 7;
+  return {.tiles = tiles, .most_moved = std::min(most, tiles / 4)};
 }
 
 // Aligned shares to try, from the smallest to one a quarter larger than the packed share. The first
@@ -135,7 +140,8 @@ constexpr DecodeShare aligned_decode_share(const DecodeShare& packed, int candid
   const int most_added = packed.tiles / 4 + 2;
   const int step = most_added / kDecodeCandidates + 1;
   const int least = packed.tiles > 2 ? packed.tiles - 1 : packed.tiles;
-  return {.tiles = least + std::min(candidate * step, most_added), .is_aligned = true};
+  return {.tiles = least + std::min(candidate * step, most_added),
+          .most_moved = DecodeShare::kAligned};
 }
 
 // The share in the even way for an item of num_tiles; divide(n) is n divided by the item's blocks.
@@ -155,8 +161,7 @@ inline DecodeShare decode_share(std::span<const DecodeSequence> sequences, int n
                                 bool keeps_whole) {
   DecodeTotals totals{};
   for (const DecodeSequence& sequence : sequences) totals.add(sequence);
-  DecodeShare packed = packed_decode_share(totals, num_blocks);
-  packed.keeps_whole = keeps_whole;
+  const DecodeShare packed = packed_decode_share(totals, num_blocks, keeps_whole);
   if (keeps_whole) return packed;
   if (sequences.size() > kMaxAlignedSequences || totals.num_items > num_blocks) return packed;
   for (int candidate = 0; candidate < kDecodeCandidates; ++candidate) {
@@ -178,7 +183,7 @@ struct PieceOwners {
 constexpr PieceOwners piece_owners(const DecodeShare& share, int item_begin, int num_tiles) {
   const int tiles_begin = item_begin + share.overhead();
   const int first_block = (tiles_begin + share.moved_to_begin(num_tiles)) / share.tiles;
-  const int last_block = (tiles_begin + num_tiles - share.most_moved(num_tiles) - 1) / share.tiles;
+  const int last_block = (tiles_begin + num_tiles - share.moved(num_tiles) - 1) / share.tiles;
   return {.first_block = first_block, .count = std::max(0, last_block - first_block) + 1};
 }
 

@@ -99,12 +99,11 @@ struct SkinnyConsumer {
     const float4 gate = vector(tile_sums, index);
     if constexpr (Config::kGated) {
       const float4 up = vector(tile_sums, Config::kVectors / 2 + index);
-      const auto gated_by = [&](auto activation) -> float4 {
-        return {activation(gate.x) * up.x, activation(gate.y) * up.y, activation(gate.z) * up.z,
-                activation(gate.w) * up.w};
+      const auto activation = [](float x) {
+        return Config::kActivation == Activation::kSilu ? silu(x) : gelu_tanh(x);
       };
-      if (arguments.uses_gelu) return gated_by([](float x) { return gelu_tanh(x); });
-      return gated_by([](float x) { return silu(x); });
+      return {activation(gate.x) * up.x, activation(gate.y) * up.y, activation(gate.z) * up.z,
+              activation(gate.w) * up.w};
     }
     return gate;
   }

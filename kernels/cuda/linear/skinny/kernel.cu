@@ -176,8 +176,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
       .norm = {.values = norm.values.data,
                .squares = norm.values.empty() ? nullptr : norm.squares.as<float>(),
                .weight = norm.values.empty() ? nullptr : norm.weight.as<float>()},
-      .rope = {},
-      .uses_gelu = activation == Activation::kGeluTanh};
+      .rope = {}};
   if constexpr (Config::kRotates) arguments.rope = rope_arguments(rope, out_features);
   // The map of x has no more rows than x: the copy engine takes longer to write zeros than to
   // fetch.
@@ -206,15 +205,15 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
 
 // Launches the kernel for `plan` if kPlans has it, else returns false. So the plans that
 // linear/plan.h lists are those that are built.
-template <typename Element, const auto& kPlans, bool kGated, bool kRotates>
+template <typename Element, const auto& kPlans, bool kGated, bool kRotates,
+          Activation kActivation = Activation::kSilu>
 bool launch_plan(const SkinnyProduct& product, const SkinnyPlan& plan, int num_multiprocessors,
                  cudaStream_t stream) {
   const auto launch_if_equal = [&]<size_t kIndex>() {
     constexpr SkinnyPlan kPlan = kPlans[kIndex];
     if (plan != kPlan) return false;
-    launch<
-        SkinnyConfig<Element, kPlan.tile_rows, kPlan.split, kGated, kPlan.tiles_at_once, kRotates>>(
-        product, num_multiprocessors, stream);
+    launch<SkinnyConfig<Element, kPlan.tile_rows, kPlan.split, kGated, kPlan.tiles_at_once,
+                        kRotates, kActivation>>(product, num_multiprocessors, stream);
     return true;
   };
   return [&]<size_t... kIndices>(std::index_sequence<kIndices...>) {
@@ -235,8 +234,13 @@ void launch_linear_skinny_sm90(const SkinnyProduct& product, const SkinnyPlan& p
                                                                  stream);
     }
     if (product.is_gated) {
-      return launch_plan<Element, kGatedSkinnyPlans, true, false>(product, plan,
-                                                                  num_multiprocessors, stream);
+      const auto launch_gated = [&]<Activation kActivation>() {
+        return launch_plan<Element, kGatedSkinnyPlans, true, false, kActivation>(
+            product, plan, num_multiprocessors, stream);
+      };
+      return product.activation == Activation::kSilu
+                 ? launch_gated.template operator()<Activation::kSilu>()
+                 : launch_gated.template operator()<Activation::kGeluTanh>();
     }
     return launch_plan<Element, kSkinnyPlans, false, false>(product, plan, num_multiprocessors,
                                                             stream);

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "kernels/block_spec.h"
 #include "kernels/cuda/linear/plan.h"
 #include "kernels/cuda/primitives/block_reduce.cuh"
 #include "kernels/cuda/primitives/mbarrier.cuh"
@@ -54,8 +55,11 @@ inline constexpr int kPairBlocks = 2;  // that may share a tile
 // kTilesAtOnce_  tiles that a block computes side by side, 1 or 2: both use one copy of the tokens;
 //                if the block has an odd number of tiles, the last is computed alone
 // kRotates_      the results are queries, keys and values, see SkinnyRope
+// kActivation_   of the gate, if kGated_: with the code of both activations in one kernel, a step
+// of 64
+//                sequences takes 0.1 % longer (docs/experiments/skinny-products.md)
 template <typename Element_, int kRows_, int kSplit_, bool kGated_, int kTilesAtOnce_,
-          bool kRotates_>
+          bool kRotates_, Activation kActivation_>
 struct SkinnyConfig {
   using Element = Element_;
   static constexpr int kRows = kRows_;
@@ -63,8 +67,10 @@ struct SkinnyConfig {
   static constexpr bool kGated = kGated_;
   static constexpr int kTilesAtOnce = kTilesAtOnce_;
   static constexpr bool kRotates = kRotates_;
+  static constexpr Activation kActivation = kActivation_;
   static_assert(kTilesAtOnce == 1 || (kTilesAtOnce == 2 && kSplit == 1));
   static_assert(!kRotates || (kSplit > 1 && !kGated));
+  static_assert(kActivation == Activation::kSilu || kActivation == Activation::kGeluTanh);
   static constexpr int kParts = kGated ? 2 : 1;    // runs of neighbouring rows in a tile
   static constexpr int kOutRows = kRows / kParts;  // output features of a tile
   static constexpr int kSums = kRows / 2;          // sums of a tile that one lane has
@@ -160,7 +166,6 @@ struct SkinnyArguments {
   float epsilon;
   SkinnyNorm norm;  // what to make of `out`; values nullptr: nothing
   SkinnyRope rope;  // with Config::kRotates
-  bool uses_gelu;   // with Config::kGated, else SiLU
 };
 
 // What a block computes: num_steps steps, from begin_step on, of first_tile and of every stride-th

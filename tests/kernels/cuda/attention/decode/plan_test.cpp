@@ -214,15 +214,15 @@ TEST(DecodePartitionTest, WholeItemsAreReadByOneBlockFromAMultipleOfEightTiles) 
 }
 
 TEST(DecodePartitionTest, AlignsItemsWhenFewBlocksAreLeftIdle) {
-  EXPECT_TRUE(DecodePartition(item_shape(8), {{1, 4096}}).share.is_aligned);
+  EXPECT_TRUE(DecodePartition(item_shape(8), {{1, 4096}}).share.is_aligned());
   EXPECT_EQ(DecodePartition(item_shape(8), {{1, 4096}}).share.tiles, 4);  // 16 blocks per KV head
   EXPECT_TRUE(
-      DecodePartition(item_shape(8), std::vector<Lengths>(16, {1, 32768})).share.is_aligned);
+      DecodePartition(item_shape(8), std::vector<Lengths>(16, {1, 32768})).share.is_aligned());
   // 80 items for 132 blocks: whole items would leave 52 idle.
   EXPECT_FALSE(
-      DecodePartition(item_shape(8), std::vector<Lengths>(10, {1, 32768})).share.is_aligned);
+      DecodePartition(item_shape(8), std::vector<Lengths>(10, {1, 32768})).share.is_aligned());
   EXPECT_FALSE(
-      DecodePartition(item_shape(8), std::vector<Lengths>(64, {1, 32768})).share.is_aligned);
+      DecodePartition(item_shape(8), std::vector<Lengths>(64, {1, 32768})).share.is_aligned());
 }
 
 TEST(DecodePartitionTest, SharesTheTilesEqually) {
