@@ -119,7 +119,7 @@ struct MultiplyRows {
   }
   // AVX-512 has registers for the sums of six tokens, others for three. Where these are too few for
   // all tokens, tiles have about as many each: seven tokens are four and three, not six and one,
-  // since a tile of one waits for its weights as long as a tile of four computes.
+  // since a tile of one takes over half as long as one of four.
   template <int kLanes, int kTileRows, typename Weight>
   VECTOR_INLINE static void all_tokens(const LinearArguments<Weight>& arguments, int64_t row) {
     constexpr int kMost = kLanes == 16 ? 6 : 3;
