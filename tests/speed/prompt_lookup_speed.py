@@ -94,11 +94,13 @@ def main():
                        ("questions", "questions")]:  # fmt: skip
         kinds[kind] = held_out_prompts(name, arguments.prompts)
     kinds["stories"] = STORIES
+    kinds = {kind: prompts for kind, prompts in kinds.items() if arguments.kind in kind}
+    if not kinds:
+        parser.error(f"no kind is called {arguments.kind!r}")
     print(f"{'':24} prompts  tokens drafted accepted  steps off tok/s auto t/s  ratio  from    to")
     with tempfile.TemporaryDirectory() as folder:
         for kind, prompts in kinds.items():
-            if arguments.kind in kind:
-                measure(arguments, pathlib.Path(folder), kind, prompts)
+            measure(arguments, pathlib.Path(folder), kind, prompts)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,8 @@ struct DecodeTotals {
   }
 };
 
-// If a share has room for 3.5 equal items or more, none is cut.
+// The share when the items are packed, or kept whole. If it has room for 3.5 equal items or more,
+// none is cut.
 constexpr DecodeShare packed_decode_share(const DecodeTotals& totals, int num_blocks,
                                           bool keeps_whole) {
   const int equal = (totals.payload + num_blocks - 1) / num_blocks;
