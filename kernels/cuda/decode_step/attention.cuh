@@ -69,8 +69,8 @@ class FusedAttention {
   // have been published before the last of these words.
   __device__ float input_scale(const DecodePiece& piece) const {
     if (!attention_applies_scale<kTokens, kInstance>(arguments_)) return 1.0f;
-    return wait_for_scale<kTokens, kInstance>(arguments_, copy_ + arguments_.layout.squares_in,
-                                              piece.first_token);
+    return wait_for_scale<kTokens>(arguments_, copy_ + arguments_.layout.squares_in,
+                                   piece.first_token);
   }
   // What stored keys and values of the piece's head are multiplied with.
   struct KvScales {

@@ -23,25 +23,27 @@ constexpr bool has_epilogue_warp(int tokens) { return tokens == 1; }
 // keeps. A multiprocessor has 65,536, and each thread starts with 168 of them; no more can be taken
 // than others have given up. In a step of a single token, computing warps hold weights in theirs
 // (units_ahead), and the more the block computes besides Llama's block, the more registers the warp
-// needs that finishes the products.
+// needs that finishes the products. Attention of wide heads needs more than that of others.
 struct FusedRegisters {
   int compute;
   int other;
 };
-constexpr FusedRegisters fused_registers(int tokens, FusedInstance instance) {
-  if (tokens > 1 || instance == FusedInstance::kAnyBlock) return {.compute = 208, .other = 88};
+constexpr FusedRegisters fused_registers(int tokens, int head_dim, FusedInstance instance) {
+  if (tokens > 1 || head_dim > 128) return {.compute = 208, .other = 88};
+  if (instance == FusedInstance::kAnyBlock) return {.compute = 200, .other = 104};
   if (instance == FusedInstance::kPreNorm) return {.compute = 216, .other = 72};
   return {.compute = 224, .other = 56};
 }
-constexpr bool hands_over_registers(int tokens, FusedInstance instance) {
-  const FusedRegisters registers = fused_registers(tokens, instance);
+constexpr bool hands_over_registers(int tokens, int head_dim, FusedInstance instance) {
+  const FusedRegisters registers = fused_registers(tokens, head_dim, instance);
   return kFusedWarps * registers.compute +
              (kFusedThreads / kWarpSize - kFusedWarps) * registers.other <=
          kFusedThreads / kWarpSize * (65536 / kFusedThreads / 8 * 8);
 }
-static_assert(hands_over_registers(1, FusedInstance::kLlama) &&
-              hands_over_registers(1, FusedInstance::kPreNorm) &&
-              hands_over_registers(1, FusedInstance::kAnyBlock));
+static_assert(hands_over_registers(1, 128, FusedInstance::kLlama) &&
+              hands_over_registers(1, 128, FusedInstance::kPreNorm) &&
+              hands_over_registers(1, 128, FusedInstance::kAnyBlock) &&
+              hands_over_registers(1, 256, FusedInstance::kAnyBlock));
 
 // How many warps say that the block has left a layer. The warp that finishes a single token's
 // products need not say so: no computing warp enters a layer before other blocks have read what
@@ -100,7 +102,8 @@ struct FusedSignals {
   // A pass's sums, from the warps that compute to the warps that finish it.
   uint64_t sums_full[kSumBuffers];
   uint64_t sums_free[kSumBuffers];
-  float sums[kSumBuffers][kFusedWarps][kTokens][kSumStride];
+  static constexpr int kSumRows = kTokens * stream_parts(kTokens, kInstance);
+  float sums[kSumBuffers][kFusedWarps][kSumRows][kSumStride];
 };
 
 // The kind of layers that a layer is of.

@@ -5,6 +5,7 @@
 #include "kernels/cuda/decode_step/block.cuh"
 #include "kernels/cuda/decode_step/exchange.cuh"
 #include "kernels/cuda/decode_step/squares.cuh"
+#include "kernels/cuda/decode_step/stream_parts.cuh"
 #include "kernels/cuda/primitives/element.cuh"
 #include "kernels/cuda/primitives/exponential.cuh"
 #include "kernels/cuda/primitives/gelu.cuh"
@@ -19,6 +20,10 @@ class FusedEpilogue {
  public:
   using Element = __nv_bfloat16;
   using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
+  // Whether the residual stream has two parts.
+  static constexpr bool kHasParts = stream_parts(kTokens, kInstance) > 1;
+  using Row = std::conditional_t<kHasParts, StreamRow, float>;
+  using Squares = std::conditional_t<kHasParts, StreamSums, float>;
 
   // If `token` is num_tokens or more, the warp finishes nothing.
   __device__ FusedEpilogue(const FusedDecodeArguments& arguments, Signals& signals, int token)
@@ -26,7 +31,8 @@ class FusedEpilogue {
 
   __device__ void begin_product(const FusedPosition& position) {
     position_ = position;
-    squares_ = scale_ = 0.0f;
+    squares_ = Squares{};
+    scale_ = 0.0f;
     output_.is_valid = false;
   }
 
@@ -53,15 +59,15 @@ class FusedEpilogue {
       if (!rehearses) {
         if (position_.ends_in_residual()) {
           wait_for_residual();
+          if constexpr (kHasParts) publish_part(0, __uint_as_float(terms_.addend));
         } else if (scales_first()) {
           wait_for_input_scale();
         }
         mbarrier_wait(&signals_.sums_full[place.stage], place.parity);
       }
-      float sum = 0.0f;
-#pragma unroll
-      for (int from = 0; from < kFusedWarps; ++from) {
-        sum += signals_.sums[place.stage][from][token_][reread_lane_index()];
+      float sum = sum_of_warps(place, token_);
+      if constexpr (kHasParts) {
+        if (!position_.ends_in_residual()) sum += added_scale_ * sum_of_warps(place, 1);
       }
       if (position_.ends_in_residual()) {
         finish_residual(sum, rehearses);
@@ -75,8 +81,12 @@ class FusedEpilogue {
   }
 
   __device__ void end_product(bool rehearses = false) {
+    if constexpr (kHasParts) {
+      // A block without a pass of this product may still have the stream to publish.
+      if (!position_.ends_in_residual() && !rehearses) wait_for_input_scale();
+    }
     if (!finishes() || !position_.ends_in_residual()) return;
-    if constexpr (!is_llama(kInstance)) {
+    if constexpr (!is_llama(kInstance) && !kHasParts) {
       if (has_post_norms()) add_normed(rehearses);
     }
     publish_share(squares_after(), squares_, own_squares(), !rehearses);
@@ -93,6 +103,16 @@ class FusedEpilogue {
     uint32_t addend;  // word of the residual stream; the bias of a row of qkv
     float factor;     // the next norm's weight; q/k norm's weight of a row of queries or keys
   };
+
+  // The sum of a lane's row over the warps that multiply. row: token_, or the part.
+  __device__ float sum_of_warps(const RingPosition& place, int row) const {
+    float sum = 0.0f;
+#pragma unroll
+    for (int from = 0; from < kFusedWarps; ++from) {
+      sum += signals_.sums[place.stage][from][row][reread_lane_index()];
+    }
+    return sum;
+  }
 
   // A constant for the compiler when kTokens is 1.
   __device__ int num_tokens() const { return kTokens == 1 ? 1 : arguments_.num_tokens; }
@@ -143,16 +163,19 @@ class FusedEpilogue {
 
   // Adds to the residual stream.
   __device__ void finish_residual(float sum, bool rehearses) {
+    float added = sum;
     if constexpr (!is_llama(kInstance)) {
       if (!output_.is_valid) sum = 0.0f;
-      const float multiplied = sum * arguments_.block.residual_multiplier;
-      if (has_post_norms()) {
-        post_term_ *= multiplied;
-        return share_square(sum, squares_of_added(), rehearses);
-      }
-      sum = multiplied;
+      added = sum * arguments_.block.residual_multiplier;
+      if (has_post_norms()) added = post_term_ *= added;
     }
-    publish_residual(__uint_as_float(terms_.addend) + sum, rehearses);
+    if constexpr (kHasParts) {
+      publish_added(sum, added, rehearses);
+    } else if (has_post_norms()) {
+      share_square(sum, squares_of_added(), rehearses);
+    } else {
+      publish_residual(__uint_as_float(terms_.addend) + added, rehearses);
+    }
   }
 
   // Publishes a row of the residual stream after the product, and the same row as an input of the
@@ -161,27 +184,62 @@ class FusedEpilogue {
     uint32_t* const target = residual_copy();
     publish_pairs(target + (is_mid() ? layout().weighted_mid : layout().weighted_in), hidden_size(),
                   value * terms_.factor, output_.is_valid);
-    if (output_.is_valid) {
-      publish(target + (is_mid() ? layout().residual_mid : layout().residual_in) +
-                  token_ * hidden_size() + output_.row,
-              value);
-    }
+    if (output_.is_valid) publish(residual_word(target), value);
     share_square(output_.is_valid ? value : 0.0f, squares_after(), rehearses);
+  }
+
+  // Publishes a row of a part of the residual stream after the product, as an input of the next
+  // product.
+  __device__ void publish_part(int part, float value) const {
+    const int first = is_mid() ? layout().weighted_mid : layout().weighted_in;
+    publish_pairs(residual_copy() + first + part * hidden_size() / 2, 2 * hidden_size(),
+                  value * terms_.factor, output_.is_valid);
+  }
+  // Publishes a row of what the product adds to the residual stream. sum: before the norm of that.
+  // The row of the stream follows when the norm's scale is known: only whoever adds to the row next
+  // needs it.
+  __device__ void publish_added(float sum, float added, bool rehearses) {
+    const float stream = __uint_as_float(terms_.addend);
+    publish_part(1, added);
+    StreamRow row;
+    if (output_.is_valid) {
+      row = {.sum = sum, .stream = stream, .added = added};
+      if (has_post_norms()) {
+        unsettled_ = {.row = output_.row, .stream = stream};
+      } else {
+        publish(residual_word(residual_copy()), stream + added);
+      }
+    }
+    share_square(row, squares_after(), rehearses);
+  }
+  // Publishes the row of the residual stream that the product before has added to: with norms of
+  // what the halves add, a lane has one at most (plan_fused_decode).
+  __device__ void settle_residual() {
+    if (unsettled_.row < 0) return;
+    const int residual =
+        position_.product == kGateUp ? layout().residual_mid : layout().residual_in;
+    publish(words(residual) + unsettled_.row, unsettled_.stream + added_scale_ * post_term_);
+    unsettled_.row = -1;
   }
 
   // Adds to the block's share of a sum of squares, or publishes the share of a claimed item: a
   // block claims at most one item of such a product.
-  __device__ void share_square(float value, uint32_t* shares, bool rehearses) {
+  __device__ void share_square(const Row& row, uint32_t* shares, bool rehearses) {
     const int item = output_.row / kUnitRows -
                      arguments_.products[kDown].static_items * static_cast<int>(gridDim.x);
     const bool is_claimed = output_.is_valid && item >= 0;
-    const float square = value * value;
+    const Squares square = squares_of(row);
     if (!is_claimed) squares_ += square;
     const int claimed_item = __reduce_max_sync(kFullWarp, is_claimed ? item : -1);
     if (claimed_item >= 0 || rehearses) {
-      publish_share(shares, is_claimed ? square : 0.0f, claimed_squares_of(claimed_item),
+      publish_share(shares, is_claimed ? square : Squares{}, claimed_squares_of(claimed_item),
                     !rehearses);
     }
+  }
+  // The word of the lane's row of the residual stream after this product, in residual_copy().
+  __device__ uint32_t* residual_word(uint32_t* copy) const {
+    return copy + (is_mid() ? layout().residual_mid : layout().residual_in) +
+           token_ * hidden_size() + output_.row;
   }
   // The words of the exchange that hold the residual stream after this product.
   __device__ uint32_t* residual_copy() const {
@@ -191,7 +249,8 @@ class FusedEpilogue {
   __device__ uint32_t* squares_after() const {
     return residual_copy() + (is_mid() ? layout().squares_mid : layout().squares_in);
   }
-  __device__ void publish_share(uint32_t* shares, float squares, int share, bool is_valid) const {
+  __device__ void publish_share(uint32_t* shares, const Squares& squares, int share,
+                                bool is_valid) const {
     publish_squares<kTokens>(shares, num_tokens(), token_, squares, share, is_valid);
   }
 
@@ -207,8 +266,7 @@ class FusedEpilogue {
   __device__ void add_normed(bool rehearses) {
     publish_share(squares_of_added(), squares_, own_squares(), !rehearses);
     const float scale =
-        rehearses ? 0.0f
-                  : wait_for_scale<kTokens, kInstance>(arguments_, squares_of_added(), token_);
+        rehearses ? 0.0f : wait_for_scale<kTokens>(arguments_, squares_of_added(), token_);
     squares_ = 0.0f;
     publish_residual(__uint_as_float(terms_.addend) + post_term_ * scale, rehearses);
   }
@@ -233,7 +291,14 @@ class FusedEpilogue {
   __device__ void wait_for_input_scale() {
     if (scale_ != 0.0f) return;
     const int squares = position_.product == kGateUp ? layout().squares_mid : layout().squares_in;
-    scale_ = wait_for_scale<kTokens, kInstance>(arguments_, words(squares), token_);
+    if constexpr (kHasParts) {
+      const StreamScales scales = wait_for_stream_scales(arguments_, words(squares));
+      scale_ = scales.stream;
+      added_scale_ = scales.added;
+      settle_residual();
+    } else {
+      scale_ = wait_for_scale<kTokens>(arguments_, words(squares), token_);
+    }
   }
 
   // For a product whose inputs, and so whose sums, lack RMSNorm's scale.
@@ -357,13 +422,21 @@ class FusedEpilogue {
   int token_;
   FusedPosition position_;
   // State of the current product.
-  float squares_;
+  Squares squares_;
   float scale_;  // of its inputs; 0: not known yet
   // State of the current pass.
   Output output_;
   Terms terms_;
   // State for the norm of what a half adds to the residual stream.
   float post_term_ = 0.0f;  // the norm's weight, then times the row's element
+  // State of a stream in two parts: the row that settle_residual() adds post_term_ to, and the
+  // norm's scale.
+  struct Unsettled {
+    int row;  // below 0: none
+    float stream;
+  };
+  Unsettled unsettled_{.row = -1, .stream = 0.0f};
+  float added_scale_ = 0.0f;
 };
 
 }  // namespace tessera

@@ -1,7 +1,8 @@
 // The input features of a product of the fused decode kernel: from the words that the blocks have
 // left for each other (decode_step/exchange.cuh) to the registers of a warp.
 //
-// All inputs are pairs of bfloat16, [num_tokens][features / 2] words. A warp brings only its own
+// All inputs are pairs of bfloat16, [num_tokens][features / 2] words; where the residual stream has
+// two parts, [2][features / 2] of a single token. A warp brings only its own
 // chunks, each when it comes to it, so that it can begin with what is there while other blocks
 // still compute the rest.
 #pragma once
@@ -16,7 +17,8 @@ inline constexpr int kUnitSteps = kUnitFeatures / 32;  // of 32 features: 8 for 
 // The features of a chunk that a lane multiplies. In step s these are among the eight features from
 // 32 s + 8 (lane % 4) on. With several tokens the lane has all eight, of token lane / 4. With a
 // single token, lanes 0 to 3 have features 0, 1, 4 and 5 of the eight, lanes 4 to 7 features 2, 3,
-// 6 and 7, and the other lanes zeros; multiply_unit() says why.
+// 6 and 7, and the other lanes zeros; multiply_unit() says why. A second part lies in lanes 8 to 15
+// likewise.
 template <int kTokens>
 struct ChunkInputs {
   uint32_t steps[kUnitSteps][kTokens == 1 ? 2 : 4];
@@ -34,22 +36,26 @@ __device__ inline void store_shared(uint32_t address, uint4 value) {
                : "memory");
 }
 
-template <int kTokens>
+// kMaxParts: stream_parts() of the instance.
+template <int kTokens, int kMaxParts>
 class FusedInputs {
  public:
+  static_assert(kMaxParts == 1 || (kMaxParts == 2 && kTokens == 1));
+
   // memory: address of [num_tokens] rows of `stride` bytes in shared memory, where a warp keeps its
-  // chunks from pass to pass; not used if !is_kept.
+  // chunks from pass to pass; not used if !is_kept. num_parts: of these inputs, up to kMaxParts.
   __device__ FusedInputs(uint32_t memory, int stride, int num_tokens, const uint32_t* words,
-                         int features, bool is_kept)
+                         int features, bool is_kept, int num_parts)
       : memory_(memory),
         stride_(stride),
         num_tokens_(num_tokens),
         words_(words),
         features_(features),
-        is_kept_(kTokens == 1 || is_kept) {
+        is_kept_(kTokens == 1 || is_kept),
+        num_parts_(num_parts) {
     if (!is_kept_) return;
     const uint32_t of_chunk = kTokens == 1 ? 1 : (1u << num_tokens) - 1;
-    const int count = num_chunks() * kTokens;
+    const int count = num_chunks() * kTokens * parts();
     missing_ =
         (kTokens == 1 ? ~0u : of_chunk * 0x01010101u) & (count < 32 ? (1u << count) - 1 : ~0u);
   }
@@ -65,15 +71,17 @@ class FusedInputs {
     wait_for(i);
     const int lane = reread_lane_index();
     const int token = kTokens == 1 ? 0 : lane / 4;
-    const bool is_needed = kTokens == 1 ? lane < 8 : token < num_tokens_;
-    const uint32_t address = kept(is_needed ? token : 0, i) + lane % 4 * 16;
+    const bool is_needed = kTokens == 1 ? lane < 8 * parts() : token < num_tokens_;
+    const int part = kMaxParts > 1 ? lane / 8 % 2 : 0;
+    const uint32_t address = kept(is_needed ? token : 0, i, part) + lane % 4 * 16;
+    const bool is_first_half = kMaxParts > 1 ? lane / 4 % 2 == 0 : lane < 4;
 #pragma unroll
     for (int step = 0; step < kUnitSteps; ++step) {
       uint32_t words[4] = {};
       if (is_needed) load_shared(words, address + step * 64);
       if constexpr (kTokens == 1) {
-        chunk.steps[step][0] = lane < 4 ? words[0] : words[1];
-        chunk.steps[step][1] = lane < 4 ? words[2] : words[3];
+        chunk.steps[step][0] = is_first_half ? words[0] : words[1];
+        chunk.steps[step][1] = is_first_half ? words[2] : words[3];
       } else {
 #pragma unroll
         for (int j = 0; j < 4; ++j) chunk.steps[step][j] = words[j];
@@ -95,15 +103,21 @@ class FusedInputs {
   __device__ int chunk_words(int i) const {
     return (reread_warp_index() + i * kFusedWarps) * (kUnitFeatures / 2);
   }
+  // A constant for the compiler where there is only one.
+  __device__ int parts() const { return kMaxParts == 1 ? 1 : num_parts_; }
+  // Words from the first to the second part of a token.
+  __device__ int part_words(int part) const { return part * (features_ / 2); }
   // The address of a chunk that is kept.
-  __device__ uint32_t kept(int token, int i) const {
-    return memory_ + token * stride_ + chunk_words(i) * 4;
+  __device__ uint32_t kept(int token, int i, int part) const {
+    const uint32_t of_part = kMaxParts == 1 ? 0 : part_words(part) * 4;
+    return memory_ + token * stride_ + chunk_words(i) * 4 + of_part;
   }
 
   // A chunk is in shared memory when no lane misses any of its words.
   __device__ void wait_for(int i) {
-    const uint32_t of_chunk = (kTokens == 1 ? 1u : 0xffu) << (i * kTokens);
-    const int first = kTokens == 1 ? i / kAtOnce * kAtOnce : i * kTokens;
+    const int bit = i * kTokens * parts();
+    const uint32_t of_chunk = (kTokens > 1 ? 0xffu : parts() == 1 ? 1u : 3u) << bit;
+    const int first = kTokens == 1 ? bit / kAtOnce * kAtOnce : bit;
     // With several tokens, the words of the first token arrive about when those of all do. Asking
     // for the words of all tokens again and again would take the memory system from the blocks that
     // still compute.
@@ -127,17 +141,19 @@ class FusedInputs {
     const int lane = reread_lane_index();
     uint4 values[kCount];
     const auto misses = [&](int k) { return first + k < 32 && (missing_ >> (first + k) & 1) != 0; };
+    const auto part = [&](int k) { return kMaxParts == 1 ? 0 : k & (parts() - 1); };
+    const auto chunk = [&](int k) { return (first + k) / kTokens >> (parts() - 1); };
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       values[k] = misses(k) ? missing_words() : uint4{};
-      load_if_missing(values[k], words_ + k % kTokens * (features_ / 2) +
-                                     chunk_words((first + k) / kTokens) + lane * 4);
+      load_if_missing(
+          values[k], words_ + part_words(part(k) + k % kTokens) + chunk_words(chunk(k)) + lane * 4);
     }
     uint32_t found = 0;
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       if (!misses(k) || is_missing(values[k])) continue;
-      store_shared(kept(k % kTokens, (first + k) / kTokens) + lane * 16, values[k]);
+      store_shared(kept(k % kTokens, chunk(k), part(k)) + lane * 16, values[k]);
       found |= 1u << k;
     }
     missing_ &= ~(found << first);
@@ -185,7 +201,9 @@ class FusedInputs {
   const uint32_t* words_;
   int features_;
   bool is_kept_;
-  uint32_t missing_ = 0;  // bit i * kTokens + token: the lane's 16 bytes of chunk i
+  int num_parts_;
+  uint32_t missing_ = 0;  // bit i * kTokens + token, or i * num_parts + part: the lane's 16 bytes
+                          // of chunk i
 };
 
 }  // namespace tessera

@@ -22,6 +22,8 @@ class FusedStep {
   using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
   static constexpr bool kFinishesOwnPasses = !has_epilogue_warp(kTokens);
   static constexpr int kReplicas = exchange_replicas(kTokens);
+  static constexpr int kParts = stream_parts(kTokens, kInstance);
+  using Squares = std::conditional_t<(kParts > 1), StreamSums, float>;
 
   __device__ FusedStep(const FusedDecodeArguments& arguments, Signals& signals,
                        const UnitRing& ring, unsigned char* inputs)
@@ -109,17 +111,24 @@ class FusedStep {
                                      pack_pair<Element>(weighted[2], weighted[3]));
       uint32_t* const first = words(layout().weighted_in) + token * hidden_size_ / 2 + i * 2;
       for (int replica = 0; replica < kReplicas; ++replica) {
-        publish(first + replica * arguments_.num_tokens * hidden_size_ / 2, pairs);
+        uint32_t* const target =
+            first + replica * arguments_.num_tokens * kParts * hidden_size_ / 2;
+        publish(target, pairs);
+        if constexpr (kParts > 1) publish(target + hidden_size_ / 2, uint2{});  // nothing is added
       }
     }
-    publish_embedding_squares(token, squares, own_squares());
+    if constexpr (kParts > 1) {
+      publish_embedding_squares(token, {.of_stream = squares}, own_squares());
+    } else {
+      publish_embedding_squares(token, squares, own_squares());
+    }
     const auto block = static_cast<int>(blockIdx.x);
     const FusedProduct& product = arguments_.products[kDown];
     if (block < product.num_claimed(num_blocks)) {  // no item is claimed for embeddings
-      publish_embedding_squares(token, 0.0f, claimed_squares_of(block));
+      publish_embedding_squares(token, Squares{}, claimed_squares_of(block));
     }
   }
-  __device__ void publish_embedding_squares(int token, float squares, int share) const {
+  __device__ void publish_embedding_squares(int token, const Squares& squares, int share) const {
     publish_squares<kTokens>(words(layout().squares_in), arguments_.num_tokens, token, squares,
                              share, true);
   }
@@ -187,9 +196,9 @@ class FusedStep {
   __device__ void multiply() {
     const FusedProduct& product = arguments_.products[position_.product];
     // A product that ends in the residual stream has one pass, seldom more: it keeps no inputs.
-    FusedInputs<kTokens> inputs(shared_address(input_memory_), arguments_.input_stride,
-                                arguments_.num_tokens, input_words(), product.features,
-                                !position_.ends_in_residual());
+    FusedInputs<kTokens, kParts> inputs(shared_address(input_memory_), arguments_.input_stride,
+                                        arguments_.num_tokens, input_words(), product.features,
+                                        !position_.ends_in_residual(), num_parts());
     if constexpr (kFinishesOwnPasses) finish_.begin_product(position_);
     LanePass pass;
     do {
@@ -199,7 +208,7 @@ class FusedStep {
       PassSums sums{};
       accumulate_pass<kInstance>(sums, inputs, pass.num_groups, ring_);
       mbarrier_wait(&signals_.sums_free[place_.stage], place_.parity ^ 1);
-      store_sums(signals_.sums[place_.stage][reread_warp_index()], sums);
+      store_sums<kTokens>(signals_.sums[place_.stage][reread_warp_index()], sums);
       __syncwarp();
       if (arrives_for_warp(reread_lane_index())) mbarrier_arrive(&signals_.sums_full[place_.stage]);
       if constexpr (kFinishesOwnPasses) finish_.finish_pass(place_);
@@ -209,9 +218,12 @@ class FusedStep {
     if constexpr (kFinishesOwnPasses) finish_.end_product();
   }
 
+  // Of the product's inputs.
+  __device__ int num_parts() const { return position_.ends_in_residual() ? 1 : kParts; }
   __device__ const uint32_t* input_words() const {
     const int features = arguments_.products[position_.product].features;
-    return words(input_offset()) + own_replica<kTokens>() * arguments_.num_tokens * (features / 2);
+    return words(input_offset()) +
+           own_replica<kTokens>() * arguments_.num_tokens * num_parts() * (features / 2);
   }
   __device__ int input_offset() const {
     if (position_.product == kOProj) return layout().attention_out;
@@ -242,7 +254,7 @@ __device__ typename Signals::Kind* second_kind(const FusedDecodeArguments& argum
 template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
-  constexpr FusedRegisters kRegisters = fused_registers(kTokens, kInstance);
+  constexpr FusedRegisters kRegisters = fused_registers(kTokens, kHeadDim, kInstance);
   constexpr size_t kArgumentBytes = fused_argument_bytes(kInstance);
   extern __shared__ unsigned char shared_bytes[];
   __shared__ Signals signals;

@@ -170,6 +170,8 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
     return plan;
   }
   plan.num_kinds = std::max(1, static_cast<int>(fused_kinds(block).size()));
+  plan.stream_parts =
+      stream_parts(1, fused_instance(plan.block, plan.has_fp8_pages, 1, shape.head_dim));
 
   const int64_t query_size = shape.num_heads * shape.head_dim;
   const auto as_int = [](int64_t value) { return static_cast<int>(value); };

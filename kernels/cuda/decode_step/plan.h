@@ -170,6 +170,14 @@ constexpr bool fused_instance_is_built(FusedInstance instance, int tokens, int64
   return head_dim <= 128 && (is_llama(instance) || tokens == 1);
 }
 
+// In how many parts the residual stream goes into a product: the stream, and what a half of a layer
+// adds to it, which is added when the product's sums are complete (stream_parts.cuh).
+constexpr int stream_parts(int tokens, FusedInstance instance) {
+  return tokens == 1 && instance == FusedInstance::kAnyBlock ? 2 : 1;
+}
+// The words of a share of squares where the stream has two parts.
+inline constexpr int kStreamSums = 4;
+
 // The first instance that computes the block, over keys and values in float8_e4m3 or in bfloat16.
 constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pages, int tokens,
                                        int64_t head_dim) {
@@ -187,13 +195,15 @@ constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pag
 struct FusedExchangeLayout {
   int residual_in;      // float [num_tokens][hidden_size], before the layer
   int residual_mid;     // same, after attention
-  int weighted_in;      // replicated pairs [num_tokens][hidden_size / 2], residual_in times the
-                        // norm's weight
+  int weighted_in;      // replicated pairs [num_tokens][stream_parts][hidden_size / 2], residual_in
+                        // (or its parts) times the norm's weight
   int weighted_mid;     // same of residual_mid
-  int squares_in;       // replicated float [num_tokens][kSquareShares], of residual_in
+  int squares_in;       // replicated float [num_tokens][kSquareShares], of residual_in; where that
+                        // has two parts, [kSquareShares][kStreamSums]
   int squares_mid;      // same of residual_mid
-  int squares_post[2];  // same of what attention and the feed-forward network add, before the
-                        // norms of that; only with these norms
+  int squares_post[2];  // replicated float [num_tokens][kSquareShares], of what attention and the
+                        // feed-forward network add, before the norms of that; only with these
+                        // norms, where the stream has one part
   int qkv;              // float [num_tokens][qkv rows], rotated; without the norm's scale where
                         // attention_applies_scale(), and without q/k norm's
   int qk_squares;       // float [num_tokens][qkv rows / 16], of each item of queries and keys; only
@@ -208,7 +218,8 @@ struct FusedDecodePlan {
   std::array<FusedProduct, kNumFusedProducts> products{};
   FusedBlock block{};
   bool has_fp8_pages = false;
-  int num_kinds = 1;  // of layers
+  int num_kinds = 1;     // of layers
+  int stream_parts = 1;  // in a step of a single token
   int num_blocks = 0;
   int heads_per_kv_head = 0;
   int max_tokens = 0;
@@ -244,6 +255,8 @@ constexpr bool takes_step(const FusedDecodePlan& plan, const FusedStepSize& step
 constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan, int num_tokens) {
   const auto& products = plan.products;
   const int replicas = exchange_replicas(num_tokens);
+  const int parts = num_tokens == 1 ? plan.stream_parts : 1;
+  const int square_words = kSquareShares * (parts > 1 ? kStreamSums : 1);
   FusedExchangeLayout layout{};
   int end = 0;
   const auto take = [&](int words) {
@@ -253,12 +266,12 @@ constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan,
   };
   layout.residual_in = take(products[kQkv].features);
   layout.residual_mid = take(products[kQkv].features);
-  layout.weighted_in = take(replicas * products[kQkv].features / 2);
-  layout.weighted_mid = take(replicas * products[kQkv].features / 2);
-  layout.squares_in = take(replicas * kSquareShares);
-  layout.squares_mid = take(replicas * kSquareShares);
+  layout.weighted_in = take(replicas * parts * products[kQkv].features / 2);
+  layout.weighted_mid = take(replicas * parts * products[kQkv].features / 2);
+  layout.squares_in = take(replicas * square_words);
+  layout.squares_mid = take(replicas * square_words);
   for (int& squares : layout.squares_post) {
-    squares = take(plan.block.has_post_norms != 0 ? replicas * kSquareShares : 0);
+    squares = take(plan.block.has_post_norms != 0 && parts == 1 ? replicas * kSquareShares : 0);
   }
   layout.qkv = take(products[kQkv].rows);
   layout.qk_squares = take(plan.block.has_qk_norm != 0 ? products[kQkv].rows / kItemRows : 0);
@@ -291,7 +304,9 @@ constexpr int64_t fused_kind_bytes(int tokens, int64_t head_dim) {
 constexpr int64_t fused_static_bytes(FusedInstance instance, int tokens, int64_t head_dim) {
   const int64_t of_llama = tokens == 1 ? 47 * 128 : 29 * 1024;
   const int64_t of_wide_heads = 4 * tokens * std::max<int64_t>(head_dim - 128, 0);
-  return instance == FusedInstance::kLlama ? of_llama : of_llama + of_wide_heads + 3 * 128;
+  const int64_t of_second_sums = stream_parts(tokens, instance) > 1 ? 18 * 128 : 0;
+  return instance == FusedInstance::kLlama ? of_llama
+                                           : of_llama + of_wide_heads + of_second_sums + 3 * 128;
 }
 
 // Dynamic shared memory of the kernel for steps of up to `tokens`: first the rings; then the input
@@ -310,10 +325,9 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   const auto& products = plan.products;
   // The features of a single token all go through shared memory; those of several tokens only in
   // products of several passes.
-  const int features =
-      tokens == 1
-          ? std::max({products[kQkv].features, products[kOProj].features, products[kDown].features})
-          : products[kQkv].features;
+  const int features = tokens == 1 ? std::max({plan.stream_parts * products[kQkv].features,
+                                               products[kOProj].features, products[kDown].features})
+                                   : products[kQkv].features;
   FusedSharedMemory memory{};
   // 64 bytes more than a multiple of 128, so that two tokens, which are read at a time, lie in
   // different banks.

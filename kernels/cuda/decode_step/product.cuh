@@ -41,8 +41,9 @@ constexpr int units_ahead(int tokens, FusedInstance instance) {
 }
 
 // A lane's sums of each group of a pass, for row unit_row(lane) of the group. With one token, lanes
-// with lane % 4 == 0 have the sum, as the first of the two. With eight tokens, a lane has the sums
-// of tokens 2 (lane % 4) and 2 (lane % 4) + 1.
+// with lane % 4 == 0 have the sum, as the first of the two; those with lane % 4 == 1 have the sum
+// of a second part. With eight tokens, a lane has the sums of tokens 2 (lane % 4) and 2 (lane % 4)
+// + 1.
 struct PassSums {
   float groups[kPassGroups][2];
 };
@@ -83,9 +84,9 @@ __device__ void multiply_unit(float (&sums)[2], const UnitWeights& unit,
 }
 
 // Adds to `sums` what the warp's chunks contribute to the groups of a pass.
-template <FusedInstance kInstance, int kTokens>
-__device__ void accumulate_pass(PassSums& sums, FusedInputs<kTokens>& inputs, int num_groups,
-                                UnitRing& ring) {
+template <FusedInstance kInstance, int kTokens, int kMaxParts>
+__device__ void accumulate_pass(PassSums& sums, FusedInputs<kTokens, kMaxParts>& inputs,
+                                int num_groups, UnitRing& ring) {
   constexpr int kAhead = units_ahead(kTokens, kInstance);
 #pragma unroll 1
   for (int i = 0; i < inputs.num_chunks(); ++i) {
@@ -108,17 +109,19 @@ __device__ void accumulate_pass(PassSums& sums, FusedInputs<kTokens>& inputs, in
   }
 }
 
-template <int kTokens>
-__device__ void store_sums(float (&token_sums)[kTokens][kSumStride], const PassSums& sums) {
+// rows: of kTokens tokens, or of the parts of a single one.
+template <int kTokens, int kSumRows>
+__device__ void store_sums(float (&rows)[kSumRows][kSumStride], const PassSums& sums) {
   const int lane = reread_lane_index();
 #pragma unroll
   for (int group = 0; group < kPassGroups; ++group) {
     const int row = group * kUnitRows + unit_row(lane);
     if constexpr (kTokens == 1) {
-      if (lane % 4 == 0) token_sums[0][row] = sums.groups[group][0];
+      if (kSumRows == 1 && lane % 4 == 0) rows[0][row] = sums.groups[group][0];
+      if (kSumRows == 2 && lane % 4 < 2) rows[lane % 4][row] = sums.groups[group][0];
     } else {
-      token_sums[lane % 4 * 2][row] = sums.groups[group][0];
-      token_sums[lane % 4 * 2 + 1][row] = sums.groups[group][1];
+      rows[lane % 4 * 2][row] = sums.groups[group][0];
+      rows[lane % 4 * 2 + 1][row] = sums.groups[group][1];
     }
   }
 }

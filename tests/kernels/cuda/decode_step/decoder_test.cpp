@@ -203,6 +203,8 @@ TEST_P(FusedDecoderTest, WideHeads) {
     check({.head_dim = 256}, {context});
   }
   check({.head_dim = 256, .block = windowed(20)}, {300, 19, 20, 21});
+  // Blocks have more than one pass of what they add to the residual stream.
+  check({.hidden_size = 5120, .intermediate_size = 512, .head_dim = 256, .num_layers = 2}, {70});
   check({.hidden_size = 1280, .num_heads = 4, .num_kv_heads = 4, .head_dim = 256, .page_size = 16},
         {17, 16, 100, 1, 8, 9, 250, 5});
 }
@@ -252,6 +254,7 @@ TEST_P(FusedDecoderTest, RepeatedStepsAreTheSameBitByBit) {
         // 32 blocks claim the last 32 items of qkv, half of them keys, and seldom one each.
         DecodeStepSize{.head_dim = 128, .block = altered_block("qk_norm", 3)},
         DecodeStepSize{.head_dim = 256, .block = altered_block("norm_placement", 3)},
+        DecodeStepSize{.hidden_size = 1280, .block = altered_block("norm_placement", 3)},
         DecodeStepSize{.hidden_size = 1280}, DecodeStepSize{.hidden_size = 1280, .head_dim = 128},
         DecodeStepSize{.hidden_size = 1280, .head_dim = 128, .fp8_pages = true},
         DecodeStepSize{.hidden_size = 2304, .intermediate_size = 1536}}) {

@@ -164,6 +164,24 @@ TEST(FusedDecodePlanTest, ReplicasOfASingleTokenDoNotOverlap) {
   EXPECT_EQ(layout.size - layout.hidden, replicas * 7168);
 }
 
+TEST(FusedDecodePlanTest, PartsOfTheResidualStreamDoNotOverlap) {
+  const BlockSpec gemma{.norm_placement = NormPlacement::kPreAndPost};
+  const FusedDecodePlan plan = plan_fused_decode(gemma, kLlama8B);
+  EXPECT_EQ(plan.stream_parts, 2);
+  EXPECT_EQ(plan_fused_decode({}, kLlama8B).stream_parts, 1);
+  const int replicas = exchange_replicas(1);
+  const FusedExchangeLayout layout = fused_exchange_layout(plan, 1);
+  EXPECT_EQ(layout.weighted_mid - layout.weighted_in, replicas * 2 * 2048);
+  EXPECT_EQ(layout.squares_in - layout.weighted_mid, replicas * 2 * 2048);
+  EXPECT_EQ(layout.squares_mid - layout.squares_in, replicas * kStreamSums * kSquareShares);
+  EXPECT_EQ(layout.qkv - layout.squares_mid, replicas * kStreamSums * kSquareShares);
+  // Several tokens fill the columns of a tensor-core tile: their stream has one part.
+  const FusedExchangeLayout several = fused_exchange_layout(plan, 3);
+  EXPECT_EQ(several.weighted_mid - several.weighted_in, 3 * 2048);
+  EXPECT_EQ(several.squares_post[0] - several.squares_mid, 3 * kSquareShares);
+  EXPECT_EQ(several.qkv - several.squares_post[1], 3 * kSquareShares);
+}
+
 TEST(FusedDecodePlanTest, LightLayersAskForLessAtATime) {
   const FusedDecodePlan small = plan_fused_decode({}, llama_1b());
   EXPECT_EQ(small.most_under_way, kFewUnderWay);
