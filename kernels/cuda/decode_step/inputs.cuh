@@ -105,12 +105,13 @@ class FusedInputs {
   }
   // A constant for the compiler where there is only one.
   __device__ int parts() const { return kMaxParts == 1 ? 1 : num_parts_; }
-  // Words from the first to the second part of a token.
-  __device__ int part_words(int part) const { return part * (features_ / 2); }
   // The address of a chunk that is kept.
   __device__ uint32_t kept(int token, int i, int part) const {
-    const uint32_t of_part = kMaxParts == 1 ? 0 : part_words(part) * 4;
-    return memory_ + token * stride_ + chunk_words(i) * 4 + of_part;
+    const int words = kMaxParts == 1
+                          ? chunk_words(i)
+                          : kept_chunk(reread_warp_index(), i, part, features_ / kUnitFeatures) *
+                                (kUnitFeatures / 2);
+    return memory_ + token * stride_ + words * 4;
   }
 
   // A chunk is in shared memory when no lane misses any of its words.
@@ -146,8 +147,8 @@ class FusedInputs {
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       values[k] = misses(k) ? missing_words() : uint4{};
-      load_if_missing(
-          values[k], words_ + part_words(part(k) + k % kTokens) + chunk_words(chunk(k)) + lane * 4);
+      const int row = part(k) + k % kTokens;
+      load_if_missing(values[k], words_ + row * (features_ / 2) + chunk_words(chunk(k)) + lane * 4);
     }
     uint32_t found = 0;
 #pragma unroll

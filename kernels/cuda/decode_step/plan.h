@@ -178,6 +178,15 @@ constexpr int stream_parts(int tokens, FusedInstance instance) {
 // The words of a share of squares where the stream has two parts.
 inline constexpr int kStreamSums = 4;
 
+// Rounds in which the warps of a block take the chunks of a product's inputs.
+constexpr int chunk_rounds(int num_chunks) { return (num_chunks + kFusedWarps - 1) / kFusedWarps; }
+// The place in shared memory, counted in chunks, where a warp keeps its i-th chunk of a part of a
+// product's inputs. A place is the same warp's in every product, because warps do not wait for each
+// other between products: one may bring the next inputs while another still reads its last.
+constexpr int kept_chunk(int warp, int i, int part, int num_chunks) {
+  return warp + (i + part * chunk_rounds(num_chunks)) * kFusedWarps;
+}
+
 // The first instance that computes the block, over keys and values in float8_e4m3 or in bfloat16.
 constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pages, int tokens,
                                        int64_t head_dim) {
@@ -325,13 +334,18 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   const auto& products = plan.products;
   // The features of a single token all go through shared memory; those of several tokens only in
   // products of several passes.
-  const int features = tokens == 1 ? std::max({plan.stream_parts * products[kQkv].features,
-                                               products[kOProj].features, products[kDown].features})
-                                   : products[kQkv].features;
+  const int features =
+      tokens == 1
+          ? std::max({products[kQkv].features, products[kOProj].features, products[kDown].features})
+          : products[kQkv].features;
+  const int chunks_of_parts =
+      tokens == 1 && plan.stream_parts > 1
+          ? plan.stream_parts * chunk_rounds(products[kQkv].num_chunks()) * kFusedWarps
+          : 0;
   FusedSharedMemory memory{};
   // 64 bytes more than a multiple of 128, so that two tokens, which are read at a time, lie in
   // different banks.
-  memory.input_stride = features * 2 + 64;
+  memory.input_stride = std::max(features, chunks_of_parts * kUnitFeatures) * 2 + 64;
   const int64_t staging = kFusedWarps * int64_t{plan.heads_per_kv_head} * (head_dim + 8 + 2) * 4;
   memory.input_bytes = static_cast<int>(
       ceil_divide(std::max(int64_t{memory.input_stride} * tokens, staging), int64_t{128}) * 128);

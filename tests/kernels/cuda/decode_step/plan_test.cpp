@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <vector>
 
 #include "kernels/cuda/decode_step/make_plan.h"
@@ -175,11 +176,35 @@ TEST(FusedDecodePlanTest, PartsOfTheResidualStreamDoNotOverlap) {
   EXPECT_EQ(layout.squares_in - layout.weighted_mid, replicas * 2 * 2048);
   EXPECT_EQ(layout.squares_mid - layout.squares_in, replicas * kStreamSums * kSquareShares);
   EXPECT_EQ(layout.qkv - layout.squares_mid, replicas * kStreamSums * kSquareShares);
+  // Five chunks take a round of eight places for each part.
+  FusedDecodeShape narrow = kLlama8B;
+  narrow.hidden_size = narrow.intermediate_size = 5 * kUnitFeatures;
+  narrow.num_heads = narrow.num_kv_heads = 8;
+  const FusedSharedMemory memory =
+      fused_shared_memory(plan_fused_decode(gemma, narrow), 1, 128, narrow.gpu.shared_bytes);
+  EXPECT_GE(memory.input_bytes, 2 * kFusedWarps * kUnitFeatures * 2);
   // Several tokens fill the columns of a tensor-core tile: their stream has one part.
   const FusedExchangeLayout several = fused_exchange_layout(plan, 3);
   EXPECT_EQ(several.weighted_mid - several.weighted_in, 3 * 2048);
   EXPECT_EQ(several.squares_post[0] - several.squares_mid, 3 * kSquareShares);
   EXPECT_EQ(several.qkv - several.squares_post[1], 3 * kSquareShares);
+}
+
+// Warps do not wait for each other between products, so none may write where another reads.
+TEST(FusedDecodePlanTest, PlacesOfKeptChunksAreTheSameWarpsInEveryProduct) {
+  for (int num_chunks = 1; num_chunks <= 40; ++num_chunks) {
+    std::set<int> places;
+    for (int warp = 0; warp < kFusedWarps; ++warp) {
+      for (int part = 0; part < 2; ++part) {
+        for (int i = 0; warp + i * kFusedWarps < num_chunks; ++i) {
+          const int place = kept_chunk(warp, i, part, num_chunks);
+          EXPECT_EQ(place % kFusedWarps, warp);
+          EXPECT_LT(place, 2 * chunk_rounds(num_chunks) * kFusedWarps);
+          EXPECT_TRUE(places.insert(place).second) << "place " << place << " twice";
+        }
+      }
+    }
+  }
 }
 
 TEST(FusedDecodePlanTest, LightLayersAskForLessAtATime) {
