@@ -160,6 +160,12 @@ struct LanePass {
   bool is_last;
 };
 
+// What a row needs besides its sum.
+struct RowTerms {
+  uint32_t addend;  // word of the residual stream; the bias of a row of qkv
+  float factor;     // the next norm's weight; q/k norm's weight of a row of queries or keys
+};
+
 // The passes as a warp that computes walks them.
 struct PassWalk {
   RingPosition position;

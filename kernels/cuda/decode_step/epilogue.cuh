@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/decode_step/block.cuh"
 #include "kernels/cuda/decode_step/exchange.cuh"
+#include "kernels/cuda/decode_step/qkv_row.cuh"
 #include "kernels/cuda/decode_step/squares.cuh"
 #include "kernels/cuda/decode_step/stream_parts.cuh"
 #include "kernels/cuda/primitives/element.cuh"
@@ -48,7 +49,7 @@ class FusedEpilogue {
       if (output_.is_valid) load_residual_terms();
     } else if (!is_llama(kInstance) && position_.product == kQkv) {
       terms_ = {.addend = 0, .factor = 1.0f};
-      if (output_.is_valid) load_qkv_terms();
+      if (output_.is_valid) qkv_row().load_terms(terms_);
     }
   }
 
@@ -97,11 +98,6 @@ class FusedEpilogue {
   struct Output {
     int row;  // of the product
     bool is_valid;
-  };
-  // What a row needs besides its sum.
-  struct Terms {
-    uint32_t addend;  // word of the residual stream; the bias of a row of qkv
-    float factor;     // the next norm's weight; q/k norm's weight of a row of queries or keys
   };
 
   // The sum of a lane's row over the warps that multiply. row: token_, or the part.
@@ -306,10 +302,9 @@ class FusedEpilogue {
     if (scales_first()) value *= scale_;
     bool is_used = true;
     if (position_.product == kQkv) {
-      if constexpr (!is_llama(kInstance)) value = alter_qkv(value);
-      value = publish_rotated(value);
-      is_used =
-          output_.is_valid && (stores_keys() ? kv_head() >= 0 : stores_values() && is_value());
+      if constexpr (!is_llama(kInstance)) value = qkv_row().altered(value, terms_);
+      value = qkv_row().publish_rotated(value, half_of_item());
+      is_used = qkv_row().is_stored();
     }
     if (!scales_first()) {
       if (!rehearses && __any_sync(kFullWarp, is_used)) wait_for_input_scale();
@@ -329,7 +324,7 @@ class FusedEpilogue {
           .logits[static_cast<int64_t>(token_) * arguments_.products[kLmHead].rows + output_.row] =
           value;
     } else if (position_.product == kQkv && is_used) {
-      store_kv(value);
+      qkv_row().store(value);
     }
   }
 
@@ -344,77 +339,8 @@ class FusedEpilogue {
     return !attention_applies_scale<kTokens, kInstance>(arguments_);
   }
 
-  // Asks for the bias and q/k norm's weight of a row. The layer's pointers are there: this warp has
-  // waited for them before the product that ended in this layer's residual stream.
-  __device__ void load_qkv_terms() {
-    const FusedLayerPointers& pointers = layer(position_.layer);
-    if (pointers.qkv_bias != nullptr) {
-      terms_.addend = __float_as_uint(pointers.qkv_bias[output_.row]);
-    }
-    if (pointers.qk_norm != nullptr && !is_value()) {
-      terms_.factor = pointers.qk_norm[(kv_head() < 0 ? 0 : kHeadDim) + column()];
-    }
-  }
-
-  // Applies what stands between the product and the rotation: the bias and q/k norm's weight. The
-  // norm's scale needs the squares of a whole head, of which this warp may have only some items. So
-  // it publishes the squares of its items, and attention, which reads queries and keys, applies the
-  // scale; that commutes with the rotation.
-  __device__ float alter_qkv(float value) const {
-    value += __uint_as_float(terms_.addend);
-    if (arguments_.block.has_qk_norm != 0) {
-      float squares = output_.is_valid ? value * value : 0.0f;
-#pragma unroll
-      for (int distance = 1; distance < kItemRows; distance *= 2) {
-        squares += __shfl_xor_sync(kFullWarp, squares, distance);
-      }
-      const int item = output_.row / kHeadDim * kHeadItems + column() / kUnitRows;
-      if (output_.is_valid && !is_value() && reread_lane_index() % kItemRows == 0) {
-        publish(words(layout().qk_squares) + token_ * qk_squares_words() + item, squares);
-      }
-    }
-    return value * terms_.factor;
-  }
-  static constexpr int kHeadItems = kHeadDim / kItemRows;
-  // Where keys are normalised, attention stores them: this warp cannot wait for the squares of a
-  // head, because items of the head may belong to its later passes.
-  __device__ bool stores_keys() const {
-    return stores_values() && (is_llama(kInstance) || arguments_.block.has_qk_norm == 0);
-  }
-  // In float8_e4m3, attention stores both, since it has the scales.
-  __device__ static constexpr bool stores_values() { return !reads_fp8(kInstance); }
-  __device__ int qk_squares_words() const { return arguments_.products[kQkv].rows / kItemRows; }
-
-  __device__ bool is_value() const { return kv_head() >= arguments_.attention.num_kv_heads; }
-  // The KV head of the lane's row of qkv, first of keys, then of values; below 0 for queries.
-  __device__ int kv_head() const { return output_.row / kHeadDim - arguments_.attention.num_heads; }
-  __device__ int column() const { return output_.row % kHeadDim; }
-
-  // Rotates queries and keys, and publishes them and the values for attention.
-  __device__ float publish_rotated(float value) const {
-    constexpr int kHalf = kHeadDim / 2;
-    const float other_half = __shfl_xor_sync(kFullWarp, value, kUnitRows);
-    if (!is_value()) {
-      const auto& kind = kind_of_layer(arguments_, signals_, position_.layer);
-      const float2 rotation = kind.rotations[token_][column() % kHalf];
-      value = value * rotation.x + (half_of_item() == 0 ? -other_half : other_half) * rotation.y;
-    }
-    if (output_.is_valid) {
-      publish(words(layout().qkv) + token_ * arguments_.products[kQkv].rows + output_.row, value);
-    }
-    return value;
-  }
-
-  __device__ void store_kv(float value) const {
-    const AttentionArguments& attention = arguments_.attention;
-    const int head = kv_head();
-    const bool is_key = head < attention.num_kv_heads;
-    const int64_t of_page = is_key ? head : head - attention.num_kv_heads;
-    const auto page_size = static_cast<int64_t>(attention.page_size.divisor());
-    const FusedLayerPointers& pointers = layer(position_.layer);
-    Element* const pages = is_key ? pointers.keys : pointers.values;
-    pages[(signals_.page_rows[token_] + of_page * page_size) * kHeadDim + column()] =
-        from_float<Element>(value);
+  __device__ QkvRow<kTokens, kHeadDim, kInstance> qkv_row() const {
+    return {arguments_, signals_, position_.layer, token_, output_.row, output_.is_valid};
   }
 
   const FusedDecodeArguments& arguments_;
@@ -426,7 +352,7 @@ class FusedEpilogue {
   float scale_;  // of its inputs; 0: not known yet
   // State of the current pass.
   Output output_;
-  Terms terms_;
+  RowTerms terms_;
   // State for the norm of what a half adds to the residual stream.
   float post_term_ = 0.0f;  // the norm's weight, then times the row's element
   // State of a stream in two parts: the row that settle_residual() adds post_term_ to, and the

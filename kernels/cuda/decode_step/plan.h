@@ -22,6 +22,8 @@
 //   piece    the part of an attention item that one block reads (attention/decode/items.cuh)
 //   share    one block's part of something that all blocks make together, for example of the sum of
 //            squares of a token's residual stream
+//   part     of the residual stream into a product: the stream, or what half a layer adds to it
+//            (stream_parts.cuh)
 //   replica  one of several equal copies of words that all blocks read
 //   claim    a block takes an item that nobody has taken yet, with an atomic addition
 //
