@@ -24,7 +24,7 @@ class FusedEpilogue {
   // Whether the residual stream has two parts.
   static constexpr bool kHasParts = stream_parts(kTokens, kInstance) > 1;
   using Row = std::conditional_t<kHasParts, StreamRow, float>;
-  using Squares = std::conditional_t<kHasParts, StreamSums, float>;
+  using Squares = StreamSquares<kTokens, kInstance>;
 
   // If `token` is num_tokens or more, the warp finishes nothing.
   __device__ FusedEpilogue(const FusedDecodeArguments& arguments, Signals& signals, int token)

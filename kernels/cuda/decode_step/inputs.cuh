@@ -2,9 +2,8 @@
 // left for each other (decode_step/exchange.cuh) to the registers of a warp.
 //
 // All inputs are pairs of bfloat16, [num_tokens][features / 2] words; where the residual stream has
-// two parts, [2][features / 2] of a single token. A warp brings only its own
-// chunks, each when it comes to it, so that it can begin with what is there while other blocks
-// still compute the rest.
+// two parts, [2][features / 2] of a single token. A warp brings only its own chunks, each when it
+// comes to it, so that it can begin with what is there while other blocks still compute the rest.
 #pragma once
 
 #include "kernels/cuda/decode_step/block.cuh"
@@ -105,7 +104,7 @@ class FusedInputs {
   }
   // A constant for the compiler where there is only one.
   __device__ int parts() const { return kMaxParts == 1 ? 1 : num_parts_; }
-  // The address of a chunk that is kept.
+  // The address of a chunk that is kept. Without parts, chunks lie in the order of their features.
   __device__ uint32_t kept(int token, int i, int part) const {
     const int words = kMaxParts == 1
                           ? chunk_words(i)

@@ -23,7 +23,7 @@ class FusedStep {
   static constexpr bool kFinishesOwnPasses = !has_epilogue_warp(kTokens);
   static constexpr int kReplicas = exchange_replicas(kTokens);
   static constexpr int kParts = stream_parts(kTokens, kInstance);
-  using Squares = std::conditional_t<(kParts > 1), StreamSums, float>;
+  using Squares = StreamSquares<kTokens, kInstance>;
 
   __device__ FusedStep(const FusedDecodeArguments& arguments, Signals& signals,
                        const UnitRing& ring, unsigned char* inputs)

@@ -42,8 +42,7 @@ constexpr int units_ahead(int tokens, FusedInstance instance) {
 
 // A lane's sums of each group of a pass, for row unit_row(lane) of the group. With one token, lanes
 // with lane % 4 == 0 have the sum, as the first of the two; those with lane % 4 == 1 have the sum
-// of a second part. With eight tokens, a lane has the sums of tokens 2 (lane % 4) and 2 (lane % 4)
-// + 1.
+// of a second part. With eight tokens, a lane has the sums of token 2 (lane % 4) and the next.
 struct PassSums {
   float groups[kPassGroups][2];
 };
@@ -117,8 +116,7 @@ __device__ void store_sums(float (&rows)[kSumRows][kSumStride], const PassSums& 
   for (int group = 0; group < kPassGroups; ++group) {
     const int row = group * kUnitRows + unit_row(lane);
     if constexpr (kTokens == 1) {
-      if (kSumRows == 1 && lane % 4 == 0) rows[0][row] = sums.groups[group][0];
-      if (kSumRows == 2 && lane % 4 < 2) rows[lane % 4][row] = sums.groups[group][0];
+      if (lane % 4 < kSumRows) rows[lane % 4][row] = sums.groups[group][0];
     } else {
       rows[lane % 4 * 2][row] = sums.groups[group][0];
       rows[lane % 4 * 2 + 1][row] = sums.groups[group][1];

@@ -54,8 +54,8 @@ struct QkvRow {
     return value * terms.factor;
   }
 
-  // Rotates queries and keys, and publishes them and the values for attention. half: of the item's
-  // two groups.
+  // Rotates queries and keys, and publishes them and the values for attention. half: in which of
+  // the item's two groups the row is.
   __device__ float publish_rotated(float value, int half) const {
     constexpr int kHalf = kHeadDim / 2;
     const float other_half = __shfl_xor_sync(kFullWarp, value, kUnitRows);

@@ -13,6 +13,8 @@
 // Blocks without such norms have s = 1.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/decode_step/squares.cuh"
 
 namespace tessera {
@@ -65,6 +67,10 @@ __device__ inline void publish_share(uint32_t* words, int share, const StreamSum
           make_uint4(__float_as_uint(sums.of_added), __float_as_uint(sums.of_stream),
                      __float_as_uint(sums.of_products), __float_as_uint(sums.of_weighted)));
 }
+
+// What an instance sums over all rows.
+template <int kTokens, FusedInstance kInstance>
+using StreamSquares = std::conditional_t<(stream_parts(kTokens, kInstance) > 1), StreamSums, float>;
 
 struct StreamScales {
   float added;   // s
