@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     # Within CUDA: shared words at the bottom, operations beside each other, the decode step, which
     # holds attention and products of its own, on top.
     "kernels/cuda": ["kernels"],
-    "kernels/cuda/primitives": ["kernels/tensor"],
+    "kernels/cuda/primitives": ["kernels/block_spec.h", "kernels/tensor"],
     "kernels/cuda/device": ["kernels/cuda/primitives", *DEFINITIONS],
     **{f"kernels/cuda/{operation}": ["kernels/cuda/device", "kernels/cuda/primitives",
                                      *DEFINITIONS]

@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda_fused_operations.h"
 
+#include "kernels/cuda/linear/gated/kernel.h"
 #include "kernels/cuda/rows/add_bias.h"
 #include "kernels/cuda/rows/rms_norm.h"
 #include "kernels/cuda/rows/rms_norm_add.h"
@@ -93,18 +94,26 @@ void CudaFusedOperations::normed_linear_activate_mul_impl(const Tensor& out, con
                                                           const WeightMatrix& weight,
                                                           const Tensor& gate_up,
                                                           Activation activation) {
-  if (!weight.bias.empty() ||
-      operations_.linear_plan(x.values, weight).kernel != LinearKernel::kSkinny) {
+  const int num_multiprocessors = device_.gpu().num_multiprocessors;
+  if (!weight.bias.empty()) {
     return FusedOperations::normed_linear_activate_mul_impl(out, x, weight, gate_up, activation);
   }
-  launch_skinny({.out = out,
-                 .x = x.values,
-                 .weight = weight.data,
-                 .is_gated = true,
-                 .activation = activation,
-                 .x_squares = deferred_squares(x),
-                 .epsilon = x.epsilon},
-                plan_gated_skinny(out.dim(0), out.dim(1), device_.gpu().num_multiprocessors));
+  if (operations_.linear_plan(x.values, weight).kernel == LinearKernel::kSkinny) {
+    return launch_skinny({.out = out,
+                          .x = x.values,
+                          .weight = weight.data,
+                          .is_gated = true,
+                          .activation = activation,
+                          .x_squares = deferred_squares(x),
+                          .epsilon = x.epsilon},
+                         plan_gated_skinny(out.dim(0), out.dim(1), num_multiprocessors));
+  }
+  if (takes_gated(out.dim(0), out.dim(1), device_.gpu())) {
+    return launch_linear_gated_sm90(out, x.values, weight.data, activation,
+                                    plan_gated(out.dim(0), out.dim(1), num_multiprocessors),
+                                    num_multiprocessors, device_.stream());
+  }
+  FusedOperations::normed_linear_activate_mul_impl(out, x, weight, gate_up, activation);
 }
 
 void CudaFusedOperations::normed_linear_rope_store_kv_impl(const RopeStoreKvParams& to,

@@ -42,6 +42,12 @@ Reference reference_rope(const std::vector<double>& head, int32_t position,
 Reference reference_activate_mul(const std::vector<double>& gate_up, int64_t intermediate_size,
                                  Activation activation = Activation::kSilu);
 
+// reference_activate_mul() of reference_linear(). The magnitudes bound what errors of both products
+// do to the results.
+//   weight [2 * intermediate_size, in_features], [gate | up]
+Reference reference_gated_linear(const std::vector<double>& x, const std::vector<double>& weight,
+                                 int64_t in_features, Activation activation);
+
 // Token penalties of one sequence, applied in place.
 struct ReferencePenalties {
   std::vector<int32_t> tokens;

@@ -9,14 +9,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/cuda/device/graph_timing.h"
 #include "kernels/cuda/linear/cublas.h"
+#include "kernels/cuda/linear/gated/kernel.h"
 #include "kernels/cuda/linear/gemv.h"
 #include "kernels/cuda/linear/skinny/kernel.h"
+#include "kernels/cuda/rows/activate_mul.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/random_values.h"
 
@@ -273,6 +276,51 @@ TEST_P(LinearSpeed, TilesSideBySide) {
                   gpu_.num_multiprocessors, stream_.get());
             }};
         std::printf(" %d at once %.1f", tiles_at_once, microseconds(kernel, product, pool, x, out));
+      }
+      std::printf("\n");
+    }
+  }
+}
+
+// Gate and up with their activation for many tokens: the library's product and the activation
+// beside the gated product with each of its plans. The one in brackets is chosen.
+TEST_P(LinearSpeed, GateAndUpOfManyTokens) {
+  if (!gpu_.runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
+  const DeviceTensor some = activations(RandomValues(1).normal(kSomeElements), {kSomeElements});
+  const Buffer memory = pool_of(some);
+  const Tensor pool{memory.data(), activation(), DeviceType::kCuda, {kPoolElements}};
+  for (const auto& [name, intermediate_size, in_features] : {std::tuple{"8B", 14336, 4096},
+                                                             {"1B", 8192, 2048},
+                                                             {"Qwen2.5 7B", 18944, 3584},
+                                                             {"Gemma 3 4B", 10240, 2560},
+                                                             {"Qwen3 0.6B", 3072, 1024}}) {
+    for (const int64_t num_tokens : {65, 128, 192, 256, 384, 512, 768, 1024, 2048, 8192}) {
+      const DeviceTensor out = poisoned(backend(), activation(), {num_tokens, intermediate_size});
+      const DeviceTensor both =
+          poisoned(backend(), activation(), {num_tokens, 2 * intermediate_size});
+      const Tensor x = pool.slice(0, num_tokens * in_features).reshape({num_tokens, in_features});
+      device().synchronize();
+      const Product product{name, 2 * intermediate_size, in_features, false, activation()};
+      const auto time = [&](auto&& run) {
+        return microseconds(
+            {name, num_tokens,
+             [&](const Tensor&, const Tensor&, const Tensor& weight, bool) { run(weight); }},
+            product, pool, x, both);
+      };
+      const double library = time([&](const Tensor& weight) {
+        cublas_->run(both, x, weight, false, 1.0f, stream_.get());
+        launch_activate_mul(out, both, Activation::kSilu, stream_.get());
+      });
+      std::printf("%s, %lld tokens, microseconds: cublas and activation %.1f", name,
+                  static_cast<long long>(num_tokens), library);
+      const GatedPlan chosen = plan_gated(num_tokens, intermediate_size, gpu_.num_multiprocessors);
+      for (const GatedPlan& plan : kGatedPlans) {
+        const double own = time([&](const Tensor& weight) {
+          launch_linear_gated_sm90(out, x, weight, Activation::kSilu, plan,
+                                   gpu_.num_multiprocessors, stream_.get());
+        });
+        std::printf(plan == chosen ? ", [%d %s %.1f]" : ", %d %s %.1f", plan.tile_features,
+                    plan.pair_shares == PairShares::kWeights ? "weights" : "tokens", own);
       }
       std::printf("\n");
     }

@@ -97,14 +97,15 @@ CUtensorMap make_weight_tensor_map(const Tensor& weight, int box_rows, int box_f
                             CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
 }
 
-CUtensorMap make_matrix_tensor_map(const Tensor& matrix, int box_rows) {
+CUtensorMap make_matrix_tensor_map(const Tensor& matrix, int box_rows, L2Fetch fetch) {
   const auto size = [&](int i) { return static_cast<cuuint64_t>(matrix.dim(i)); };
   // As above; measured when it brought all weights, 4 to 8 % of whose rate 256 bytes cost (H200).
   return make_tensor_map<2>(matrix,
                             {.sizes = {size(1), size(0)},
                              .strides = {size(1) * size_of(matrix.dtype)},
                              .box = {kBoxColumns, static_cast<cuuint32_t>(box_rows)}},
-                            CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+                            fetch == L2Fetch::k256 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+                                                   : CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
 }
 
 CUtensorMap make_query_tensor_map(const Tensor& query, int box_tokens) {

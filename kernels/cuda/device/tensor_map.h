@@ -7,6 +7,8 @@
 
 #include <cuda.h>
 
+#include <cstdint>
+
 #include "kernels/tensor/tensor.h"
 
 namespace tessera {
@@ -33,9 +35,13 @@ CUtensorMap make_page_rows_tensor_map(const Tensor& pages, int box_tokens);
 //   box_rows <= 256; box_features a multiple of 64
 CUtensorMap make_weight_tensor_map(const Tensor& weight, int box_rows, int box_features);
 
+// How many bytes of a row the L2 cache fetches where it lacks some.
+enum class L2Fetch : uint8_t { k128, k256 };
+
 // Boxes of kBoxColumns x box_rows. Coordinates: column, row.
 //   matrix bfloat16 or float16 [rows, columns]; columns a multiple of 8; box_rows <= 256
-CUtensorMap make_matrix_tensor_map(const Tensor& matrix, int box_rows);
+CUtensorMap make_matrix_tensor_map(const Tensor& matrix, int box_rows,
+                                   L2Fetch fetch = L2Fetch::k128);
 
 // Boxes of kBoxColumns of one head and box_tokens tokens. Coordinates: column, head, token.
 //   query bfloat16 or float16 [num_tokens, num_heads, head_dim]; box_tokens <= 256

@@ -5,6 +5,14 @@
 
 #include "kernels/cuda/primitives/mbarrier.cuh"
 
+// Of a kernel: blocks of its clusters. Compiled for older GPUs, where it never runs, a kernel must
+// not ask for clusters.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define TESSERA_CLUSTER_OF(size) __cluster_dims__(size)
+#else
+#define TESSERA_CLUSTER_OF(size)
+#endif
+
 namespace tessera {
 
 // The cluster's barrier, in two halves, for barriers that others set up before
@@ -23,6 +31,15 @@ __device__ inline uint32_t cluster_address(const void* shared, int rank) {
       : "=r"(address)
       : "r"(shared_address(shared)), "r"(rank));
   return address;
+}
+
+// Arrives at this barrier there. What the thread has read or written before is not ordered by it:
+// for a barrier that says that asynchronous reads are over, which the thread has waited for. With
+// an order for the whole cluster it is a fence of the whole GPU, twice the time of a product
+// (H100).
+__device__ inline void mbarrier_arrive_in_cluster(uint64_t* barrier, int rank) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(barrier, rank))
+               : "memory");
 }
 
 // Writes to this address there, and counts as 16 of the bytes that this barrier there expects.

@@ -86,11 +86,15 @@ class MatrixDescriptor {
   TESSERA_SUMS_32 \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define TESSERA_SUMS_128 \
+#define TESSERA_SUMS_96 \
   TESSERA_SUMS_64 \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
-  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" \
-  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
+  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define TESSERA_SUMS_112 \
+  TESSERA_SUMS_96 \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define TESSERA_SUMS_128 \
+  TESSERA_SUMS_112 \
   ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define TESSERA_OPERANDS_8(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
   "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -98,8 +102,11 @@ class MatrixDescriptor {
   TESSERA_OPERANDS_8(d, i + 16), TESSERA_OPERANDS_8(d, i + 24)
 #define TESSERA_OPERANDS_32(d) TESSERA_OPERANDS_AT(d, 0)
 #define TESSERA_OPERANDS_64(d) TESSERA_OPERANDS_32(d), TESSERA_OPERANDS_AT(d, 32)
-#define TESSERA_OPERANDS_128(d) TESSERA_OPERANDS_64(d), TESSERA_OPERANDS_AT(d, 64), \
-  TESSERA_OPERANDS_AT(d, 96)
+#define TESSERA_OPERANDS_96(d) TESSERA_OPERANDS_64(d), TESSERA_OPERANDS_AT(d, 64)
+#define TESSERA_OPERANDS_112(d) TESSERA_OPERANDS_96(d), TESSERA_OPERANDS_8(d, 96), \
+  TESSERA_OPERANDS_8(d, 104)
+#define TESSERA_OPERANDS_128(d) TESSERA_OPERANDS_112(d), TESSERA_OPERANDS_8(d, 112), \
+  TESSERA_OPERANDS_8(d, 120)
 // clang-format on
 
 // d = a . b^T, or d += with `accumulate`: A from shared memory, rows; B from shared memory, rows.
@@ -126,7 +133,19 @@ template <typename Element, int kSums>
 __device__ __forceinline__ void wgmma_rows(float (&d)[kSums], uint64_t a, uint64_t b,
                                            bool accumulate) {
   constexpr bool kIsBFloat16 = std::is_same_v<Element, __nv_bfloat16>;
-  if constexpr (kSums == 64 && kIsBFloat16) {
+  if constexpr (kSums == 128 && kIsBFloat16) {
+    TESSERA_WGMMA_ROWS(256, 128, "bf16", "%128", "%129", "%130");
+  } else if constexpr (kSums == 128) {
+    TESSERA_WGMMA_ROWS(256, 128, "f16", "%128", "%129", "%130");
+  } else if constexpr (kSums == 112 && kIsBFloat16) {
+    TESSERA_WGMMA_ROWS(224, 112, "bf16", "%112", "%113", "%114");
+  } else if constexpr (kSums == 112) {
+    TESSERA_WGMMA_ROWS(224, 112, "f16", "%112", "%113", "%114");
+  } else if constexpr (kSums == 96 && kIsBFloat16) {
+    TESSERA_WGMMA_ROWS(192, 96, "bf16", "%96", "%97", "%98");
+  } else if constexpr (kSums == 96) {
+    TESSERA_WGMMA_ROWS(192, 96, "f16", "%96", "%97", "%98");
+  } else if constexpr (kSums == 64 && kIsBFloat16) {
     TESSERA_WGMMA_ROWS(128, 64, "bf16", "%64", "%65", "%66");
   } else if constexpr (kSums == 64) {
     TESSERA_WGMMA_ROWS(128, 64, "f16", "%64", "%65", "%66");
@@ -162,11 +181,15 @@ __device__ __forceinline__ void wgmma_columns(float (&d)[kSums], const uint32_t*
 #undef TESSERA_WGMMA_COLUMNS
 #undef TESSERA_SUMS_32
 #undef TESSERA_SUMS_64
+#undef TESSERA_SUMS_96
+#undef TESSERA_SUMS_112
 #undef TESSERA_SUMS_128
 #undef TESSERA_OPERANDS_8
 #undef TESSERA_OPERANDS_AT
 #undef TESSERA_OPERANDS_32
 #undef TESSERA_OPERANDS_64
+#undef TESSERA_OPERANDS_96
+#undef TESSERA_OPERANDS_112
 #undef TESSERA_OPERANDS_128
 
 }  // namespace tessera

@@ -1,9 +1,8 @@
 #include "kernels/cuda/device/dispatch.h"
 #include "kernels/cuda/device/early_start.h"
+#include "kernels/cuda/primitives/activation.cuh"
 #include "kernels/cuda/primitives/dependent_launch.cuh"
 #include "kernels/cuda/primitives/element.cuh"
-#include "kernels/cuda/primitives/gelu.cuh"
-#include "kernels/cuda/primitives/silu.cuh"
 #include "kernels/cuda/rows/activate_mul.h"
 #include "kernels/tensor/checked_math.h"
 
@@ -11,12 +10,6 @@ namespace tessera {
 namespace {
 
 constexpr int kThreads = 256;
-
-template <Activation kActivation>
-__device__ float activate(float x) {
-  if constexpr (kActivation == Activation::kGeluTanh) return gelu_tanh(x);
-  return silu(x);
-}
 
 // A row of blocks per token: blockIdx is (token, part of its row).
 template <Activation kActivation, typename Element, int kWidth>

@@ -1,15 +1,14 @@
 // The multiplying side of the skinny product: the work of a warpgroup. tiles.cuh has the terms.
 #pragma once
 
-#include "kernels/cuda/linear/skinny/quads.cuh"
+#include "kernels/cuda/linear/quads.cuh"
 #include "kernels/cuda/linear/skinny/rope.cuh"
 #include "kernels/cuda/linear/skinny/scales.cuh"
 #include "kernels/cuda/linear/skinny/tiles.cuh"
+#include "kernels/cuda/primitives/activation.cuh"
 #include "kernels/cuda/primitives/cluster.cuh"
 #include "kernels/cuda/primitives/element.cuh"
-#include "kernels/cuda/primitives/gelu.cuh"
 #include "kernels/cuda/primitives/ring_position.cuh"
-#include "kernels/cuda/primitives/silu.cuh"
 #include "kernels/cuda/primitives/wgmma_narrow.cuh"
 
 namespace tessera {
@@ -99,11 +98,9 @@ struct SkinnyConsumer {
     const float4 gate = vector(tile_sums, index);
     if constexpr (Config::kGated) {
       const float4 up = vector(tile_sums, Config::kVectors / 2 + index);
-      const auto activation = [](float x) {
-        return Config::kActivation == Activation::kSilu ? silu(x) : gelu_tanh(x);
-      };
-      return {activation(gate.x) * up.x, activation(gate.y) * up.y, activation(gate.z) * up.z,
-              activation(gate.w) * up.w};
+      constexpr auto kActivate = activate<Config::kActivation>;
+      return {kActivate(gate.x) * up.x, kActivate(gate.y) * up.y, kActivate(gate.z) * up.z,
+              kActivate(gate.w) * up.w};
     }
     return gate;
   }

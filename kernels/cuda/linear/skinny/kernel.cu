@@ -11,6 +11,7 @@
 #include "kernels/cuda/linear/skinny/producer.cuh"
 #include "kernels/cuda/linear/skinny/scales.cuh"
 #include "kernels/cuda/primitives/clock.cuh"
+#include "kernels/cuda/primitives/cluster.cuh"
 #include "kernels/cuda/primitives/element.cuh"
 #include "kernels/tensor/checked_math.h"
 
@@ -45,13 +46,6 @@ __device__ void wait_for_barriers() {
     asm volatile("bar.sync 2, %0;" ::"n"(kThreads) : "memory");
   }
 }
-
-// Compiled for older GPUs, where it never runs, the kernel must not ask for clusters.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-#define TESSERA_CLUSTER_OF(size) __cluster_dims__(size)
-#else
-#define TESSERA_CLUSTER_OF(size)
-#endif
 
 template <typename Config, typename Out>
 __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1)

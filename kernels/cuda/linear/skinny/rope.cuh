@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/linear/skinny/quads.cuh"
+#include "kernels/cuda/linear/quads.cuh"
 #include "kernels/cuda/linear/skinny/tiles.cuh"
 #include "kernels/cuda/primitives/block_reduce.cuh"
 #include "kernels/cuda/primitives/rotation.cuh"

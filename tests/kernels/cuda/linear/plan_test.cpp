@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/linear/gated/plan.h"
+
 namespace tessera {
 namespace {
 
@@ -89,6 +91,35 @@ TEST(LinearPlanTest, ChoosesGatedPlansThatAreBuilt) {
       EXPECT_NE(std::ranges::find(kGatedSkinnyPlans, plan), std::ranges::end(kGatedSkinnyPlans));
     }
   }
+}
+
+TEST(LinearPlanTest, ManyTokensOfGateAndUpHaveAKernel) {
+  EXPECT_FALSE(takes_gated(kSkinnyMaxTokens, 14336, kH200)) << "the skinny kernel's";
+  EXPECT_TRUE(takes_gated(kSkinnyMaxTokens + 1, 14336, kH200));
+  EXPECT_TRUE(takes_gated(8192, 14336, kH200));
+  EXPECT_TRUE(takes_gated(512, 3072, kH200));
+  EXPECT_FALSE(takes_gated(256, 3072, kH200)) << "half of the multiprocessors have a tile";
+  EXPECT_FALSE(takes_gated(128, 8, kH200));
+  EXPECT_FALSE(takes_gated(8192, 14340, kH200)) << "rows of results are not whole vectors";
+  EXPECT_FALSE(takes_gated(8192, 14336, kAmpere));
+  GpuTraits invariant = kH200;
+  invariant.choice = KernelChoice::kBatchInvariant;
+  EXPECT_FALSE(takes_gated(8192, 14336, invariant));
+}
+
+TEST(LinearPlanTest, GatedTilesFillTheLastRound) {
+  const auto plan = [](int64_t num_tokens, int64_t intermediate_size) {
+    return plan_gated(num_tokens, intermediate_size, 132);
+  };
+  EXPECT_EQ(plan(65, 14336), (GatedPlan{112, PairShares::kTokens})) << "one tile of tokens";
+  EXPECT_EQ(plan(128, 14336), (GatedPlan{112, PairShares::kTokens}));
+  EXPECT_EQ(plan(256, 14336), (GatedPlan{112, PairShares::kWeights}));
+  EXPECT_EQ(plan(384, 14336), (GatedPlan{112, PairShares::kTokens})) << "three tiles of tokens";
+  EXPECT_EQ(plan(512, 14336), (GatedPlan{112, PairShares::kWeights}));
+  EXPECT_EQ(plan(8192, 14336), (GatedPlan{128, PairShares::kWeights}));
+  EXPECT_EQ(plan(256, 18944), (GatedPlan{96, PairShares::kWeights}));
+  EXPECT_EQ(plan(768, 18944), (GatedPlan{128, PairShares::kWeights}));
+  EXPECT_EQ(plan(1024, 18944), (GatedPlan{128, PairShares::kWeights}));
 }
 
 TEST(LinearPlanTest, NormsPassWithoutTheirScaleBetweenSkinnyProducts) {
