@@ -1,6 +1,6 @@
 // What the skinny product (linear/skinny/kernel.h) does besides multiplying: RMSNorm before and
 // after it, activation and product of gate and up, bias and rotary positions with the append to KV
-// pages.
+// pages. And for up to 1,024 tokens the gated product (linear/gated/kernel.h).
 #pragma once
 
 #include "kernels/cuda/cuda_operations.h"

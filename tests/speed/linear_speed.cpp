@@ -282,9 +282,10 @@ TEST_P(LinearSpeed, TilesSideBySide) {
   }
 }
 
-// Gate and up with their activation for many tokens: the library's product and the activation
-// beside the gated product with each of its plans. The one in brackets is chosen.
-TEST_P(LinearSpeed, GateAndUpOfManyTokens) {
+// Gate and up with their activation: the library's product and the activation one after the other,
+// beside the gated product with each of its plans. Of the one in brackets, plan_gated() says that
+// it is the fastest.
+TEST_P(LinearSpeed, GateAndUpWithActivation) {
   if (!gpu_.runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
   const DeviceTensor some = activations(RandomValues(1).normal(kSomeElements), {kSomeElements});
   const Buffer memory = pool_of(some);

@@ -22,16 +22,18 @@ struct Sizes {
   int64_t in_features;   // of the product that is added to the residual stream
   int64_t out_features;  // of the product that reads the norm
   int64_t intermediate;
+  int64_t least_tokens = 1;
 };
 // Hidden sizes that pass without the norm's scale, divided in every way (see linear/plan.h), and
 // some that do not. Results that no tile divides. Inputs of every product that are whole panels of
-// 64 features, and inputs that are not.
+// 64 features, and inputs that are not. Last an intermediate size with which 65 tokens fill an H100
+// or H200 (see linear/gated/plan.h).
 constexpr Sizes kSizes[] = {{256, 8, 40, 24},       {512, 520, 129, 57}, {1152, 136, 96, 1000},
                             {8576, 264, 72, 8},     {40, 136, 72, 40},   {5120, 264, 56, 24},
                             {128, 264, 7001, 7004}, {17024, 256, 16, 8}, {384, 4104, 40, 24},
                             {640, 1000, 24, 8},     {256, 200, 24, 40},  {512, 576, 40, 57},
                             {1152, 72, 40, 24},     {72, 200, 40, 24},   {200, 72, 131, 1000},
-                            {1000, 192, 40, 72},    {4104, 72, 56, 24}};
+                            {1000, 192, 40, 72},    {4104, 72, 56, 24},  {40, 8, 40, 12672, 65}};
 
 class NormedLinearTest : public BackendTest {
  protected:
@@ -45,6 +47,7 @@ class NormedLinearTest : public BackendTest {
 TEST_P(NormedLinearTest, MatchesReference) {
   for (const Sizes& sizes : kSizes) {
     for (const int64_t num_tokens : kTokenCounts) {
+      if (num_tokens < sizes.least_tokens) continue;
       SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden);
       RandomValues random(static_cast<uint64_t>(num_tokens));
       // Rows of different sizes, so that a row's scale shows.

@@ -93,18 +93,20 @@ TEST(LinearPlanTest, ChoosesGatedPlansThatAreBuilt) {
   }
 }
 
-TEST(LinearPlanTest, ManyTokensOfGateAndUpHaveAKernel) {
+TEST(LinearPlanTest, GateAndUpOfMoreTokensHaveAKernel) {
   EXPECT_FALSE(takes_gated(kSkinnyMaxTokens, 14336, kH200)) << "the skinny kernel's";
-  EXPECT_TRUE(takes_gated(kSkinnyMaxTokens + 1, 14336, kH200));
-  EXPECT_TRUE(takes_gated(8192, 14336, kH200));
+  EXPECT_FALSE(takes_gated(kGatedMaxTokens + 1, 14336, kH200)) << "cuBLAS's";
+  for (int64_t num_tokens = kSkinnyMaxTokens + 1; num_tokens <= kGatedMaxTokens; ++num_tokens) {
+    EXPECT_TRUE(takes_gated(num_tokens, 14336, kH200)) << num_tokens;
+  }
   EXPECT_TRUE(takes_gated(512, 3072, kH200));
   EXPECT_FALSE(takes_gated(256, 3072, kH200)) << "half of the multiprocessors have a tile";
-  EXPECT_FALSE(takes_gated(128, 8, kH200));
-  EXPECT_FALSE(takes_gated(8192, 14340, kH200)) << "rows of results are not whole vectors";
-  EXPECT_FALSE(takes_gated(8192, 14336, kAmpere));
+  EXPECT_FALSE(takes_gated(192, 10240, kH200)) << "the second round is half empty";
+  EXPECT_FALSE(takes_gated(512, 14340, kH200)) << "rows of results are not whole vectors";
+  EXPECT_FALSE(takes_gated(512, 14336, kAmpere));
   GpuTraits invariant = kH200;
   invariant.choice = KernelChoice::kBatchInvariant;
-  EXPECT_FALSE(takes_gated(8192, 14336, invariant));
+  EXPECT_FALSE(takes_gated(512, 14336, invariant));
 }
 
 TEST(LinearPlanTest, GatedTilesFillTheLastRound) {
