@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs compute-sanitizer over the kernels whose warps and blocks hand each other data: decode
-# attention, prefill attention in float8_e4m3, skinny products, log-probabilities, the decode step in
+# attention, prefill attention in float8_e4m3, skinny and gated products, log-probabilities, the decode step in
 # one kernel.
 #
 #   tests/sanitize_gpu.sh BUILD RACECHECK_BUILD
@@ -27,6 +27,7 @@ kernels+=':AttentionDecodeTest.*/cuda_bf16:Fp8PrefillTest.SequencesBesideDecodes
 kernels+=':Fp8PrefillTest.SequencesOneAfterTheOther/cuda_bf16'
 kernels+=':FusedDecoderTest.PagesOfFp8/cuda_bf16:AttentionSharedPrefixTest.SeveralGroups/cuda_bf16'
 kernels+=':AttentionSharedPrefixTest.ManySequences/cuda_bf16'
+kernels+=':LinearGatedTest.OneProductOfEveryPlan/cuda_bf16'
 logs=$(mktemp -d)
 status=0
 jobs=()

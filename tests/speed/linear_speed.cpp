@@ -10,23 +10,19 @@
 #include <memory>
 #include <string>
 #include <tuple>
-#include <type_traits>
 
 #include "kernels/cuda/device/cuda_check.h"
-#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/cuda/device/graph_timing.h"
 #include "kernels/cuda/linear/cublas.h"
 #include "kernels/cuda/linear/gated/kernel.h"
 #include "kernels/cuda/linear/gemv.h"
 #include "kernels/cuda/linear/skinny/kernel.h"
 #include "kernels/cuda/rows/activate_mul.h"
-#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/cuda/stream_test.h"
 #include "tests/kernels/random_values.h"
 
 namespace tessera {
 namespace {
-
-using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, decltype(&cudaStreamDestroy)>;
 
 constexpr int64_t kRepetitions = 9;
 constexpr int64_t kPoolElements = int64_t{3} << 29;  // 3 GiB: no cache holds what is read next
@@ -47,28 +43,22 @@ struct Kernel {
       run;
 };
 
-class LinearSpeed : public BackendTest {
+class LinearSpeed : public CudaStreamTest {
  protected:
   void SetUp() override {
-    BackendTest::SetUp();
-    if (IsSkipped()) return;
-    if (device().type() != DeviceType::kCuda) GTEST_SKIP() << "CUDA only";
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    stream_.reset(stream);
-    cublas_ = std::make_unique<CublasLinear>(false);
-    gpu_ = gpu_traits(0);
+    CudaStreamTest::SetUp();
+    if (!IsSkipped()) cublas_ = std::make_unique<CublasLinear>(false);
   }
 
   std::vector<Kernel> kernels() {
     std::vector<Kernel> all;
     all.push_back({"gemv", kGemvMaxTokens, [this](auto& out, auto& x, auto& weight, bool add) {
-                     launch_linear_gemv(out, x, weight, add, 1.0f, stream_.get());
+                     launch_linear_gemv(out, x, weight, add, 1.0f, stream());
                    }});
     all.push_back({"cublas", 1 << 20, [this](auto& out, auto& x, auto& weight, bool add) {
-                     cublas_->run(out, x, weight, add, 1.0f, stream_.get());
+                     cublas_->run(out, x, weight, add, 1.0f, stream());
                    }});
-    if (gpu_.runs_hopper()) {
+    if (gpu().runs_hopper()) {
       all.push_back(
           {"skinny", kSkinnyMaxTokens, [this](auto& out, auto& x, auto& weight, bool add) {
              launch_skinny({.out = out, .x = x, .weight = weight, .accumulate = add});
@@ -83,9 +73,9 @@ class LinearSpeed : public BackendTest {
     const Tensor& weight = product.weight;
     const SkinnyPlan plan =
         product.is_gated
-            ? plan_gated_skinny(x.dim(0), out.dim(1), gpu_.num_multiprocessors)
-            : plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, gpu_.num_multiprocessors);
-    launch_linear_skinny_sm90(product, plan, gpu_.num_multiprocessors, stream_.get());
+            ? plan_gated_skinny(x.dim(0), out.dim(1), gpu().num_multiprocessors)
+            : plan_skinny({x.dim(0), weight.dim(0), weight.dim(1)}, gpu().num_multiprocessors);
+    launch_linear_skinny_sm90(product, plan, gpu().num_multiprocessors, stream());
   }
 
   // The output projection of a layer, gate and up, down, and qkv of the next, without attention:
@@ -145,7 +135,7 @@ class LinearSpeed : public BackendTest {
     device().synchronize();
     for (int64_t begin = 0; begin < kPoolElements; begin += kSomeElements) {
       CUDA_CHECK(cudaMemcpyAsync(pool.slice(begin, begin + kSomeElements).data, some.data,
-                                 some.size_bytes(), cudaMemcpyDeviceToDevice, stream_.get()));
+                                 some.size_bytes(), cudaMemcpyDeviceToDevice, stream()));
     }
     return memory;
   }
@@ -164,14 +154,12 @@ class LinearSpeed : public BackendTest {
                        product.accumulate);
           }
         },
-        kRepetitions, stream_.get());
+        kRepetitions, stream());
     std::ranges::sort(seconds);
     return seconds[seconds.size() / 2] / static_cast<double>(copies) * 1e6;
   }
 
   std::unique_ptr<CublasLinear> cublas_;
-  Stream stream_{nullptr, cudaStreamDestroy};
-  GpuTraits gpu_;
 };
 
 TEST_P(LinearSpeed, ProductsOfAnEightBillionModel) {
@@ -232,7 +220,7 @@ TEST_P(LinearSpeed, LayersOfAnEightBillionModel) {
               }
             }
           },
-          kRepetitions, stream_.get());
+          kRepetitions, stream());
       std::ranges::sort(seconds);
       const double median = seconds[seconds.size() / 2];
       std::printf("%lld tokens, %s: %.1f us (%.0f GB/s of weights)\n",
@@ -273,7 +261,7 @@ TEST_P(LinearSpeed, TilesSideBySide) {
                    .accumulate = add,
                    .is_gated = is_gated},
                   {.tile_rows = is_gated ? 112 : 128, .split = 1, .tiles_at_once = tiles_at_once},
-                  gpu_.num_multiprocessors, stream_.get());
+                  gpu().num_multiprocessors, stream());
             }};
         std::printf(" %d at once %.1f", tiles_at_once, microseconds(kernel, product, pool, x, out));
       }
@@ -286,7 +274,7 @@ TEST_P(LinearSpeed, TilesSideBySide) {
 // beside the gated product with each of its plans. Of the one in brackets, plan_gated() says that
 // it is the fastest.
 TEST_P(LinearSpeed, GateAndUpWithActivation) {
-  if (!gpu_.runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
+  if (!gpu().runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
   const DeviceTensor some = activations(RandomValues(1).normal(kSomeElements), {kSomeElements});
   const Buffer memory = pool_of(some);
   const Tensor pool{memory.data(), activation(), DeviceType::kCuda, {kPoolElements}};
@@ -309,16 +297,16 @@ TEST_P(LinearSpeed, GateAndUpWithActivation) {
             product, pool, x, both);
       };
       const double library = time([&](const Tensor& weight) {
-        cublas_->run(both, x, weight, false, 1.0f, stream_.get());
-        launch_activate_mul(out, both, Activation::kSilu, stream_.get());
+        cublas_->run(both, x, weight, false, 1.0f, stream());
+        launch_activate_mul(out, both, Activation::kSilu, stream());
       });
       std::printf("%s, %lld tokens, microseconds: cublas and activation %.1f", name,
                   static_cast<long long>(num_tokens), library);
-      const GatedPlan chosen = plan_gated(num_tokens, intermediate_size, gpu_.num_multiprocessors);
+      const GatedPlan chosen = plan_gated(num_tokens, intermediate_size, gpu().num_multiprocessors);
       for (const GatedPlan& plan : kGatedPlans) {
         const double own = time([&](const Tensor& weight) {
           launch_linear_gated_sm90(out, x, weight, Activation::kSilu, plan,
-                                   gpu_.num_multiprocessors, stream_.get());
+                                   gpu().num_multiprocessors, stream());
         });
         std::printf(plan == chosen ? ", [%d %s %.1f]" : ", %d %s %.1f", plan.tile_features,
                     plan.pair_shares == PairShares::kWeights ? "weights" : "tokens", own);

@@ -4,21 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <type_traits>
+#include <algorithm>
 #include <vector>
 
-#include "kernels/cuda/device/cuda_check.h"
-#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/cuda/linear/gated/kernel.h"
-#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/cuda/stream_test.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
 
 namespace tessera {
 namespace {
-
-using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, decltype(&cudaStreamDestroy)>;
 
 struct Sizes {
   int64_t num_tokens;
@@ -26,21 +21,11 @@ struct Sizes {
   int64_t in_features;
 };
 
-class LinearGatedTest : public BackendTest {
+class LinearGatedTest : public HopperStreamTest {
  protected:
-  void SetUp() override {
-    BackendTest::SetUp();
-    if (IsSkipped()) return;
-    if (!runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    stream_.reset(stream);
-    num_multiprocessors_ = gpu_traits(0).num_multiprocessors;
-  }
-
   void launch(const Tensor& out, const Tensor& x, const Tensor& weight, const GatedPlan& plan,
               Activation of_gate = Activation::kSilu) const {
-    launch_linear_gated_sm90(out, x, weight, of_gate, plan, num_multiprocessors_, stream_.get());
+    launch_linear_gated_sm90(out, x, weight, of_gate, plan, gpu().num_multiprocessors, stream());
   }
 
   // Every plan and activation.
@@ -64,7 +49,7 @@ class LinearGatedTest : public BackendTest {
         const DeviceTensor out = poisoned(backend(), activation(), shape);
         device().synchronize();
         launch(out, device_x, device_weight, plan, of_gate);
-        CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+        finish();
         expect_close(host(out), expected, shape,
                      {.out = activation(),
                       .length = in_features,
@@ -72,9 +57,6 @@ class LinearGatedTest : public BackendTest {
       }
     }
   }
-
-  Stream stream_{nullptr, cudaStreamDestroy};
-  int num_multiprocessors_ = 0;
 };
 
 // Tokens at the edges of a warp, a warpgroup, a tile and a pair of tiles.
@@ -123,7 +105,7 @@ TEST_P(LinearGatedTest, BitsDependOnNeitherPlanNorOtherTokens) {
     const DeviceTensor out = poisoned(backend(), activation(), {num_tokens, kIntermediate});
     device().synchronize();
     launch(out, x.view.slice(0, num_tokens), weight, plan);
-    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    finish();
     return bytes_of(backend(), out);
   };
   const std::vector<uint8_t> expected = results(kTokens, kGatedPlans[0]);
@@ -149,10 +131,10 @@ TEST_P(LinearGatedTest, ReadsWhatTheKernelBeforeHasMade) {
     device().synchronize();
     launch(a, first, weight, kGatedPlans[0]);
     for (int i = 0; i < 6; ++i) {
-      if (waits) CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+      if (waits) finish();
       launch(i % 2 == 0 ? b : a, i % 2 == 0 ? a : b, weight, kGatedPlans[i]);
     }
-    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    finish();
     return bytes_of(backend(), a);
   };
   EXPECT_EQ(chain(false), chain(true));

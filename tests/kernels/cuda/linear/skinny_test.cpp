@@ -4,34 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
-#include <type_traits>
 #include <vector>
 
 #include "kernels/cuda/device/cuda_check.h"
-#include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/cuda/linear/skinny/kernel.h"
-#include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/cuda/stream_test.h"
 #include "tests/kernels/random_values.h"
 #include "tests/kernels/reference_ops.h"
 
 namespace tessera {
 namespace {
 
-using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, decltype(&cudaStreamDestroy)>;
-
-class LinearSkinnyTest : public BackendTest {
+class LinearSkinnyTest : public HopperStreamTest {
  protected:
-  void SetUp() override {
-    BackendTest::SetUp();
-    if (IsSkipped()) return;
-    if (!runs_hopper()) GTEST_SKIP() << "kernels for Hopper only";
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    stream_.reset(stream);
-    gpu_ = gpu_traits(0);
-  }
-
   void check(int64_t num_tokens, int64_t out_features, int64_t in_features,
              const SkinnyPlan& plan) const {
     SCOPED_TRACE(testing::Message()
@@ -53,9 +38,9 @@ class LinearSkinnyTest : public BackendTest {
                                  .x = device_x,
                                  .weight = device_weight,
                                  .accumulate = target.data == sum.view.data},
-                                plan, gpu_.num_multiprocessors, stream_.get());
+                                plan, gpu().num_multiprocessors, stream());
     }
-    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    finish();
     expect_close(host(out), reference_linear(x, weight, in_features), shape,
                  {.out = activation(), .length = in_features});
     expect_close(host(sum), reference_linear(x, weight, in_features, residual), shape,
@@ -87,8 +72,8 @@ class LinearSkinnyTest : public BackendTest {
                                .weight = device_weight,
                                .is_gated = true,
                                .activation = of_gate},
-                              plan, gpu_.num_multiprocessors, stream_.get());
-    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+                              plan, gpu().num_multiprocessors, stream());
+    finish();
     expect_close(host(out), reference_gated_linear(x, weight, in_features, of_gate), shape,
                  {.out = activation(),
                   .length = in_features,
@@ -114,14 +99,14 @@ class LinearSkinnyTest : public BackendTest {
       return tensor;
     };
     // 0.19 of every type: a residual, and what shows where nothing is written.
-    CUDA_CHECK(cudaMemsetAsync(all.data, 0x3e, all.size_bytes(), stream_.get()));
+    CUDA_CHECK(cudaMemsetAsync(all.data, 0x3e, all.size_bytes(), stream()));
     launch_linear_skinny_sm90({.out = place(0, activation(), out_features),
                                .x = x,
                                .weight = weight,
                                .is_gated = is_gated,
                                .x_squares = x_squares,
                                .epsilon = 1e-5f},
-                              plan, gpu_.num_multiprocessors, stream_.get());
+                              plan, gpu().num_multiprocessors, stream());
     if (!is_gated) {
       SkinnyProduct product{.out = place(1, DType::kFloat32, out_features),
                             .x = x,
@@ -132,9 +117,9 @@ class LinearSkinnyTest : public BackendTest {
                         .squares = place(3, DType::kFloat32, out_features / kSquaresFeatures),
                         .weight = norm_weight};
       }
-      launch_linear_skinny_sm90(product, plan, gpu_.num_multiprocessors, stream_.get());
+      launch_linear_skinny_sm90(product, plan, gpu().num_multiprocessors, stream());
     }
-    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    finish();
     return bytes_of(backend(), all);
   }
 
@@ -149,9 +134,9 @@ class LinearSkinnyTest : public BackendTest {
     for (int64_t begin = 0; begin < num_elements; begin += kPeriod) {
       const Tensor place = all.slice(begin, std::min(begin + kPeriod, num_elements));
       CUDA_CHECK(cudaMemcpyAsync(place.data, some.view.data, place.size_bytes(),
-                                 cudaMemcpyDeviceToDevice, stream_.get()));
+                                 cudaMemcpyDeviceToDevice, stream()));
     }
-    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    finish();
     return memory;
   }
 
@@ -161,7 +146,7 @@ class LinearSkinnyTest : public BackendTest {
                           int64_t in_features, const Tensor& weights) const {
     const int64_t tile_features = is_gated ? plan.tile_rows / 2 : plan.tile_rows;
     const int64_t out_features =
-        int64_t{gpu_.num_multiprocessors} * half_tiles / 2 * tile_features + more;
+        int64_t{gpu().num_multiprocessors} * half_tiles / 2 * tile_features + more;
     const int64_t rows = is_gated ? 2 * out_features : out_features;
     const Tensor weight = weights.slice(0, rows * in_features).reshape({rows, in_features});
     RandomValues random(9);
@@ -192,11 +177,8 @@ class LinearSkinnyTest : public BackendTest {
 
   // So many that some blocks have two tiles and the last one is not whole.
   int64_t several_tiles(int64_t tile_features) const {
-    return int64_t{gpu_.num_multiprocessors} * tile_features * 3 / 2 + 4;
+    return int64_t{gpu().num_multiprocessors} * tile_features * 3 / 2 + 4;
   }
-
-  Stream stream_{nullptr, cudaStreamDestroy};
-  GpuTraits gpu_;
 };
 
 // Plans of several tiles at once: below, and compared with these.
@@ -242,7 +224,7 @@ TEST_P(LinearSkinnyTest, BlocksTakeSeveralTiles) {
     if (plan.split > 1) continue;
     for (const int64_t more : {0, 4, 1}) {
       for (const int64_t in_features : {136, 192}) {
-        check(33, int64_t{gpu_.num_multiprocessors} * plan.tile_rows * 3 / 2 + more, in_features,
+        check(33, int64_t{gpu().num_multiprocessors} * plan.tile_rows * 3 / 2 + more, in_features,
               plan);
       }
     }
@@ -272,7 +254,7 @@ TEST_P(LinearSkinnyTest, BlocksTakeSeveralGatedTiles) {
   for (const SkinnyPlan& plan : kGatedSkinnyPlans) {
     for (const int64_t more : {0, 4, 1}) {
       for (const int64_t in_features : {136, 192}) {
-        check_gated(33, int64_t{gpu_.num_multiprocessors} * plan.tile_rows / 2 * 3 / 2 + more,
+        check_gated(33, int64_t{gpu().num_multiprocessors} * plan.tile_rows / 2 * 3 / 2 + more,
                     in_features, plan);
       }
     }
@@ -283,7 +265,7 @@ TEST_P(LinearSkinnyTest, BlocksTakeSeveralGatedTiles) {
 // or four. Of one step and of several, more than the rings have places for.
 TEST_P(LinearSkinnyTest, TilesSideBySideHaveTheBitsOfOneAfterTheOther) {
   constexpr int64_t kMostFeatures = 1088;
-  const int64_t most_rows = int64_t{gpu_.num_multiprocessors} * 7 / 2 * 128 + 128;
+  const int64_t most_rows = int64_t{gpu().num_multiprocessors} * 7 / 2 * 128 + 128;
   const Buffer memory = many_weights(most_rows * kMostFeatures);
   const Tensor weights{memory.data(), activation(), DeviceType::kCuda, {most_rows * kMostFeatures}};
   const auto check_all = [&](const SkinnyPlan& plan, bool is_gated) {
