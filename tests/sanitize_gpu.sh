@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs compute-sanitizer over the kernels whose warps and blocks hand each other data: decode
-# attention, prefill attention in float8_e4m3, skinny and gated products, log-probabilities, the decode step in
-# one kernel.
+# attention, prefill attention in float8_e4m3, skinny and gated products, log-probabilities, the
+# decode step in one kernel.
 #
 #   tests/sanitize_gpu.sh BUILD RACECHECK_BUILD
 #
