@@ -65,8 +65,9 @@ constexpr GatedPlan plan_gated(int64_t num_tokens, int64_t intermediate_size,
   return *std::ranges::min_element(kGatedPlans, {}, cost);
 }
 
-// With more tokens the GPU is at its power limit, where cuBLAS and the activation are as fast or
-// faster: with 8,192 tokens of an 8B model 2,679 us on an H200, tiles of 128 features 2,807.
+// With more tokens cuBLAS and the activation are as fast or faster (docs/experiments/
+// gated-products.md): with 8,192 tokens of an 8B model 2,679 us on an H200, the gated product
+// 2,807.
 inline constexpr int64_t kGatedMaxTokens = 1024;
 
 // Whether the gated product computes gate and up of so many tokens. Up to 64 have faster kernels,
