@@ -101,7 +101,7 @@ TEST(LinearPlanTest, GateAndUpOfMoreTokensHaveAKernel) {
   }
   EXPECT_TRUE(takes_gated(512, 3072, kH200));
   EXPECT_FALSE(takes_gated(256, 3072, kH200)) << "half of the multiprocessors have a tile";
-  EXPECT_FALSE(takes_gated(192, 10240, kH200)) << "the second round is half empty";
+  EXPECT_FALSE(takes_gated(192, 10240, kH200)) << "the second round has 41 of 66 pairs";
   EXPECT_FALSE(takes_gated(512, 14340, kH200)) << "rows of results are not whole vectors";
   EXPECT_FALSE(takes_gated(512, 14336, kAmpere));
   GpuTraits invariant = kH200;
