@@ -231,7 +231,8 @@ __device__ void decode_block(const typename Format::Arguments& arguments,
   if (producer_warp < 0) {
     if (lane_index() == 0) {
       const int readers = Threads::kConsumerWarps / decode_tile_sets(kHeadDim, decode.row_tiles);
-      signals.init(warp_index(), kCopyEngine ? 1 : Threads::kProducerWarps * kWarpSize, readers,
+      signals.init(warp_index(), decode.num_stages,
+                   kCopyEngine ? 1 : Threads::kProducerWarps * kWarpSize, readers,
                    Threads::kConsumerWarps);
       if constexpr (kCopyEngine) {
         fence_barrier_init();

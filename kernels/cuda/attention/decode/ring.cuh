@@ -91,17 +91,18 @@ struct DecodeSignals {
   // Called by the first lanes of consumer_warps warps, because the first copies wait for this and
   // every barrier takes some 70 cycles. fills: arrivals that make a tile full; readers: warps that
   // read each tile.
-  __device__ void init(int warp, int fills, int readers, int consumer_warps) {
+  __device__ void init(int warp, int num_stages, int fills, int readers, int consumer_warps) {
     for (int slot = warp; slot < kPieces; slot += consumer_warps) {
-      mbarrier_init(&keys_full[slot], fills);
-      mbarrier_init(&values_full[slot], fills);
-      mbarrier_init(&empty[slot], readers * warp_arrivals());
       mbarrier_init(&piece_full[slot], 1);
       mbarrier_init(&piece_empty[slot], consumer_warps * warp_arrivals());
     }
+    for (int stage = warp; stage < num_stages; stage += consumer_warps) {
+      mbarrier_init(&keys_full[stage], fills);
+      mbarrier_init(&values_full[stage], fills);
+      mbarrier_init(&empty[stage], readers * warp_arrivals());
+    }
     if (warp == 0) mbarrier_init(&guess_checked, 1);
   }
-  static_assert(kMaxDecodeStages == kPieces);
 
   // One lane of the warp that passes pieces on says, once, whether its guess was right.
   __device__ void judge_guess(bool is_right) {
