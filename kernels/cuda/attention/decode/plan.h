@@ -18,11 +18,13 @@
 
 namespace tessera {
 
-// The most stages of the ring in shared memory. For tiles of 16 KiB, those of heads of 64, twelve
-// are better than eight: while a block ends an item, the copies for the next go on. FP8 takes
-// longer to compute than to read, and more stages only cost barriers.
+// The most stages of the ring in shared memory: what the copy engine fills with heads of 64, whose
+// tiles have 16 KiB, and what all others fill. 64 contexts of 1,088 tokens take 36.4 us on an H200
+// with twelve, 36.7 with eight; in float8_e4m3 with heads of 128, whose tiles have 16 KiB too, 47.9
+// with twelve and 47.2 with eight (docs/experiments/attention.md). Loads were measured with eight
+// only.
 inline constexpr int kMaxDecodeStages = 12;
-inline constexpr int kMaxFp8DecodeStages = 8;
+inline constexpr int kMaxOtherDecodeStages = 8;
 
 struct DecodeAttentionShape {
   int64_t num_heads = 0;
@@ -128,9 +130,9 @@ inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& sha
     // A stage is always read by the same set of warps: a warp that skipped a phase of a barrier
     // could take it for the next one.
     const int64_t sets = decode_tile_sets(shape.head_dim, plan.row_tiles);
-    const int64_t stages =
-        std::clamp<int64_t>((shape.gpu.shared_bytes - other_bytes) / stage_bytes, 0,
-                            shape.is_fp8 ? kMaxFp8DecodeStages : kMaxDecodeStages);
+    const int64_t stages = std::clamp<int64_t>(
+        (shape.gpu.shared_bytes - other_bytes) / stage_bytes, 0,
+        plan.uses_copy_engine && !shape.is_fp8 ? kMaxDecodeStages : kMaxOtherDecodeStages);
     plan.num_stages = stages - stages % sets;
     plan.shared_bytes = other_bytes - kDecodeStaticBytes + plan.num_stages * stage_bytes;
     // Fewer rows at a time read keys and values more often, but leave room for them.

@@ -89,8 +89,8 @@ struct DecodeSignals {
   bool guess_is_wrong;
 
   // Called by the first lanes of consumer_warps warps, because the first copies wait for this and
-  // every barrier takes some 70 cycles. fills: arrivals that make a tile full; readers: warps that
-  // read each tile.
+  // every barrier takes some 70 cycles. num_stages: of the ring; fills: arrivals that make a tile
+  // full; readers: warps that read each tile.
   __device__ void init(int warp, int num_stages, int fills, int readers, int consumer_warps) {
     for (int slot = warp; slot < kPieces; slot += consumer_warps) {
       mbarrier_init(&piece_full[slot], 1);

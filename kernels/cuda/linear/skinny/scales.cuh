@@ -20,26 +20,71 @@ __device__ inline void wait_for_scales() {
   asm volatile("bar.sync 3, %0;" ::"n"(kScaleThreads) : "memory");
 }
 
-// scales[token] = 1 / sqrt(mean of squares + epsilon), float [num_tokens] in shared memory. Four
-// neighbouring lanes add up the squares of one token. Called by all lanes of a warp once the kernel
-// before has written all squares.
-__device__ inline void compute_scales(float* scales, const SkinnyArguments& arguments) {
+// Four neighbouring lanes of a warp add up the squares of one token, so that the warp has a group
+// of eight tokens side by side.
+inline constexpr int kTokenLanes = 4;
+inline constexpr int kGroupTokens = kWarpSize / kTokenLanes;
+
+// Computes the scales of kGroups groups at once. Of each lane's tokens it asks for kVectors vectors
+// of four squares before it adds the first: each request takes the time of the L2 cache.
+template <int kGroups, int kVectors>
+__device__ inline void compute_scales_of_groups(float* scales, const SkinnyArguments& arguments) {
   const int lane = lane_index();
-#pragma unroll 2
-  for (int first = 0; first < arguments.num_tokens; first += 8) {
-    const int token = min(first + lane / 4, arguments.num_tokens - 1);
-    const float* const squares =
-        arguments.squares + static_cast<int64_t>(token) * arguments.num_squares;
-    float sum = 0.0f;
-#pragma unroll 8
-    for (int i = lane % 4; i < arguments.num_squares / 4; i += 4) {
-      const auto four = load_vector<4>(squares, i);
-      sum += (four.values[0] + four.values[1]) + (four.values[2] + four.values[3]);
+  const int num_vectors = arguments.num_squares / 4;
+#pragma unroll 1
+  for (int first = 0; first < arguments.num_tokens; first += kGroups * kGroupTokens) {
+    const float* rows[kGroups];
+    float sums[kGroups] = {};
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      const int token =
+          min(first + group * kGroupTokens + lane / kTokenLanes, arguments.num_tokens - 1);
+      rows[group] = arguments.squares + static_cast<int64_t>(token) * arguments.num_squares;
     }
-    sum += __shfl_xor_sync(kFullWarp, sum, 1);
-    sum += __shfl_xor_sync(kFullWarp, sum, 2);
-    const float mean = sum / static_cast<float>(arguments.in_features);
-    if (lane % 4 == 0) scales[token] = 1.0f / sqrtf(mean + arguments.epsilon);
+#pragma unroll 1
+    for (int begin = lane % kTokenLanes; begin < num_vectors; begin += kTokenLanes * kVectors) {
+      Vector<float, 4> squares[kGroups][kVectors] = {};  // zeros past a row's end
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+        for (int i = 0; i < kVectors; ++i) {
+          const int vector = begin + i * kTokenLanes;
+          if (vector < num_vectors) squares[group][i] = load_vector<4>(rows[group], vector);
+        }
+      }
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+        for (int i = 0; i < kVectors; ++i) {
+          const auto& four = squares[group][i].values;
+          sums[group] += (four[0] + four[1]) + (four[2] + four[3]);
+        }
+      }
+    }
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      float sum = sums[group];
+      sum += __shfl_xor_sync(kFullWarp, sum, 1);
+      sum += __shfl_xor_sync(kFullWarp, sum, 2);
+      const float mean = sum / static_cast<float>(arguments.in_features);
+      const int token = first + group * kGroupTokens + lane / kTokenLanes;
+      if (lane % kTokenLanes == 0 && token < arguments.num_tokens) {
+        scales[token] = 1.0f / sqrtf(mean + arguments.epsilon);
+      }
+    }
+  }
+}
+
+// scales[token] = 1 / sqrt(mean of squares + epsilon), float [num_tokens] in shared memory. Called
+// by all lanes of a warp once the kernel before has written all squares. A lane has eight vectors
+// of a token or more from 4,096 features on; with fewer, two groups keep as many requests under
+// way. More of them slow the copies of tokens down (docs/experiments/skinny-products.md).
+__device__ inline void compute_scales(float* scales, const SkinnyArguments& arguments) {
+  constexpr int kMostVectors = 8;
+  if (arguments.num_squares / 4 >= kTokenLanes * kMostVectors) {
+    compute_scales_of_groups<1, kMostVectors>(scales, arguments);
+  } else {
+    compute_scales_of_groups<2, kMostVectors / 2>(scales, arguments);
   }
   announce_scales();
 }

@@ -56,8 +56,7 @@ inline constexpr int kPairBlocks = 2;  // that may share a tile
 //                if the block has an odd number of tiles, the last is computed alone
 // kRotates_      the results are queries, keys and values, see SkinnyRope
 // kActivation_   of the gate, if kGated_. With the code of both activations in one kernel, a step
-// of
-//                64 sequences takes 0.1 % longer (docs/experiments/skinny-products.md)
+//                of 64 sequences takes 0.1 % longer (docs/experiments/skinny-products.md)
 template <typename Element_, int kRows_, int kSplit_, bool kGated_, int kTilesAtOnce_,
           bool kRotates_, Activation kActivation_>
 struct SkinnyConfig {

@@ -48,6 +48,23 @@ TEST(DecodePlanTest, TakesTheCopyEngineForRowsOf128Bytes) {
   }
 }
 
+TEST(DecodePlanTest, OnlyTheCopyEngineOfHeadsOf64FillsTwelveTiles) {
+  EXPECT_EQ(plan_decode_attention(shape(32, 8, 64)).num_stages, 12);
+  EXPECT_EQ(plan_decode_attention(shape(32, 8, 128)).num_stages, 6);
+  EXPECT_EQ(plan_decode_attention(shape(16, 8, 256)).num_stages, 3);
+  for (const int64_t head_dim : {32, 80, 96}) {  // read by loads
+    EXPECT_LE(plan_decode_attention(shape(32, 8, head_dim)).num_stages, 8);
+  }
+  DecodeAttentionShape older = shape(32, 8, 64);
+  older.gpu.compute_capability = 80;
+  EXPECT_LE(plan_decode_attention(older).num_stages, 8);
+  for (const int64_t head_dim : {64, 128}) {
+    DecodeAttentionShape fp8 = shape(32, 8, head_dim);
+    fp8.is_fp8 = true;
+    EXPECT_LE(plan_decode_attention(fp8).num_stages, 8);
+  }
+}
+
 TEST(DecodePlanTest, BoxesDividePagesAndTiles) {
   DecodeAttentionShape pages = shape(32, 8, 128);
   for (const auto& [page_size, box_tokens] : std::initializer_list<std::pair<int64_t, int64_t>>{
