@@ -31,7 +31,7 @@ class RingFiller {
   }
   __device__ void page_rows(const CUtensorMap* map, int row, int kv_head, int page) {
     uint64_t* const full = next();
-    copy_page_rows_async(data(), map, full, row, kv_head, page);
+    copy_page_rows_async(data(), map, full, row, kv_head, page, policy_);
     advance();
   }
 
@@ -59,7 +59,7 @@ class RingFiller {
   int num_stages_;
   int most_under_way_;
   unsigned char* ring_;
-  uint64_t policy_ = evict_first_policy();          // of weights
+  uint64_t policy_ = evict_first_policy();
   RingPosition position_{.stage = 0, .parity = 1};  // stages begin empty
   RingPosition arriving_;                           // the oldest unit that may be under way
   int num_under_way_ = 0;                           // from there to `position_`, at most

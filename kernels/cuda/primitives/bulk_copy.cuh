@@ -15,9 +15,11 @@ __device__ inline void prefetch_tensor_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// What L2 gives up first: weights, which are read once. Left to itself it gives up the tokens,
-// which every block reads for every tile: decoding 16, 32 and 64 sequences of an 8B model gained
-// 4.6, 5.5 and 3.8 % (H200, token ring of 48 KiB); 1 and 8 in the fused kernel 0.4 and 0.8 %.
+// What L2 gives up first: weights, keys and values, which a step reads once. Left to itself it
+// gives up the tokens, which every block reads for every tile. With weights given up first,
+// decoding 16, 32 and 64 sequences of an 8B model gained 4.6, 5.5 and 3.8 % (H200, token ring of 48
+// KiB), 1 and 8 in the fused kernel 0.4 and 0.8 %; with keys and values besides 8, 16 and 64
+// sequences of 1,024 tokens gained 1.5, 1.7 and 2.0 %, one of 8,192 1.5 %.
 __device__ inline uint64_t evict_first_policy() {
   uint64_t policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -58,11 +60,12 @@ __device__ inline void copy_page_box_async(void* shared, const CUtensorMap* map,
 
 // The map's box from this row of a page and KV head; see make_page_rows_tensor_map().
 __device__ inline void copy_page_rows_async(void* shared, const CUtensorMap* map, uint64_t* barrier,
-                                            int token, int kv_head, int page) {
+                                            int token, int kv_head, int page, uint64_t policy) {
   asm volatile(
-      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
-      "[%0], [%1, {%3, %4, %3, %5, %6}], [%2];" ::"r"(shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(0), "r"(token), "r"(kv_head), "r"(page)
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%3, %4, %3, %5, %6}], [%2], %7;" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(0), "r"(token), "r"(kv_head), "r"(page),
+      "l"(policy)
       : "memory");
 }
 
@@ -91,12 +94,14 @@ __device__ inline void copy_matrix_box_async(void* shared, const CUtensorMap* ma
 // The same box to this place in the first two blocks of the cluster; it counts at this barrier in
 // both.
 __device__ inline void copy_matrix_box_to_pair_async(void* shared, const CUtensorMap* map,
-                                                     uint64_t* barrier, int column, int row) {
+                                                     uint64_t* barrier, int column, int row,
+                                                     uint64_t policy) {
   constexpr uint16_t kBothBlocks = 0b11;
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-      ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(row), "h"(kBothBlocks)
+      ".multicast::cluster.L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5, %6;" ::"r"(
+          shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(row), "h"(kBothBlocks), "l"(policy)
       : "memory");
 }
 

@@ -159,6 +159,7 @@ __device__ void fill_by_copy_engine(PieceSource<kPart> source, const DecodeGuess
   const int lookup_tiles = kWarpSize / tile_boxes;  // whose pages the lanes hold; a power of two
   const int box_shift = 31 - __clz(box_tokens);
   const int under_way = tiles_under_way(ring.num_stages);
+  const uint64_t policy = evict_first_policy();
   RingPosition position;
   DecodePiece piece = guess.piece;
   int page = guess.page;  // lane l: the page of box l of 32
@@ -189,9 +190,9 @@ __device__ void fill_by_copy_engine(PieceSource<kPart> source, const DecodeGuess
         const int row = page_row(arguments, token + first_row);
         if (lane_index() == 0) {
           copy_page_rows_async(ring.keys(stage) + first_row * kHeadDim, &keys_map,
-                               &signals.keys_full[stage], row, piece.kv_head, my_page);
+                               &signals.keys_full[stage], row, piece.kv_head, my_page, policy);
           copy_page_rows_async(ring.values(stage) + first_row * kHeadDim, &values_map,
-                               &signals.values_full[stage], row, piece.kv_head, my_page);
+                               &signals.values_full[stage], row, piece.kv_head, my_page, policy);
         }
       }
       position.advance(1, ring.num_stages);
