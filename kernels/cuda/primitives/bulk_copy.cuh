@@ -94,14 +94,12 @@ __device__ inline void copy_matrix_box_async(void* shared, const CUtensorMap* ma
 // The same box to this place in the first two blocks of the cluster; it counts at this barrier in
 // both.
 __device__ inline void copy_matrix_box_to_pair_async(void* shared, const CUtensorMap* map,
-                                                     uint64_t* barrier, int column, int row,
-                                                     uint64_t policy) {
+                                                     uint64_t* barrier, int column, int row) {
   constexpr uint16_t kBothBlocks = 0b11;
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-      ".multicast::cluster.L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5, %6;" ::"r"(
-          shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(row), "h"(kBothBlocks), "l"(policy)
+      ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(row), "h"(kBothBlocks)
       : "memory");
 }
 

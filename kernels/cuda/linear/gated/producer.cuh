@@ -23,8 +23,7 @@ class GatedProducer {
         maps_(maps),
         arguments_(arguments),
         rank_(static_cast<int>(blockIdx.x) % kGatedPairBlocks),
-        shares_weights_(arguments.pair_shares == PairShares::kWeights),
-        weight_policy_(arguments.token_pairs == 1 ? evict_first_policy() : evict_normal_policy()) {}
+        shares_weights_(arguments.pair_shares == PairShares::kWeights) {}
 
   // Copies all steps of all tiles of the block. Nobody writes weights while a model runs, so those
   // of the first stages need not wait for the kernel before.
@@ -88,12 +87,12 @@ class GatedProducer {
     mbarrier_expect_bytes(full, tokens.tile_bytes + Config::kWeightBytes);
     if (shares_weights_) {  // the first block brings the gate, the second up
       copy_matrix_box_to_pair_async(weights[rank_], &maps_.weight, full, column,
-                                    tile.feature + rank_ * up, weight_policy_);
+                                    tile.feature + rank_ * up);
       return;
     }
-    copy_matrix_box_async(weights[0], &maps_.weight, full, column, tile.feature, weight_policy_);
-    copy_matrix_box_async(weights[1], &maps_.weight, full, column, tile.feature + up,
-                          weight_policy_);
+    const uint64_t policy = evict_first_policy();
+    copy_matrix_box_async(weights[0], &maps_.weight, full, column, tile.feature, policy);
+    copy_matrix_box_async(weights[1], &maps_.weight, full, column, tile.feature + up, policy);
   }
 
   __device__ void copy_tokens(const Tokens& tokens, int step, int stage) {
@@ -108,11 +107,11 @@ class GatedProducer {
     Element* const place = shared_.stages[stage].tokens + row * kPanelColumns;
     uint64_t* const full = &shared_.full[stage];
     const int column = step * kPanelColumns;
-    const uint64_t policy = evict_normal_policy();
     if (shares_weights_) {
-      copy_matrix_box_async(place, &map, full, column, tokens.first_token + row, policy);
+      copy_matrix_box_async(place, &map, full, column, tokens.first_token + row,
+                            evict_normal_policy());
     } else {
-      copy_matrix_box_to_pair_async(place, &map, full, column, tokens.first_token + row, policy);
+      copy_matrix_box_to_pair_async(place, &map, full, column, tokens.first_token + row);
     }
   }
 
@@ -121,7 +120,6 @@ class GatedProducer {
   const GatedArguments& arguments_;
   const int rank_;
   const bool shares_weights_;
-  const uint64_t weight_policy_;  // weights are read once if all tokens are in one pair of tiles
 };
 
 }  // namespace tessera
