@@ -5,11 +5,8 @@
 namespace tessera {
 namespace {
 
-// How much the newest token decides of the chance of matches that long, and of the chances of
-// longer ones. Longer matches are fewer: an answer in which short ones are wrong need not try them
-// to know.
+// How much of a chance the newest token decides.
 constexpr double kNewestPart = 1.0 / 8;
-constexpr double kNewestPartOfLonger = 1.0 / 32;
 
 }  // namespace
 
@@ -18,12 +15,8 @@ double DraftGain::chance(int64_t match_length) const {
 }
 
 void DraftGain::count(int64_t match_length, bool was_right) {
-  const double newest = was_right ? 1.0 : 0.0;
-  const auto length = static_cast<size_t>(std::min(match_length, kLongMatch));
-  chances_[length] += kNewestPart * (newest - chances_[length]);
-  for (size_t longer = length + 1; longer < chances_.size(); ++longer) {
-    chances_[longer] += kNewestPartOfLonger * (newest - chances_[longer]);
-  }
+  double& chance = chances_[static_cast<size_t>(std::min(match_length, kLongMatch))];
+  chance += kNewestPart * ((was_right ? 1.0 : 0.0) - chance);
 }
 
 // A draft counts if all before it are right; each one makes the match longer.

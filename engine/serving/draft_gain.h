@@ -52,9 +52,9 @@ class DraftGain {
   DraftCosts costs_;
   // The chance that the next token is right, by the length of the match. These are the first
   // guesses. Measured, from two tokens on: 0.5, 0.75 and then 0.6 to 0.7 in the demo model's
-  // summaries, 0.7 and then 0.9 in those that quote (docs/experiments/prompt-lookup.md). Matches of
-  // two tokens begin below that, because in text without repeats they are seldom right.
-  std::array<double, kLongMatch + 1> chances_ = {0.0, 0.0, 0.4, 0.7, 0.75, 0.75, 0.75, 0.75, 0.75};
+  // summaries, 0.7 and then 0.9 in those that quote (docs/experiments/prompt-lookup.md). Short
+  // matches begin below that, because in text without repeats they are seldom right.
+  std::array<double, kLongMatch + 1> chances_ = {0.0, 0.0, 0.4, 0.5, 0.6, 0.6, 0.6, 0.7, 0.8};
 };
 
 }  // namespace tessera
