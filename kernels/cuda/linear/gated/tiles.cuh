@@ -95,8 +95,9 @@ __device__ void for_each_gated_tile(const GatedArguments& arguments, Body&& body
   const int pair_blocks = static_cast<int>(blockIdx.x) / kGatedPairBlocks;
   const int rank = static_cast<int>(blockIdx.x) % kGatedPairBlocks;
   const bool shares_weights = arguments.pair_shares == PairShares::kWeights;
-  const int pair_tokens = shares_weights ? 2 * kGatedTileTokens : kGatedTileTokens;
-  const int pair_features = shares_weights ? Config::kFeatures : 2 * Config::kFeatures;
+  const GatedPlan plan = {Config::kFeatures, arguments.pair_shares};
+  const int pair_tokens = static_cast<int>(plan.pair_tokens());
+  const int pair_features = static_cast<int>(plan.pair_features());
   const int in_turn = kGatedTokensInTurn / pair_tokens;
   const int num_pairs = arguments.token_pairs * arguments.feature_pairs;
   const int stride = static_cast<int>(gridDim.x) / kGatedPairBlocks;
