@@ -134,8 +134,7 @@ struct WarpAttention {
         for (int n = 0; n < kKeyTiles; ++n) {
           largest = fmaxf(largest, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
         }
-        largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 1));
-        largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 2));
+        max_over_row(largest);
         // Each row decides for itself, so that results do not depend on the rows beside it. This is
         // false as long as a row has seen no key, because -inf - -inf is NaN.
         const bool grows = (largest - row_max[m][half]) * scale_log2 > kLargestWeightLog2;
@@ -187,9 +186,18 @@ struct WarpAttention {
     return maximum == -INFINITY ? 0.0f : maximum;
   }
 
-  // output += scores . V. The accumulators of two neighbouring key tiles are the A operand of the
-  // second product as they are (see primitives/mma.cuh), so the weights never leave their
-  // registers.
+  // The weights of row tile m for the step-th 16 keys, rounded, as operand A of the second product.
+  // The accumulators of two neighbouring key tiles are that operand as they are (see
+  // primitives/mma.cuh), so the weights never leave their registers.
+  __device__ void round_weights(uint32_t (&weights)[4], int m, int step) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const auto& pair = scores[m][2 * step + i / 2];
+      weights[i] = pack_pair<Element>(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
+    }
+  }
+
+  // output += scores . V
   __device__ void multiply_values(const Rows& values, int value_row) {
     const uint32_t lane = reread_lane_index();
     const auto lane_values = values.lane_rows(value_row + lane % 16, lane / 16);
@@ -197,13 +205,7 @@ struct WarpAttention {
     for (int step = 0; step < kKeys / 16; ++step) {
       uint32_t weights[kRowTiles][4];
 #pragma unroll
-      for (int m = 0; m < kRowTiles; ++m) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const auto& pair = scores[m][2 * step + i / 2];
-          weights[m][i] = pack_pair<Element>(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
-        }
-      }
+      for (int m = 0; m < kRowTiles; ++m) round_weights(weights[m], m, step);
 #pragma unroll
       for (int n = 0; n < kOutputTiles; n += 2) {
         uint32_t value[4];
@@ -222,10 +224,7 @@ struct WarpAttention {
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
-      for (float& sum : row_sum[m]) {
-        sum += __shfl_xor_sync(kFullWarp, sum, 1);
-        sum += __shfl_xor_sync(kFullWarp, sum, 2);
-      }
+      for (float& sum : row_sum[m]) sum_over_row(sum);
     }
   }
 };

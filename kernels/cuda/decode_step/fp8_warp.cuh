@@ -29,39 +29,29 @@ struct FusedFp8AttentionWarp : FusedWarpState<kHeadDim, unit_tokens(kHeadDim, 1)
 
   float score_scales[2];  // what scores of both queries are multiplied by
 
-  // Turns the queries, pairs of bfloat16, into float16. Each query is multiplied by a power of two
-  // that brings its largest element below 2^15. Then float16 holds everything down to 2^-31 of that
-  // in 8 bits or more.
+  // Turns the queries, pairs of bfloat16, into float16.
   __device__ void narrow_queries(float key_scale) {
     float largest = 0.0f;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
 #pragma unroll
       for (const uint32_t pair : query[step]) {
-        largest = fmaxf(largest, fmaxf(fabsf(low_of(pair)), fabsf(high_of(pair))));
+        largest = fmaxf(largest, largest_of_pair(pair));
       }
     }
-    largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 1));
-    largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 2));
-    const int exponent = static_cast<int>(__float_as_uint(largest) >> 23) - 127;
-    const int shift = min(14 - exponent, 112);
-    const float factor = __uint_as_float(static_cast<uint32_t>(127 + shift) << 23);
+    max_over_row(largest);
+    const QueryNarrowing narrowing(largest);
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
 #pragma unroll
-      for (uint32_t& pair : query[step]) {
-        pair = pack_pair<__half>(low_of(pair) * factor, high_of(pair) * factor);
-      }
+      for (uint32_t& pair : query[step]) pair = narrowing.narrow(pair);
     }
-    const float scale =
-        key_scale * __uint_as_float(static_cast<uint32_t>(127 - shift) << 23);  // of query lane / 4
+    const float scale = key_scale * narrowing.undo();  // of query lane / 4
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       score_scales[j] = __shfl_sync(kFullWarp, scale, (reread_lane_index() % 4 * 2 + j) * 4);
     }
   }
-  __device__ static float low_of(uint32_t pair) { return __uint_as_float(pair << 16); }
-  __device__ static float high_of(uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
 
   __device__ void multiply_keys(const Rows& keys) {
     const int lane = reread_lane_index();

@@ -33,10 +33,8 @@ struct NewestRow {
                             pack_pair<__nv_bfloat16>(times(words.z), times(words.w)));
     if constexpr (kFp8) {
       const float inverse = inverse_power(kv_scale);
-      const auto low = [&](uint32_t pair) { return __uint_as_float(pair << 16) * inverse; };
-      const auto high = [&](uint32_t pair) {
-        return __uint_as_float(pair & 0xffff0000u) * inverse;
-      };
+      const auto low = [&](uint32_t pair) { return low_bfloat16(pair) * inverse; };
+      const auto high = [&](uint32_t pair) { return high_bfloat16(pair) * inverse; };
       vectors[i].x =
           pack_e4m3(low(vectors[i].x), high(vectors[i].x), low(vectors[i].y), high(vectors[i].y));
     }

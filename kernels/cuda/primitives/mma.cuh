@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/primitives/async_copy.cuh"
+#include "kernels/cuda/primitives/block_reduce.cuh"
 
 namespace tessera {
 
@@ -49,6 +50,20 @@ template <>
 __device__ inline uint32_t pack_pair<__half>(float low, float high) {
   const __half2 pair = __floats2half2_rn(low, high);
   return reinterpret_cast<const uint32_t&>(pair);
+}
+
+// The elements of a pair of bfloat16.
+__device__ inline float low_bfloat16(uint32_t pair) { return __uint_as_float(pair << 16); }
+__device__ inline float high_bfloat16(uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
+
+// Of the four lanes that share a row of a result, each gets what all four have together.
+__device__ inline void max_over_row(float& largest) {
+  largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 1));
+  largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 2));
+}
+__device__ inline void sum_over_row(float& sum) {
+  sum += __shfl_xor_sync(kFullWarp, sum, 1);
+  sum += __shfl_xor_sync(kFullWarp, sum, 2);
 }
 
 // Loads four 8 x 8 matrices of 16-bit elements. Lane l gives the address of row l % 8 of matrix

@@ -16,8 +16,10 @@
 #include "kernels/cuda/attention/decode/items.cuh"
 #include "kernels/cuda/attention/decode/plan.h"
 #include "kernels/cuda/attention/decode/ring.cuh"
+#include "kernels/cuda/attention/decode/valid_values.cuh"
 #include "kernels/cuda/attention/warp_attention.cuh"
 #include "kernels/cuda/primitives/element.cuh"
+#include "kernels/cuda/primitives/mma.cuh"
 
 namespace tessera {
 
@@ -36,6 +38,32 @@ __device__ inline uint32_t widen_pair(uint32_t two_bytes) {
 // Weights are multiplied by 2^7, so that float16 does not lose the many small weights of a long
 // context. It then holds weights down to 2^-31 of the largest one, which stays below 2^15.
 inline constexpr int kFp8WeightShift = 7;
+
+// The larger magnitude of a pair of bfloat16.
+__device__ inline float largest_of_pair(uint32_t pair) {
+  return fmaxf(fabsf(low_bfloat16(pair)), fabsf(high_bfloat16(pair)));
+}
+
+// How a row of queries in bfloat16 becomes one in float16: multiplied by a power of two that brings
+// its largest element below 2^15. Then float16 holds everything down to 2^-31 of the largest
+// element in 8 bits or more: nothing that a sum in float32 could show is lost.
+struct QueryNarrowing {
+  int shift;
+
+  // largest: the largest magnitude of the row.
+  __device__ explicit QueryNarrowing(float largest) {
+    const int exponent = static_cast<int>(__float_as_uint(largest) >> 23) - 127;
+    shift = min(14 - exponent, 112);
+  }
+
+  __device__ uint32_t narrow(uint32_t pair) const {
+    const float factor = __uint_as_float(static_cast<uint32_t>(127 + shift) << 23);
+    return pack_pair<__half>(low_bfloat16(pair) * factor, high_bfloat16(pair) * factor);
+  }
+  __device__ float undo() const {
+    return __uint_as_float(static_cast<uint32_t>(127 - shift) << 23);
+  }
+};
 
 template <typename Element, int kHeadDim>
 struct DecodeFp8Warp
@@ -80,10 +108,8 @@ struct DecodeFp8Warp
     }
   }
 
-  // Turns a row of queries, loaded as Elements, into float16. A row of bfloat16 is multiplied by a
-  // power of two that brings its largest element below 2^15. Then float16 holds everything down to
-  // 2^-31 of the largest element in 8 bits or more: nothing that a sum in float32 could show is
-  // lost. Returns the factor that undoes this.
+  // Turns a row of queries, loaded as Elements, into float16. Returns the factor that undoes what a
+  // row of bfloat16 was multiplied by.
   __device__ float narrow_queries(int half) {
     if constexpr (std::is_same_v<Element, __half>) {
       return 1.0f;
@@ -93,29 +119,21 @@ struct DecodeFp8Warp
       for (int step = 0; step < kSteps; ++step) {
 #pragma unroll
         for (int i = half; i < 4; i += 2) {
-          largest =
-              fmaxf(largest, fmaxf(fabsf(low_of(query[step][i])), fabsf(high_of(query[step][i]))));
+          largest = fmaxf(largest, largest_of_pair(query[step][i]));
         }
       }
-      largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 1));
-      largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, 2));
-      const int exponent = static_cast<int>(__float_as_uint(largest) >> 23) - 127;
-      const int shift = min(14 - exponent, 112);
-      const float factor = __uint_as_float(static_cast<uint32_t>(127 + shift) << 23);
+      max_over_row(largest);
+      const QueryNarrowing narrowing(largest);
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
 #pragma unroll
         for (int i = half; i < 4; i += 2) {
-          const uint32_t pair = query[step][i];
-          query[step][i] = pack_pair<__half>(low_of(pair) * factor, high_of(pair) * factor);
+          query[step][i] = narrowing.narrow(query[step][i]);
         }
       }
-      return __uint_as_float(static_cast<uint32_t>(127 - shift) << 23);
+      return narrowing.undo();
     }
   }
-  // The elements of a pair of bfloat16.
-  __device__ static float low_of(uint32_t pair) { return __uint_as_float(pair << 16); }
-  __device__ static float high_of(uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
 
   // scores = Q . K^T for the keys from `key_row` of their tile.
   template <typename Rows>
@@ -171,27 +189,15 @@ struct DecodeFp8Warp
 #pragma unroll
     for (int step = 0; step < kKeys / 16; ++step) {
       uint32_t weights[4];
-      uint32_t valid[2];
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const auto& tile = this->scores[0][2 * step + n];
-          weights[2 * n + half] = pack_pair<__half>(tile[2 * half], tile[2 * half + 1]);
-        }
-        const int row = step * 16 + n * 8 + lane % 4 * 2;
-        valid[n] = (row < num_valid ? 0x0000ffffu : 0) | (row + 1 < num_valid ? 0xffff0000u : 0);
-      }
+      this->round_weights(weights, 0, step);
+      const ValidValues valid(step * 16 + lane % 4 * 2, num_valid);
       const RowChunks chunks = values.chunks(value_row + step * 16, lane % 16, lane / 16);
 #pragma unroll
       for (int n = 0; n < Base::kOutputTiles; n += 4) {
         // Two chunks of 16 elements, each for the 8 tokens of value[i] and the 8 of value[i + 1].
         uint32_t value[4];
         load_matrices_transposed(value, chunks.address<Rows::kPanelChunks>(n / 2));
-        if constexpr (kAreCut) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) value[i] &= valid[i % 2];
-        }
+        if constexpr (kAreCut) valid.clear_others(value);
 #pragma unroll
         for (int i = 0; i < 4; i += 2) {
           // The bytes are (even, odd) element of one token, then of the next: sort them by element.

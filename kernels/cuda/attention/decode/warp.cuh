@@ -6,6 +6,7 @@
 #include "kernels/cuda/attention/decode/items.cuh"
 #include "kernels/cuda/attention/decode/plan.h"
 #include "kernels/cuda/attention/decode/ring.cuh"
+#include "kernels/cuda/attention/decode/valid_values.cuh"
 #include "kernels/cuda/attention/warp_attention.cuh"
 
 namespace tessera {
@@ -99,26 +100,14 @@ struct DecodeWarp : WarpAttention<Element, kHeadDim, 1, decode_step_keys(kHeadDi
 #pragma unroll
     for (int step = 0; step < kKeys / 16; ++step) {
       uint32_t weights[4];
-      uint32_t valid[2];
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const auto& tile = this->scores[0][2 * step + n];
-          weights[2 * n + half] = pack_pair<Element>(tile[2 * half], tile[2 * half + 1]);
-        }
-        const int row = step * 16 + n * 8 + lane % 4 * 2;
-        valid[n] = (row < num_valid ? 0x0000ffffu : 0) | (row + 1 < num_valid ? 0xffff0000u : 0);
-      }
+      this->round_weights(weights, 0, step);
+      const ValidValues valid(step * 16 + lane % 4 * 2, num_valid);
       const RowChunks chunks = values.chunks(value_row + step * 16, lane % 16, lane / 16);
 #pragma unroll
       for (int n = 0; n < Base::kOutputTiles; n += 2) {
         uint32_t value[4];
         load_matrices_transposed(value, chunks.address<Rows::kPanelChunks>(n));
-        if constexpr (kAreCut) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) value[i] &= valid[i % 2];
-        }
+        if constexpr (kAreCut) valid.clear_others(value);
         multiply_add<Element>(this->output[0][n], weights, value[0], value[1]);
         multiply_add<Element>(this->output[0][n + 1], weights, value[2], value[3]);
       }

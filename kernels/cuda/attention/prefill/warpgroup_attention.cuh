@@ -104,8 +104,7 @@ struct WarpgroupAttention {
       for (int n = 0; n < kKeys / 8; ++n) {
         new_max = fmaxf(new_max, fmaxf(scores[4 * n + 2 * half], scores[4 * n + 2 * half + 1]));
       }
-      new_max = fmaxf(new_max, __shfl_xor_sync(kFullWarp, new_max, 1));
-      new_max = fmaxf(new_max, __shfl_xor_sync(kFullWarp, new_max, 2));
+      max_over_row(new_max);
       // Weights of 0, not NaN: -inf - 0 instead of -inf - -inf.
       const float base = kMayBeEmpty && new_max == -INFINITY ? 0.0f : new_max * scale_log2;
       correction[half] = fast_exp2(row_max[half] * scale_log2 - base);
@@ -142,10 +141,7 @@ struct WarpgroupAttention {
   // Completes row_sum over the four lanes that share a row.
   __device__ __forceinline__ void finish_sums() {
 #pragma unroll
-    for (float& sum : row_sum) {
-      sum += __shfl_xor_sync(kFullWarp, sum, 1);
-      sum += __shfl_xor_sync(kFullWarp, sum, 2);
-    }
+    for (float& sum : row_sum) sum_over_row(sum);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "kernels/cuda/attention/prefill_fp8/plan.h"
 #include "kernels/cuda/attention/warp_attention.cuh"
 #include "kernels/cuda/primitives/exponential.cuh"
+#include "kernels/cuda/primitives/mma.cuh"
 #include "kernels/cuda/primitives/wgmma_fp8.cuh"
 
 namespace tessera {
@@ -121,8 +122,7 @@ struct Fp8WarpgroupAttention {
       for (int n = 0; n < kFp8TileKeys / 8; ++n) {
         new_max = fmaxf(new_max, fmaxf(scores[4 * n + 2 * half], scores[4 * n + 2 * half + 1]));
       }
-      new_max = fmaxf(new_max, __shfl_xor_sync(kFullWarp, new_max, 1));
-      new_max = fmaxf(new_max, __shfl_xor_sync(kFullWarp, new_max, 2));
+      max_over_row(new_max);
       const float reference = kMayBeEmpty && new_max == -INFINITY ? 0.0f : new_max;
       correction[half] = fast_exp2((row_max[half] - reference) *
                                    (factor[half] * (kLargestCode / kCodesPerOctave)));
