@@ -10,6 +10,7 @@
 
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
+#include "apps/options/unexpected_argument.h"
 #include "apps/process/exit_codes.h"
 #include "apps/process/out_of_memory.h"
 #include "apps/process/signals.h"
@@ -149,6 +150,10 @@ int parse_and_run(int argument_count, char** arguments) {
     invocation.run = printing(concat(version.what(), '\n'));
   } catch (const CLI::Success&) {
     invocation.run = printing(help_text(app));
+  } catch (const CLI::ExtrasError&) {
+    const UsageError error =
+        unexpected_argument(parsed_command(app), app.remaining(/*recurse=*/true).front());
+    return report_usage(app, Console(), error.what(), error.hint());
   } catch (const CLI::ParseError& error) {
     return report_usage(app, Console(), error.what(), "");
   } catch (const UsageError& error) {

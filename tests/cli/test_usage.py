@@ -71,6 +71,29 @@ class UsageErrors(Case):
                 self.assert_usage_error("generate", *raw(self.model), "-p", "x", *flags,
                                         text=f"{flags[0]} excludes --raw")  # fmt: skip
 
+    def test_slips_are_guessed(self):
+        folder = self.model[1]
+        for arguments, text, hint in [
+            (["genrate", "-p", "x"], "no command 'genrate'", "perhaps you mean generate"),
+            (["bench", "atention"], "no command 'atention'", "perhaps you mean attention"),
+            (["answer"], "no command 'answer'", ""),
+            (["-m", folder], "no flag -m", ""),
+            (["generate", "--temprature", "1"], "no flag --temprature", "perhaps you mean --temp"),
+            (["generate", "--top_p=0.5"], "no flag --top_p", "perhaps you mean --top-p"),
+            (["generate", "--max-token", "9"], "no flag --max-token", "perhaps you mean --max-tokens"),
+            (["generate", "--zzz"], "no flag --zzz", ""),
+            (["generate", *self.model, "hello", "you"], "'hello'", "perhaps you mean -p TEXT"),
+            (["chat", folder], f"'{folder}'", f"perhaps you mean -m {folder}"),
+            (["chat", "/nowhere"], "'/nowhere'", ""),
+        ]:
+            with self.subTest(arguments=arguments):
+                result = self.check(*arguments, code=2)
+                self.assert_one_error(result, text)
+                if hint:
+                    self.assertIn(f"hint: {hint}; see 'tessera", result.err)
+                else:
+                    self.assertIn("hint: see 'tessera", result.err)
+
     def test_a_flag_given_again_overrides(self):
         result = self.check("generate", *self.model, "-p", "x", "-n", "9", "-n", "2")
         self.assertIn("gen 2 tok", result.err)

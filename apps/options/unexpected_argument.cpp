@@ -1,0 +1,95 @@
+#include "apps/options/unexpected_argument.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+// A name that is this long and the beginning of the other is taken for it: --temprature for
+// --temp.
+constexpr size_t kLeastBeginning = 3;
+// Otherwise names may differ by so many letters added, left out or replaced.
+constexpr size_t kMostEdits = 2;
+
+// Levenshtein's distance: the fewest letters to add, leave out or replace.
+size_t num_edits(std::string_view from, std::string_view to) {
+  std::vector<size_t> edits(to.size() + 1);  // from the letters of `from` so far to each beginning
+  std::iota(edits.begin(), edits.end(), size_t{0});
+  for (const char letter : from) {
+    size_t replaced = edits[0]++;
+    for (size_t i = 0; i < to.size(); ++i) {
+      const size_t same = replaced + (letter == to[i] ? 0 : 1);
+      replaced = edits[i + 1];
+      edits[i + 1] = std::min({same, edits[i] + 1, replaced + 1});
+    }
+  }
+  return edits.back();
+}
+
+bool begins_the_other(std::string_view one, std::string_view other) {
+  const size_t length = std::min(one.size(), other.size());
+  return length >= kLeastBeginning && one.substr(0, length) == other.substr(0, length);
+}
+
+// The name that was probably meant, if there is one.
+std::optional<std::string> most_similar(std::string_view typed,
+                                        const std::vector<std::string>& names) {
+  const auto difference = [&](const std::string& name) {
+    return begins_the_other(typed, name) ? 0 : num_edits(typed, name);
+  };
+  const auto nearest = std::ranges::min_element(names, {}, difference);
+  const bool is_similar =
+      nearest != names.end() && difference(*nearest) <= std::min(kMostEdits, typed.size() / 2);
+  return is_similar ? std::optional(*nearest) : std::nullopt;
+}
+
+std::string guess(const std::string& meant) { return concat("perhaps you mean ", meant); }
+
+std::vector<std::string> names_of_commands(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* inner : command.get_subcommands({})) names.push_back(inner->get_name());
+  return names;
+}
+
+// Without their dashes.
+std::vector<std::string> names_of_flags(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::vector<std::string>& more = option->get_lnames();
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  return names;
+}
+
+std::string flag_that_takes(const CLI::App& command, const std::string& value) {
+  std::error_code none;
+  if (command.get_option_no_throw("--model") != nullptr &&
+      std::filesystem::is_directory(value, none)) {
+    return guess("-m " + value);
+  }
+  return command.get_option_no_throw("--prompt") != nullptr ? guess("-p TEXT") : "";
+}
+
+}  // namespace
+
+UsageError unexpected_argument(const CLI::App& command, const std::string& argument) {
+  if (argument.starts_with('-')) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+    const auto meant = most_similar(name, names_of_flags(command));
+    return UsageError("there is no flag " + flag, meant ? guess("--" + *meant) : "");
+  }
+  const std::vector<std::string> commands = names_of_commands(command);
+  const auto meant = most_similar(argument, commands);
+  if (meant || command.get_parent() == nullptr) {
+    return UsageError(concat("there is no command '", argument, "'"), meant ? guess(*meant) : "");
+  }
+  return UsageError(concat("did not expect '", argument, "'"), flag_that_takes(command, argument));
+}
+
+}  // namespace tessera
