@@ -10,11 +10,12 @@
 namespace tessera {
 namespace {
 
-// A name that is this long and the beginning of the other is taken for it: --temprature for
-// --temp.
-constexpr size_t kLeastBeginning = 3;
-// Otherwise names may differ by so many letters added, left out or replaced.
+// Names are similar that differ by so many letters added, left out or replaced, and by no more than
+// half of what was typed.
 constexpr size_t kMostEdits = 2;
+// Where none is, a name is taken for the other whose beginning it is, if it is this long: --max for
+// --max-tokens.
+constexpr size_t kLeastBeginning = 3;
 
 // Levenshtein's distance: the fewest letters to add, leave out or replace.
 size_t num_edits(std::string_view from, std::string_view to) {
@@ -39,13 +40,14 @@ bool begins_the_other(std::string_view one, std::string_view other) {
 // The name that was probably meant, if there is one.
 std::optional<std::string> most_similar(std::string_view typed,
                                         const std::vector<std::string>& names) {
-  const auto difference = [&](const std::string& name) {
-    return begins_the_other(typed, name) ? 0 : num_edits(typed, name);
-  };
-  const auto nearest = std::ranges::min_element(names, {}, difference);
-  const bool is_similar =
-      nearest != names.end() && difference(*nearest) <= std::min(kMostEdits, typed.size() / 2);
-  return is_similar ? std::optional(*nearest) : std::nullopt;
+  const auto edits = [&](const std::string& name) { return num_edits(typed, name); };
+  auto meant = std::ranges::min_element(names, {}, edits);
+  if (meant == names.end()) return std::nullopt;
+  if (edits(*meant) > std::min(kMostEdits, typed.size() / 2)) {
+    meant = std::ranges::find_if(
+        names, [&](const std::string& name) { return begins_the_other(typed, name); });
+  }
+  return meant == names.end() ? std::nullopt : std::optional(*meant);
 }
 
 std::string guess(const std::string& meant) { return concat("perhaps you mean ", meant); }
@@ -84,8 +86,7 @@ UsageError unexpected_argument(const CLI::App& command, const std::string& argum
     const auto meant = most_similar(name, names_of_flags(command));
     return UsageError("there is no flag " + flag, meant ? guess("--" + *meant) : "");
   }
-  const std::vector<std::string> commands = names_of_commands(command);
-  const auto meant = most_similar(argument, commands);
+  const auto meant = most_similar(argument, names_of_commands(command));
   if (meant || command.get_parent() == nullptr) {
     return UsageError(concat("there is no command '", argument, "'"), meant ? guess(*meant) : "");
   }

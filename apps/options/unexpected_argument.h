@@ -8,8 +8,9 @@
 
 namespace tessera {
 
-// What to tell of the first argument that `command` has no use for, with a guess in the hint: the
-// command or flag whose name is most like it, or the flag that takes such a value.
+// What to tell of the first argument that nobody takes, after `command` was the last that was
+// recognised, or the app itself. The hint is a guess: the command or flag whose name is most like
+// it, or the flag that takes such a value; empty where nothing is similar.
 UsageError unexpected_argument(const CLI::App& command, const std::string& argument);
 
 }  // namespace tessera
