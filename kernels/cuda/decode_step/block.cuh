@@ -146,7 +146,7 @@ struct UnitRing {
   }
   // Gives the unit's stage back, when all lanes have used the unit.
   __device__ void release() {
-    fence_before_copies();
+    fence_async_proxy();
     __syncwarp();
     if (arrives_for_warp(reread_lane_index())) mbarrier_arrive(&empty[position.stage]);
     position.advance(1, num_stages);

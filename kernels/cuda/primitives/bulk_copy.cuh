@@ -41,10 +41,10 @@ __device__ inline void copy_bulk_async(void* shared, const void* global, uint32_
       : "memory");
 }
 
-// Orders what this thread has read and written in shared memory before copies that others start
-// into it afterwards. Loads that a warp has asked for may otherwise still be on their way when the
-// signal that follows them arrives.
-__device__ inline void fence_before_copies() {
+// Orders what this thread has read and written in shared memory before what the copy engine and the
+// tensor cores (wgmma) do there after a signal that follows. Loads that a warp has asked for may
+// otherwise still be on their way when a copy overwrites what they read.
+__device__ inline void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 

@@ -26,10 +26,10 @@ __device__ __forceinline__ uint32_t pack_e4m3(float a, float b, float c, float d
 
 // clang-format off
 #define TESSERA_SUMS_64 \
-  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15" \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15" \
   ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31" \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
-  ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
+  ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define TESSERA_OPERANDS_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
   "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 #define TESSERA_OPERANDS_64 TESSERA_OPERANDS_8(0), TESSERA_OPERANDS_8(8), TESSERA_OPERANDS_8(16), \
@@ -42,31 +42,21 @@ __device__ __forceinline__ void wgmma_fp8_shared(float (&d)[64], uint64_t a, uin
                                                  bool accumulate) {
   asm volatile(
       "{ .reg .pred p; setp.ne.b32 p, %66, 0; "
-      "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 " TESSERA_SUMS_64
-      ", %64, %65, p, 1, 1; }"
+      "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {" TESSERA_SUMS_64
+      "}, %64, %65, p, 1, 1; }"
       : TESSERA_OPERANDS_64
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
 }
 
-// N = 128, A from registers.
-__device__ __forceinline__ void wgmma_fp8_registers(float (&d)[64], const uint32_t* a, uint64_t b,
+// N = 136, A from registers: columns 0 to 127 of the result in d, 128 to 135 in `last`.
+__device__ __forceinline__ void wgmma_fp8_registers(float (&d)[64], float (&last)[4],
+                                                    const uint32_t* a, uint64_t b,
                                                     bool accumulate) {
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %69, 0; "
-      "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 " TESSERA_SUMS_64
-      ", {%64, %65, %66, %67}, %68, p, 1, 1; }"
-      : TESSERA_OPERANDS_64
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
-}
-
-// N = 8, A from registers.
-__device__ __forceinline__ void wgmma_fp8_registers(float (&d)[4], const uint32_t* a, uint64_t b,
-                                                    bool accumulate) {
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %9, 0; "
-      "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {%0, %1, %2, %3}"
-      ", {%4, %5, %6, %7}, %8, p, 1, 1; }"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      "{ .reg .pred p; setp.ne.b32 p, %73, 0; "
+      "wgmma.mma_async.sync.aligned.m64n136k32.f32.e4m3.e4m3 {" TESSERA_SUMS_64
+      ", %64, %65, %66, %67}, {%68, %69, %70, %71}, %72, p, 1, 1; }"
+      : TESSERA_OPERANDS_64, "+f"(last[0]), "+f"(last[1]), "+f"(last[2]), "+f"(last[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
 }
 

@@ -156,7 +156,7 @@ __device__ void consume(const typename Format::Arguments& arguments, const Decod
           warp.template multiply_values<false>(values, key, num_valid);
         }
       }
-      if constexpr (kCopyEngine) fence_before_copies();
+      if constexpr (kCopyEngine) fence_async_proxy();
       __syncwarp();
       if (arrives_for_warp(lane)) mbarrier_arrive(&ring.signals.empty[stage]);
       position.advance(role.tile_sets, ring.num_stages);

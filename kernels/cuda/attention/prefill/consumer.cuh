@@ -4,6 +4,7 @@
 #include "kernels/cuda/attention/prefill/tiles.cuh"
 #include "kernels/cuda/attention/prefill/warpgroup_attention.cuh"
 #include "kernels/cuda/attention/prefill/warpgroup_turns.cuh"
+#include "kernels/cuda/primitives/bulk_copy.cuh"
 
 namespace tessera {
 
@@ -68,7 +69,7 @@ struct PrefillConsumer {
       const int row = i / kRowVectors % Config::kTileKeys;
       if (row < begin || row >= end) vectors[i] = make_uint4(0, 0, 0, 0);
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    fence_async_proxy();
     turns.synchronize();
   }
 

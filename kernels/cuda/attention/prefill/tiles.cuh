@@ -26,7 +26,9 @@ struct PrefillConfig {
   static constexpr int kConsumerThreads = kWarpgroupSize * kWarpgroups;
   static constexpr int kThreads = kWarpgroupSize + kConsumerThreads;
   static constexpr int kPanels = kHeadDim / kPanelColumns;
+  static constexpr int kQueryPanels = kPanels;
   static constexpr int kTileElements = kTileKeys * kHeadDim;
+  static constexpr int kValueElements = kTileElements;
   // The copying warps give registers that they do not need to those that compute; a multiprocessor
   // has 64 K. Both numbers are multiples of 8, and their sum over all threads is not above what the
   // block started with.
@@ -35,13 +37,15 @@ struct PrefillConfig {
 };
 
 // Tiles as panels of 64 columns, swizzled by the copy engine. `full` barriers count the bytes that
-// arrive; `empty` ones the warps that have finished reading, and for queries the threads.
+// arrive; `empty` ones the warps that have finished reading, and for queries the threads. A place
+// for values may be longer than what is copied there (kValueElements).
 template <typename Config>
 struct PrefillShared {
   using Element = typename Config::Element;
-  Element queries[Config::kQueryStages][Config::kTileQueries * Config::kHeadDim];
+  Element queries[Config::kQueryStages]
+                 [Config::kTileQueries * Config::kQueryPanels * kPanelColumns];
   Element keys[Config::kStages][Config::kTileElements];
-  Element values[Config::kStages][Config::kTileElements];
+  Element values[Config::kStages][Config::kValueElements];
   PrefillTile tiles[Config::kQueryStages];  // whose queries are there
   uint64_t query_full[Config::kQueryStages], query_empty[Config::kQueryStages];
   uint64_t key_full[Config::kStages], key_empty[Config::kStages];

@@ -9,63 +9,13 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kRowWords = kFp8HeadDim / 4;
-constexpr int kRowLanes = 16;  // lanes that share a row of queries, 8 elements each
-constexpr int kRowsAtOnce = kThreads / kRowLanes;
-constexpr int kRowPasses = 4;  // rows per lane; the loads of all are started first
-constexpr int kBlockRows = kRowsAtOnce * kRowPasses;
-
-// kBlockRows rows, each 128 elements of one token and head.
-template <typename Element>
-__device__ __forceinline__ void arrange_queries(const AttentionArguments& arguments,
-                                                const float* key_scales, int64_t first_row,
-                                                const Fp8Arrangement& arranged) {
-  const int64_t num_rows = int64_t{arguments.num_tokens} * arguments.num_heads;
-  const int lane = threadIdx.x % kRowLanes;
-  Vector<Element, 8> loaded[kRowPasses];
-#pragma unroll
-  for (int pass = 0; pass < kRowPasses; ++pass) {
-    const int64_t row = min(first_row + pass * kRowsAtOnce + threadIdx.x / kRowLanes, num_rows - 1);
-    loaded[pass] =
-        load_vector<8>(static_cast<const Element*>(arguments.query), row * kRowLanes + lane);
-  }
-#pragma unroll
-  for (int pass = 0; pass < kRowPasses; ++pass) {
-    const int64_t row = first_row + pass * kRowsAtOnce + threadIdx.x / kRowLanes;
-    float values[8];
-    float largest = 0.0f;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      values[i] = as_float(loaded[pass].values[i]);
-      largest = fmaxf(largest, fabsf(values[i]));
-    }
-#pragma unroll
-    for (int distance = kRowLanes / 2; distance > 0; distance /= 2) {
-      largest = fmaxf(largest, __shfl_xor_sync(kFullWarp, largest, distance));
-    }
-    if (row >= num_rows) continue;
-    // The power of two that brings the largest element to 224 ... 448; 2^(exponent - 127).
-    const int exponent =
-        min(max(static_cast<int>(__float_as_uint(largest / 448.0f) >> 23) + 1, 1), 253);
-    const float inverse = __uint_as_float(static_cast<uint32_t>(254 - exponent) << 23);
-#pragma unroll
-    for (float& value : values) value *= inverse;
-    reinterpret_cast<uint2*>(arranged.queries)[row * kRowLanes + lane] =
-        make_uint2(pack_e4m3(values[0], values[1], values[2], values[3]),
-                   pack_e4m3(values[4], values[5], values[6], values[7]));
-    if (lane == 0) {
-      const int kv_head = static_cast<int>(row % arguments.num_heads) / arguments.heads_per_kv_head;
-      const float scale = __uint_as_float(static_cast<uint32_t>(exponent) << 23);
-      // Above 0, so that a hidden key's score stays -inf.
-      arranged.query_factors[row] =
-          fmaxf(arguments.scale_log2 * key_scales[kv_head] * scale, 1.2e-38f);
-    }
-  }
-}
 
 // One tile of 128 tokens, sequence and KV head.
-__device__ __forceinline__ void arrange_tile(const AttentionArguments& arguments,
-                                             const Fp8Arrangement& arranged, int index) {
+__global__ void __launch_bounds__(kThreads)
+    arrange_kernel(const __grid_constant__ AttentionArguments arguments,
+                   const __grid_constant__ Fp8Arrangement arranged) {
   __shared__ uint32_t transposed[4][32][kFp8TileKeys / 4 + 1];  // dim 4 i + j at [j][i]
+  const auto index = static_cast<int>(blockIdx.x);
   const int kv_head = index % arguments.num_kv_heads;
   const int64_t tile = index / arguments.num_kv_heads;
   const int sequence = static_cast<int>(tile / arranged.tiles_per_sequence);
@@ -123,40 +73,15 @@ __device__ __forceinline__ void arrange_tile(const AttentionArguments& arguments
   }
 }
 
-// The first num_tiles blocks arrange pages, one tile of one KV head each; the other blocks arrange
-// queries.
-template <typename Element>
-__global__ void __launch_bounds__(kThreads)
-    arrange_kernel(const __grid_constant__ AttentionArguments arguments, const float* key_scales,
-                   const __grid_constant__ Fp8Arrangement arranged, int num_tiles) {
-  const int block = static_cast<int>(blockIdx.x);
-  if (block < num_tiles) {
-    arrange_tile(arguments, arranged, block);
-  } else {
-    arrange_queries<Element>(arguments, key_scales, int64_t{block - num_tiles} * kBlockRows,
-                             arranged);
-  }
-}
-
 }  // namespace
 
-template <typename Element>
-void launch_arrange_fp8(const AttentionArguments& arguments, const float* key_scales,
-                        int num_sequences, const Fp8Arrangement& arranged, bool with_queries,
-                        cudaStream_t stream) {
-  const int64_t rows = with_queries ? int64_t{arguments.num_tokens} * arguments.num_heads : 0;
+void launch_arrange_fp8(const AttentionArguments& arguments, int num_sequences,
+                        const Fp8Arrangement& arranged, cudaStream_t stream) {
   const int64_t tiles =
       int64_t{num_sequences} * arranged.tiles_per_sequence * arguments.num_kv_heads;
-  const int64_t blocks = tiles + ceil_divide<int64_t>(rows, kBlockRows);
-  if (blocks == 0) return;
-  arrange_kernel<Element><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
-      arguments, key_scales, arranged, static_cast<int>(tiles));
+  if (tiles == 0) return;
+  arrange_kernel<<<static_cast<unsigned>(tiles), kThreads, 0, stream>>>(arguments, arranged);
   CUDA_CHECK(cudaGetLastError());
 }
-
-template void launch_arrange_fp8<__nv_bfloat16>(const AttentionArguments&, const float*, int,
-                                                const Fp8Arrangement&, bool, cudaStream_t);
-template void launch_arrange_fp8<__half>(const AttentionArguments&, const float*, int,
-                                         const Fp8Arrangement&, bool, cudaStream_t);
 
 }  // namespace tessera

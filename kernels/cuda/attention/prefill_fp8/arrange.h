@@ -1,4 +1,4 @@
-// Brings queries and pages into the order in which the FP8 prefill kernel reads them.
+// Brings pages into the order in which the FP8 prefill kernel reads them.
 //
 // Tensor cores take e4m3 operands only with the elements that are multiplied with each other
 // contiguous: for weights . V, the values of one dimension. So values are transposed in tiles of
@@ -17,20 +17,14 @@
 namespace tessera {
 
 struct Fp8Arrangement {
-  uint8_t* queries;      // [num_tokens, num_heads, 128], each row times a power of two
-  float* query_factors;  // [num_tokens, num_heads]: turn a row's products into exponents of 2
-  uint8_t* keys;         // [tile of a sequence, num_kv_heads, 128 tokens, 128]
-  uint8_t* values;       // [tile of a sequence, num_kv_heads, 128, 128 tokens]
-  int32_t* tables;       // [num_sequences, tiles_per_sequence]: a block table of the tiles
+  uint8_t* keys;    // [tile of a sequence, num_kv_heads, 128 tokens, 128]
+  uint8_t* values;  // [tile of a sequence, num_kv_heads, 128, 128 tokens]
+  int32_t* tables;  // [num_sequences, tiles_per_sequence]: a block table of the tiles
   int tiles_per_sequence;
 };
 
-// Arranges the pages of all sequences of `arguments`, none of which may be a decode, and if
-// with_queries all rows of queries. key_scales: float32 [num_kv_heads], what stored keys are
-// multiplied with.
-template <typename Element>
-void launch_arrange_fp8(const AttentionArguments& arguments, const float* key_scales,
-                        int num_sequences, const Fp8Arrangement& arranged, bool with_queries,
-                        cudaStream_t stream);
+// Arranges the pages of all sequences of `arguments`, none of which may be a decode.
+void launch_arrange_fp8(const AttentionArguments& arguments, int num_sequences,
+                        const Fp8Arrangement& arranged, cudaStream_t stream);
 
 }  // namespace tessera

@@ -1,14 +1,12 @@
 // The computing side of the FP8 prefill kernel; see prefill/consumer.cuh, whose order it has.
 #pragma once
 
-#include "kernels/cuda/attention/prefill/tiles.cuh"
-#include "kernels/cuda/attention/prefill_fp8/warpgroup_attention.cuh"
-#include "kernels/cuda/primitives/mma.cuh"
+#include "kernels/cuda/attention/prefill_fp8/queries.cuh"
 
 namespace tessera {
 
-// For the producer two e4m3 count as one element of 16 bits, and a row of 128 as one of 64.
-// OutElement is the type of the output.
+// Queries have 128 elements of 16 bits, as OutElement, the type of the output. Of keys and values
+// two e4m3 count as one element of 16 bits for the producer, and a row of 128 as one of 64.
 template <typename OutElement_>
 struct Fp8PrefillConfig {
   using Element = __nv_bfloat16;
@@ -22,9 +20,11 @@ struct Fp8PrefillConfig {
   static constexpr int kConsumerThreads = kWarpgroupSize * kWarpgroups;
   static constexpr int kThreads = kWarpgroupSize + kConsumerThreads;
   static constexpr int kPanels = 1;
+  static constexpr int kQueryPanels = kFp8HeadDim / kPanelColumns;
   static constexpr int kTileElements = kTileKeys * kHeadDim;
-  static constexpr int kProducerRegisters = 40;
-  static constexpr int kConsumerRegisters = 232;
+  static constexpr int kValueElements = kTileElements + kFp8SumRows * kFp8TileKeys / 2;
+  static constexpr int kProducerRegisters = 24;
+  static constexpr int kConsumerRegisters = 240;
 };
 
 // Makes the computation of `value` come before a wait for products that follows in the code. The
@@ -45,10 +45,10 @@ struct Fp8PrefillConsumer {
   using Attention = Fp8WarpgroupAttention;
 
   PrefillShared<Config>& shared;
+  Fp8QueryRows& rounded;  // of the warpgroup
   const AttentionArguments& arguments;
-  const float* query_factors;  // [num_tokens, num_heads]
-  const float* value_scales;   // [num_kv_heads]
-  const uint32_t* ones;        // e4m3 [8, 128] in shared memory
+  const float* key_scales;    // [num_kv_heads]
+  const float* value_scales;  // [num_kv_heads]
   int warpgroup;
   RingPosition keys, values, queries;
 
@@ -61,9 +61,6 @@ struct Fp8PrefillConsumer {
 
   __device__ static void release(uint64_t* empty) {
     if (lane_index() == 0) mbarrier_arrive(empty);
-  }
-  __device__ const void* query_rows() const {
-    return shared.queries[queries.stage] + warpgroup * kWarpgroupRows * kPanelColumns;
   }
   // The number of the lane's first row in the tile; its second row is 8 further down.
   __device__ int lane_row() const {
@@ -91,7 +88,6 @@ struct Fp8PrefillConsumer {
     keys.advance(1, Config::kStages);
   }
   __device__ __forceinline__ void wait_part(Attention& attention) {
-    wgmma_wait<0>();
     pin_registers(attention.part);
     pin_registers(attention.part_sums);
     release(&shared.value_empty[values.stage]);
@@ -113,14 +109,30 @@ struct Fp8PrefillConsumer {
     queries.advance(1, Config::kQueryStages);
   }
 
-  __device__ __forceinline__ void load_factors(Attention& attention) const {
+  // Rounds the tile's queries, then starts the scores of its first tile of keys.
+  __device__ __forceinline__ void start_tile(Attention& attention) {
+    const float head_factor =
+        arguments.scale_log2 * key_scales[tile().head / arguments.heads_per_kv_head];
+    round_queries(rounded,
+                  reinterpret_cast<const OutElement*>(shared.queries[queries.stage]) +
+                      warpgroup * kWarpgroupRows * kPanelColumns,
+                  Config::kTileQueries * kPanelColumns, head_factor, warpgroup);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = min(lane_row() + 8 * half, tile().num_rows - 1);
-      attention.factor[half] =
-          query_factors[int64_t{tile().first_token + row} * arguments.num_heads + tile().head] *
-          (kCodesPerOctave / kLargestCode);
+      attention.factor[half] = rounded.factors[lane_row() % kWarpgroupRows + 8 * half];
     }
+    mbarrier_wait(&shared.key_full[keys.stage], keys.parity);
+    attention.start_scores(rounded.rows, shared.keys[keys.stage]);
+  }
+
+  // The softmax of the tile's first keys, the last of the context.
+  __device__ __forceinline__ void finish_start(Attention& attention) {
+    wgmma_wait<0>();
+    wait_scores(attention);
+    attention.forget_maximum();
+    softmax<true>(attention, tile().end_key_tile - 1);
+    attention.take_weights();
+    attention.clear_output();
   }
 
   // Starts the scores of the next tile of keys, and weights . values of the tile before it.
@@ -128,10 +140,10 @@ struct Fp8PrefillConsumer {
   // because the assembler would otherwise move it up before the scores are started.
   __device__ __forceinline__ void start_products(Attention& attention) {
     mbarrier_wait(&shared.key_full[keys.stage], keys.parity);
-    attention.start_scores(query_rows(), shared.keys[keys.stage]);
+    attention.start_scores(rounded.rows, shared.keys[keys.stage]);
     mbarrier_wait(&shared.value_full[values.stage], values.parity);
     attention.add_part();
-    attention.start_part(shared.values[values.stage], ones);
+    attention.start_part(shared.values[values.stage]);
     wgmma_wait<1>();
     wait_scores(attention);
   }
@@ -142,54 +154,47 @@ struct Fp8PrefillConsumer {
     start_products(attention);
     softmax<kMasked>(attention, key_tile);
     compute_before_wait(attention.last_codes(), &shared.tiles);
+    wgmma_wait<0>();
     wait_part(attention);
     attention.take_weights();
   }
 
-  // The first tile of keys, the last of the context, before which there is nothing to overlap.
-  __device__ __forceinline__ void begin(Attention& attention) {
-    load_factors(attention);
-    mbarrier_wait(&shared.key_full[keys.stage], keys.parity);
-    attention.start_scores(query_rows(), shared.keys[keys.stage]);
-    wgmma_wait<0>();
-    wait_scores(attention);
-    attention.forget_maximum();
-    softmax<true>(attention, tile().end_key_tile - 1);
-    attention.take_weights();
-    attention.clear_output();
-  }
-
-  // All tiles of keys but the first, which begin() or change_tile() has done. Leaves the values of
-  // the last to be multiplied.
+  // All tiles of keys but the first. Leaves the values of the last to be multiplied.
   __device__ __forceinline__ void advance(Attention& attention) {
     const int unmasked_end =
         max(0, min(tile().first_position + 1, tile().context_length)) / Config::kTileKeys;
+    // A reduction leaves its result in a register that all lanes share, of which the loop has
+    // enough.
+    const int first_key_tile = __reduce_max_sync(kFullWarp, tile().first_key_tile);
     int key_tile = tile().end_key_tile - 2;
-    for (; key_tile >= max(unmasked_end, tile().first_key_tile); --key_tile) {
+    for (; key_tile >= max(unmasked_end, first_key_tile); --key_tile) {
       step<true>(attention, key_tile);
     }
-    for (; key_tile >= tile().first_key_tile; --key_tile) step<false>(attention, key_tile);
+    for (; key_tile >= first_key_tile; --key_tile) step<false>(attention, key_tile);
   }
 
-  // begin() of the next tile while the last values of this one are multiplied; then stores this
-  // one.
+  // Starts the last values of a tile.
+  __device__ __forceinline__ void start_last_part(Attention& attention) {
+    attention.add_part();
+    mbarrier_wait(&shared.value_full[values.stage], values.parity);
+    attention.start_part(shared.values[values.stage]);
+  }
+
+  // Begins the next tile while the last values of this one are multiplied, and stores this one
+  // while the next one's first scores are computed.
   __device__ __forceinline__ void change_tile(Attention& attention, const OutputRows& rows) {
-    load_factors(attention);
-    start_products(attention);
-    attention.forget_maximum();
-    softmax<true>(attention, tile().end_key_tile - 1);
+    start_last_part(attention);
+    start_tile(attention);
+    wgmma_wait<1>();
     wait_part(attention);
     attention.add_part();
     store(attention, rows);
-    attention.take_weights();
-    attention.clear_output();
+    finish_start(attention);
   }
 
-  // Multiplies the last values of the last tile.
   __device__ __forceinline__ void finish(Attention& attention, const OutputRows& rows) {
-    attention.add_part();
-    mbarrier_wait(&shared.value_full[values.stage], values.parity);
-    attention.start_part(shared.values[values.stage], ones);
+    start_last_part(attention);
+    wgmma_wait<0>();
     wait_part(attention);
     attention.add_part();
     store(attention, rows);
@@ -230,7 +235,8 @@ struct Fp8PrefillConsumer {
   __device__ __forceinline__ void run() {
     if (!next_tile()) return;
     Attention attention;
-    begin(attention);
+    start_tile(attention);
+    finish_start(attention);
     while (true) {
       advance(attention);
       const OutputRows rows(tile());

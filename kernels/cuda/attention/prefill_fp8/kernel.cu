@@ -12,20 +12,29 @@ namespace tessera {
 namespace {
 
 template <typename Config>
+struct Fp8PrefillShared {
+  PrefillShared<Config> copied;
+  Fp8QueryRows rounded[Config::kWarpgroups];
+};
+
+template <typename Config>
 __global__ void __launch_bounds__(Config::kThreads, 1)
     attention_prefill_fp8_kernel(const __grid_constant__ AttentionArguments arguments,
                                  const __grid_constant__ PrefillSchedule schedule,
-                                 const __grid_constant__ PrefillMaps maps,
-                                 const float* query_factors, const float* value_scales) {
+                                 const __grid_constant__ PrefillMaps maps, const float* key_scales,
+                                 const float* value_scales) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  auto& shared = *reinterpret_cast<PrefillShared<Config>*>(shared_bytes);
-  constexpr int kOnesWords = 8 * kFp8TileKeys / 4;
-  __shared__ __align__(1024) uint32_t ones[kOnesWords];
-  for (int i = threadIdx.x; i < kOnesWords; i += Config::kThreads) ones[i] = 0x38383838u;
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // tensor cores read them
+  auto& [copied, rounded] = *reinterpret_cast<Fp8PrefillShared<Config>*>(shared_bytes);
+  constexpr int kOnesWords = kFp8SumRows * kFp8TileKeys / 4;
+  for (int i = threadIdx.x; i < Config::kStages * kOnesWords; i += Config::kThreads) {
+    constexpr uint32_t kFourOnes = 0x38383838u;
+    auto* const behind_values = copied.values[i / kOnesWords] + Config::kTileElements;
+    reinterpret_cast<uint32_t*>(behind_values)[i % kOnesWords] = kFourOnes;
+  }
+  fence_async_proxy();  // tensor cores read the ones
   if (threadIdx.x == 0) {
-    shared.init_barriers();
+    copied.init_barriers();
     prefetch_tensor_map(&maps.query);
     prefetch_tensor_map(&maps.keys);
     prefetch_tensor_map(&maps.values);
@@ -36,10 +45,12 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
   const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
   if (warp < 4) {
     give_up_registers<Config::kProducerRegisters>();
-    if (warp == 0) PrefillProducer<Config>{shared, arguments, schedule, maps}.run();
+    if (warp == 0) PrefillProducer<Config>{copied, arguments, schedule, maps}.run();
   } else {
     take_registers<Config::kConsumerRegisters>();
-    Fp8PrefillConsumer<Config>{shared, arguments, query_factors, value_scales, ones, warp / 4 - 1}
+    const int warpgroup = warp / 4 - 1;
+    Fp8PrefillConsumer<Config>{copied,     rounded[warpgroup], arguments,
+                               key_scales, value_scales,       warpgroup}
         .run();
   }
 #else
@@ -59,12 +70,9 @@ class Fp8Prefill {
         num_multiprocessors_(num_multiprocessors),
         stream_(stream) {
     const AttentionBatch& batch = params.batch;
-    sizes_ = fp8_prefill_scratch({.max_tokens = params.query.dim(0),
-                                  .max_sequences = batch.num_sequences - batch.num_decodes,
+    sizes_ = fp8_prefill_scratch({.max_sequences = batch.num_sequences - batch.num_decodes,
                                   .max_context_length = batch.max_context_length,
-                                  .num_heads = params.query.dim(1),
-                                  .num_kv_heads = params.pages.num_kv_heads(),
-                                  .head_dim = kFp8HeadDim},
+                                  .num_kv_heads = params.pages.num_kv_heads()},
                                  most_bytes);
     CHECK(scratch.size_bytes() >= static_cast<size_t>(sizes_.total()),
           "FP8 prefill attention: the scratch has ", scratch.size_bytes(), " bytes, needs ",
@@ -85,7 +93,7 @@ class Fp8Prefill {
       part.batch.block_tables = batch.block_tables.slice(begin, end);
       part.batch.num_sequences = end - begin;
       part.batch.num_decodes = 0;
-      run_sequences(part, /*with_queries=*/begin == batch.num_decodes);
+      run_sequences(part);
     }
   }
 
@@ -100,8 +108,6 @@ class Fp8Prefill {
       return taken;
     };
     Fp8Arrangement arranged{};
-    arranged.queries = take(sizes_.queries);
-    arranged.query_factors = reinterpret_cast<float*>(take(sizes_.query_factors));
     arranged.keys = take(sizes_.tiles);
     arranged.values = take(sizes_.tiles);
     arranged.tables = reinterpret_cast<int32_t*>(take(sizes_.tables));
@@ -114,27 +120,21 @@ class Fp8Prefill {
     return {data, DType::kBFloat16, scratch_.device, shape};
   }
 
-  void run_sequences(const AttentionParams& params, bool with_queries) const {
+  void run_sequences(const AttentionParams& params) const {
     const AttentionBatch& batch = params.batch;
     AttentionArguments arguments = make_attention_arguments(out_, params);
     const Fp8Arrangement arranged = arrangement(
         std::max<int64_t>(1, ceil_divide<int64_t>(batch.max_context_length, kFp8TileKeys)));
-    launch_arrange_fp8<OutElement>(arguments, params.pages.key_scales.as<float>(),
-                                   static_cast<int>(batch.num_sequences), arranged, with_queries,
-                                   stream_);
+    launch_arrange_fp8(arguments, static_cast<int>(batch.num_sequences), arranged, stream_);
     arguments.block_tables = arranged.tables;
     arguments.max_pages = arranged.tiles_per_sequence;
     arguments.page_size = FastDivisor(kFp8TileKeys);
 
-    const int64_t num_tokens = params.query.dim(0);
-    const int64_t num_heads = params.query.dim(1);
     const int64_t num_kv_heads = params.pages.num_kv_heads();
     const Shape tiles_shape{batch.num_sequences * arranged.tiles_per_sequence, num_kv_heads,
                             kFp8TileKeys, Config::kHeadDim};
     const PrefillMaps maps{
-        .query = make_query_tensor_map(
-            pairs(arranged.queries, {num_tokens, num_heads, Config::kHeadDim}),
-            Config::kTileQueries),
+        .query = make_query_tensor_map(params.query, Config::kTileQueries),
         .keys = make_page_tensor_map(pairs(arranged.keys, tiles_shape), kFp8TileKeys),
         .values = make_page_tensor_map(pairs(arranged.values, tiles_shape), kFp8TileKeys),
         .box_tokens = kFp8TileKeys};
@@ -151,13 +151,14 @@ class Fp8Prefill {
     const int num_tiles = tiles.num_query_tiles * tiles.num_sequences * arguments.num_heads;
     if (num_tiles == 0) return;
 
-    constexpr int kSharedBytes = sizeof(PrefillShared<Config>);
-    static_assert(kSharedBytes <= 224 * 1024, "what a block may have, with the ones");
+    constexpr int kSharedBytes = sizeof(Fp8PrefillShared<Config>);
+    static_assert(kSharedBytes <= 227 * 1024, "what a block may have");
     const auto kernel = attention_prefill_fp8_kernel<Config>;
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
     kernel<<<std::min(num_multiprocessors_, num_tiles), Config::kThreads, kSharedBytes, stream_>>>(
-        arguments, tiles, maps, arranged.query_factors, params.pages.value_scales.as<float>());
+        arguments, tiles, maps, params.pages.key_scales.as<float>(),
+        params.pages.value_scales.as<float>());
     CUDA_CHECK(cudaGetLastError());
   }
 

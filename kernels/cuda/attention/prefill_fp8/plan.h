@@ -30,12 +30,10 @@ constexpr const char* fp8_prefill_problem(const GpuTraits& gpu, int64_t head_dim
 struct Fp8PrefillScratch {
   static constexpr int64_t kAlignment = 256;
 
-  int64_t queries = 0;
-  int64_t query_factors = 0;
   int64_t tiles = 0;   // of keys, and as many of values
   int64_t tables = 0;  // block tables of the tiles
 
-  int64_t total() const { return queries + query_factors + 2 * tiles + tables; }
+  int64_t total() const { return 2 * tiles + tables; }
 };
 
 // Bytes of the arranged keys of a sequence, all KV heads.
@@ -50,13 +48,10 @@ inline Fp8PrefillScratch fp8_prefill_scratch(const BackendLimits& limits,
   const auto aligned = [](int64_t bytes) {
     return checked_round_up(bytes, Fp8PrefillScratch::kAlignment, "arranged keys and values");
   };
-  const int64_t rows = limits.max_tokens * limits.num_heads;
   const int64_t sequence = arranged_sequence_bytes(limits.num_kv_heads, limits.max_context_length);
   const int64_t all = checked_multiply(sequence, std::max<int64_t>(1, limits.max_sequences),
                                        "arranged keys and values");
   Fp8PrefillScratch scratch;
-  scratch.queries = aligned(rows * kFp8HeadDim);
-  scratch.query_factors = aligned(rows * 4);
   scratch.tiles = aligned(std::max(sequence, std::min(most_bytes / 2, all)));
   // Tables are longest when tiles have one head.
   scratch.tables = aligned(scratch.tiles / (kFp8TileKeys * kFp8HeadDim) * 4);

@@ -3,8 +3,9 @@
 //
 // Two things differ from the 16-bit kernel. A weight is needed with four significant bits only, so
 // that its bits are computed from the exponent itself (weight_code) instead of an exponential that
-// is then rounded; and the sums of weights come from the tensor cores, as a product with ones, so
-// that they are sums of the very weights that the values were multiplied with.
+// is then rounded; and the sums of weights come from the tensor cores, because eight columns of
+// ones stand behind the values, so that they are sums of the very weights that these were
+// multiplied with.
 #pragma once
 
 #include <cmath>
@@ -33,6 +34,8 @@ __device__ __forceinline__ uint32_t weight_code(float score, float factor, float
   const float fraction = __saturatef(score * factor + offset);
   return __float_as_uint(fraction * kLargestCode + kRoundToInteger);
 }
+
+inline constexpr int kFp8SumRows = 8;  // rows of ones behind V transposed; wgmma takes 8 at least
 
 struct Fp8WarpgroupAttention {
   float scores[kFp8TileKeys / 2];
@@ -75,10 +78,10 @@ struct Fp8WarpgroupAttention {
     pin_registers(scores);
   }
 
-  // Starts part = weights . V and part_sums = weights . 1. `ones`: [8, 128].
-  __device__ __forceinline__ void start_part(const void* values, const void* ones) {
+  // Starts part = weights . V and part_sums = weights . 1. `values`: V transposed and, behind its
+  // kFp8HeadDim rows, kFp8SumRows of ones.
+  __device__ __forceinline__ void start_part(const void* values) {
     const auto value = MatrixDescriptor::of_rows(values);
-    const auto one = MatrixDescriptor::of_rows(ones);
     part_correction[0] = correction[0];
     part_correction[1] = correction[1];
     pin_registers(weights);
@@ -87,8 +90,7 @@ struct Fp8WarpgroupAttention {
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kFp8TileKeys / 32; ++step) {
-      wgmma_fp8_registers(part_sums, weights + 4 * step, one.advanced(step * 32), step > 0);
-      wgmma_fp8_registers(part, weights + 4 * step, value.advanced(step * 32), step > 0);
+      wgmma_fp8_registers(part, part_sums, weights + 4 * step, value.advanced(step * 32), step > 0);
     }
     wgmma_commit();
     pin_registers(part);
@@ -111,18 +113,39 @@ struct Fp8WarpgroupAttention {
     }
   }
 
+  // The largest score of each row, or row_max where that is larger. Both rows take turns, with four
+  // partial maxima each: a maximum that waits for the one before it takes several times as long as
+  // a multiplication.
+  __device__ __forceinline__ void find_maxima(float (&maxima)[2]) const {
+    constexpr int kPartial = 4;
+    float partial[2][kPartial];
+#pragma unroll
+    for (int n = 0; n < kFp8TileKeys / 8; ++n) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float larger = fmaxf(scores[4 * n + 2 * half], scores[4 * n + 2 * half + 1]);
+        float& maximum = partial[half][n % kPartial];
+        maximum = n < kPartial ? larger : fmaxf(maximum, larger);
+      }
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      maxima[half] = fmaxf(row_max[half], fmaxf(fmaxf(partial[half][0], partial[half][1]),
+                                                fmaxf(partial[half][2], partial[half][3])));
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) max_over_row(maxima[half]);
+  }
+
   // Turns scores into pairs of codes relative to the new maximum, and says in `correction` what
   // that makes of the output so far. kMayBeEmpty: a row may have seen no key.
   template <bool kMayBeEmpty>
   __device__ __forceinline__ void update_softmax() {
+    float maxima[2];
+    find_maxima(maxima);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float new_max = row_max[half];
-#pragma unroll
-      for (int n = 0; n < kFp8TileKeys / 8; ++n) {
-        new_max = fmaxf(new_max, fmaxf(scores[4 * n + 2 * half], scores[4 * n + 2 * half + 1]));
-      }
-      max_over_row(new_max);
+      const float new_max = maxima[half];
       const float reference = kMayBeEmpty && new_max == -INFINITY ? 0.0f : new_max;
       correction[half] = fast_exp2((row_max[half] - reference) *
                                    (factor[half] * (kLargestCode / kCodesPerOctave)));

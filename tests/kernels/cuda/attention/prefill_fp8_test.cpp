@@ -49,7 +49,6 @@ TEST(Fp8PrefillPlan, ScratchHoldsASequenceOrSeveral) {
   EXPECT_EQ(fp8_prefill_scratch(llama_8b(4096, 1, 8192)).tiles, 8 * kMiB);
   EXPECT_EQ(fp8_prefill_scratch(llama_8b(4096, 64, 8192)).tiles, 128 * kMiB);
   EXPECT_EQ(fp8_prefill_scratch(llama_8b(4096, 64, 1 << 20)).tiles, 1024 * kMiB);
-  EXPECT_EQ(fp8_prefill_scratch(llama_8b(4096, 1, 8192)).queries, 16 * kMiB);
 }
 
 // What a step needs is never more than what its limits need.
@@ -84,12 +83,9 @@ class Fp8PrefillTest : public BackendTest {
     const Deadline deadline("FP8 prefill attention");
     const AttentionBatch& batch = params.batch;
     const int64_t bytes =
-        fp8_prefill_scratch({.max_tokens = params.query.dim(0),
-                             .max_sequences = batch.num_sequences - batch.num_decodes,
+        fp8_prefill_scratch({.max_sequences = batch.num_sequences - batch.num_decodes,
                              .max_context_length = batch.max_context_length,
-                             .num_heads = params.query.dim(1),
-                             .num_kv_heads = params.pages.num_kv_heads(),
-                             .head_dim = params.pages.head_dim()},
+                             .num_kv_heads = params.pages.num_kv_heads()},
                             most_bytes)
             .total();
     const DeviceTensor scratch =
