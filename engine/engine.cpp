@@ -1,8 +1,6 @@
 #include "engine/engine.h"
 
 #include "engine/engine_impl.h"
-#include "engine/model/stop_scope.h"
-#include "kernels/device_measurement.h"
 
 namespace tessera {
 
@@ -119,11 +117,5 @@ std::vector<float> Engine::prompt_logits(std::span<const TokenId> prompt,
 uint64_t Engine::weight_bytes_per_token() const { return impl_->runner->weight_bytes_per_token(); }
 
 uint64_t Engine::allocated_bytes() const { return impl_->runner->allocated_bytes(); }
-
-double Engine::measure_read_bandwidth(const StopQuestion& should_stop) {
-  Backend& backend = impl_->runner->backend();
-  const StopScope scope(backend.device(), should_stop);
-  return backend.make_measurement()->read_bandwidth();
-}
 
 }  // namespace tessera

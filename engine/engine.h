@@ -142,9 +142,6 @@ class Engine {
   uint64_t weight_bytes_per_token() const;
   // Bytes of device memory in use by this process's buffers.
   uint64_t allocated_bytes() const;
-  // Bytes per second this device reads now; see DeviceMeasurement::read_bandwidth. Throws Stopped
-  // when told to.
-  double measure_read_bandwidth(const StopQuestion& should_stop = {});
 
  private:
   struct Impl;

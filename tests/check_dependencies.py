@@ -47,8 +47,6 @@ MAY_INCLUDE = {
     # Alone in knowing how devices are measured and the comparator: no model can run through it.
     "engine/benchmark": ["engine", "kernels/backend.h", "kernels/device_measurement.h",
                          "kernels/standard_attention.h", *DEFINITIONS],
-    "engine/engine.cpp": ["engine/engine.h", "engine/engine_impl.h", "engine/model/stop_scope.h",
-                          "kernels/device_measurement.h"],
     "kernels": ["kernels"],
     "kernels/cpu": ["kernels"],
     # Within CUDA: shared words at the bottom, operations beside each other, the decode step, which

@@ -13,6 +13,7 @@
 #include "apps/process/exit_codes.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/output.h"
+#include "engine/benchmark/read_bandwidth.h"
 
 namespace tessera {
 namespace {
@@ -98,7 +99,7 @@ int run_bench(BenchOptions& options, const Console& console) {
   // Before --json opens its file, which may be the same one.
   if (!options.compare_path.empty()) baseline = read_baseline(options.compare_path);
   const StatsFile json(options.json_path);
-  const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
+  std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   BenchReport report;
   report.first_token = time_first_token(*engine);
   const std::vector<BenchCase> cases = bench_cases(options, engine->memory_plan(), console);
@@ -113,12 +114,14 @@ int run_bench(BenchOptions& options, const Console& console) {
   }
   // Before the bandwidth is measured, which allocates more than the model may need.
   report.peak_resident_bytes = peak_resident_bytes();
-  report.read_bandwidth = engine->measure_read_bandwidth(is_interrupted);
+  const BenchedModel model(*engine, options.engine);
+  engine.reset();  // so that its memory is free to measure with
+  report.read_bandwidth = measure_read_bandwidth(options.engine, is_interrupted);
   if (options.json_path != "-") {
-    print(escape_control_characters(bench_header(*engine, report)) + bench_table(report));
+    print(escape_control_characters(bench_header(model, report)) + bench_table(report));
     if (baseline) print("\n" + comparison_table(*baseline, report));
   }
-  json.write(bench_json(*engine, options.engine, report));
+  json.write(bench_json(model, report));
   return kExitOk;
 }
 

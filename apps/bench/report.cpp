@@ -23,6 +23,14 @@ OrderedJson measurement_json(const Measurement& measurement) {
 
 }  // namespace
 
+BenchedModel::BenchedModel(const Engine& engine, const EngineOptions& options)
+    : path(engine.folder().path),
+      device(engine.device_description()),
+      load(engine.load_timings().text()),
+      allocated_bytes(engine.allocated_bytes()),
+      weight_bytes_per_token(engine.weight_bytes_per_token()),
+      engine(engine_json(engine, options)) {}
+
 std::string bench_row(std::initializer_list<std::string> cells) {
   std::string line;
   for (const std::string& cell : cells) {
@@ -36,13 +44,13 @@ std::string measurement_text(const Measurement& measurement) {
   return concat(fixed(measurement.median, 1), " ±", fixed(measurement.spread * 50, 1), "%");
 }
 
-std::string bench_header(const Engine& engine, const BenchReport& report) {
-  return concat("model        ", engine.folder().path, "\ndevice       ",
-                engine.device_description(), ", reads ", fixed(report.read_bandwidth / 1e9, 1),
-                " GB/s\nload         ", engine.load_timings().text(), "\nfirst token  ",
-                report.first_token.text(), "\nmemory       ", human_bytes(engine.allocated_bytes()),
-                ", process at most ", human_bytes(report.peak_resident_bytes), "\nweights      ",
-                human_bytes(engine.weight_bytes_per_token()), " read a step\n\n");
+std::string bench_header(const BenchedModel& model, const BenchReport& report) {
+  return concat("model        ", model.path, "\ndevice       ", model.device, ", reads ",
+                fixed(report.read_bandwidth / 1e9, 1), " GB/s\nload         ", model.load,
+                "\nfirst token  ", report.first_token.text(), "\nmemory       ",
+                human_bytes(model.allocated_bytes), ", process at most ",
+                human_bytes(report.peak_resident_bytes), "\nweights      ",
+                human_bytes(model.weight_bytes_per_token), " read a step\n\n");
 }
 
 std::string bench_table(const BenchReport& report) {
@@ -61,12 +69,11 @@ std::string bench_table(const BenchReport& report) {
   return text;
 }
 
-OrderedJson bench_json(const Engine& engine, const EngineOptions& options,
-                       const BenchReport& report) {
-  OrderedJson object = engine_json(engine, options);
+OrderedJson bench_json(const BenchedModel& model, const BenchReport& report) {
+  OrderedJson object = model.engine;
   object["first_token_seconds"] = report.first_token.total_seconds;
   object["peak_resident_bytes"] = report.peak_resident_bytes;
-  object["weight_bytes_per_token"] = engine.weight_bytes_per_token();
+  object["weight_bytes_per_token"] = model.weight_bytes_per_token;
   object["read_bytes_per_second"] = report.read_bandwidth;
   object["repetitions"] = report.repetitions;
   object["results"] = OrderedJson::array();

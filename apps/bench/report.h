@@ -12,6 +12,18 @@
 
 namespace tessera {
 
+// What a report says of the model that was timed.
+struct BenchedModel {
+  BenchedModel(const Engine& engine, const EngineOptions& options);
+
+  std::string path;
+  std::string device;
+  std::string load;                 // what loading took
+  uint64_t allocated_bytes;         // on the device
+  uint64_t weight_bytes_per_token;  // that a step reads
+  nlohmann::ordered_json engine;    // engine_json()
+};
+
 struct BenchReport {
   std::vector<BenchResult> results;
   int64_t repetitions = 0;
@@ -21,13 +33,12 @@ struct BenchReport {
 };
 
 // Model, device, load and memory, a line each.
-std::string bench_header(const Engine& engine, const BenchReport& report);
+std::string bench_header(const BenchedModel& model, const BenchReport& report);
 
 // A line per case.
 std::string bench_table(const BenchReport& report);
 
-nlohmann::ordered_json bench_json(const Engine& engine, const EngineOptions& options,
-                                  const BenchReport& report);
+nlohmann::ordered_json bench_json(const BenchedModel& model, const BenchReport& report);
 
 // A line of right-aligned columns.
 std::string bench_row(std::initializer_list<std::string> cells);
