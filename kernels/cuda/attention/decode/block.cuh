@@ -106,8 +106,7 @@ __device__ void consume(const typename Format::Arguments& arguments, const Decod
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = lane_index();
   const DecodePartials& partials = decode.partials;
-  const ConsumerRole role(warp_index(), Threads::kConsumerWarps, decode.row_tiles,
-                          decode_step_keys(kHeadDim));
+  const ConsumerRole role(warp_index(), Threads::kConsumerWarps, decode.row_tiles, Warp::kKeys);
 
   Warp warp;
   RingPosition position;
@@ -230,7 +229,9 @@ __device__ void decode_block(const typename Format::Arguments& arguments,
   [[maybe_unused]] DecodeGuess guess;
   if (producer_warp < 0) {
     if (lane_index() == 0) {
-      const int readers = Threads::kConsumerWarps / decode_tile_sets(kHeadDim, decode.row_tiles);
+      constexpr int kRowBytes = kRowElements * static_cast<int>(sizeof(RowElement));
+      const int readers =
+          Threads::kConsumerWarps / decode_tile_sets(kHeadDim, kRowBytes, decode.row_tiles);
       signals.init(warp_index(), decode.num_stages,
                    kCopyEngine ? 1 : Threads::kProducerWarps * kWarpSize, readers,
                    Threads::kConsumerWarps);

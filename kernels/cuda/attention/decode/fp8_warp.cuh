@@ -72,7 +72,8 @@ struct DecodeFp8Warp
   using Base = WarpAttention<__half, kHeadDim, 1, kKeys, kFp8WeightShift>;
   static constexpr int kSteps = kHeadDim / 16;
   static constexpr int kScales = std::is_same_v<Element, __half> ? 1 : 2;
-  static constexpr int kChains = kHeadDim > 128 ? 1 : 2;  // as in DecodeWarp
+  // As in DecodeWarp; sums of 32 keys are enough to run side by side.
+  static constexpr int kChains = kHeadDim > 128 || kKeys > 16 ? 1 : 2;
 
   uint32_t query[kSteps][4];  // as operand A, in float16
   // The factors of the scores of the lane's rows; one for both rows where Element is float16.
@@ -94,6 +95,12 @@ struct DecodeFp8Warp
                        index * arguments.heads_per_kv_head;
       const int end = piece.context_length - piece.query_length + index + 1;
       visible_end[half] = arguments.causal ? end : piece.context_length;
+      if (half == 1 && row + 8 >= end_row) {
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) query[step][1] = query[step][3] = 0;
+        score_scales[half % kScales] = key_scale;
+        break;
+      }
       const auto* const source = reinterpret_cast<const uint2*>(
           static_cast<const Element*>(arguments.query) +
           (static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head) *

@@ -57,14 +57,14 @@ struct DecodeAttentionPlan {
 // Warps that compute. Each holds 16 output rows in registers, so wide heads leave room for fewer.
 constexpr int decode_warps(int64_t head_dim) { return head_dim > 128 ? 4 : 8; }
 
-// Keys that a warp takes at a time: as many as its registers allow.
-constexpr int decode_step_keys(int64_t head_dim) { return head_dim > 64 ? 16 : 32; }
+// Keys that a warp takes at a time, of so many bytes each: as many as its registers allow.
+constexpr int decode_step_keys(int64_t row_bytes) { return row_bytes > 128 ? 16 : 32; }
 
 // Warps that take the same 16 rows divide the steps of a tile. If there are more of these warps
 // than steps, sets of warps take turns at the tiles.
-constexpr int decode_tile_sets(int64_t head_dim, int64_t row_tiles) {
+constexpr int decode_tile_sets(int64_t head_dim, int64_t row_bytes, int64_t row_tiles) {
   const auto warps = decode_warps(head_dim) / static_cast<int>(row_tiles);
-  return std::max(1, warps / (kDecodeTileTokens / decode_step_keys(head_dim)));
+  return std::max(1, warps / (kDecodeTileTokens / decode_step_keys(row_bytes)));
 }
 
 // Floats between rows where warps leave their results for each other: 8 more than a row has, so
@@ -129,7 +129,7 @@ inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& sha
         decode_staging_bytes(shape.head_dim, plan.row_tiles, plan.item_rows);
     // A stage is always read by the same set of warps: a warp that skipped a phase of a barrier
     // could take it for the next one.
-    const int64_t sets = decode_tile_sets(shape.head_dim, plan.row_tiles);
+    const int64_t sets = decode_tile_sets(shape.head_dim, shape.row_bytes(), plan.row_tiles);
     const int64_t stages = std::clamp<int64_t>(
         (shape.gpu.shared_bytes - other_bytes) / stage_bytes, 0,
         plan.uses_copy_engine && !shape.is_fp8 ? kMaxDecodeStages : kMaxOtherDecodeStages);

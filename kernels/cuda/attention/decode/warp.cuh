@@ -12,8 +12,8 @@
 namespace tessera {
 
 template <typename Element, int kHeadDim>
-struct DecodeWarp : WarpAttention<Element, kHeadDim, 1, decode_step_keys(kHeadDim)> {
-  static constexpr int kKeys = decode_step_keys(kHeadDim);
+struct DecodeWarp : WarpAttention<Element, kHeadDim, 1, decode_step_keys(2 * kHeadDim)> {
+  static constexpr int kKeys = decode_step_keys(2 * kHeadDim);
   using Base = WarpAttention<Element, kHeadDim, 1, kKeys>;
   static constexpr int kSteps = kHeadDim / 16;
   // How many sums of a score run side by side. With one, its latency would show in the last tile of

@@ -27,8 +27,9 @@ struct PrefillProducer {
     return table[arguments.page_size.divide(token)];
   }
 
-  // tile_rows: the place of the ring's stage.
-  __device__ void copy_tile(const CUtensorMap* map, typename Config::Element* tile_rows,
+  template <int kStageElements>
+  __device__ void copy_tile(const CUtensorMap* map,
+                            typename Config::Element (&tiles)[Config::kStages][kStageElements],
                             uint64_t* full, uint64_t* empty, RingPosition& ring, int key_tile,
                             int kv_head, int page) const {
     const uint32_t boxes = __ballot_sync(kFullWarp, page >= 0);
@@ -45,19 +46,20 @@ struct PrefillProducer {
           token - arguments.page_size.divide(token) * arguments.page_size.divisor();
 #pragma unroll
       for (int panel = 0; panel < Config::kPanels; ++panel) {
-        copy_page_box_async(tile_rows + (panel * Config::kTileKeys + box_row) * kPanelColumns, map,
-                            &full[ring.stage], panel * kPanelColumns, page_row, kv_head, page);
+        copy_page_box_async(
+            tiles[ring.stage] + (panel * Config::kTileKeys + box_row) * kPanelColumns, map,
+            &full[ring.stage], panel * kPanelColumns, page_row, kv_head, page);
       }
     }
     ring.advance(1, Config::kStages);
   }
   __device__ void copy_keys(const PrefillTile& tile, int key_tile, int page) {
-    copy_tile(&maps.keys, shared.keys[keys.stage], shared.key_full, shared.key_empty, keys,
-              key_tile, tile.head / arguments.heads_per_kv_head, page);
+    copy_tile(&maps.keys, shared.keys, shared.key_full, shared.key_empty, keys, key_tile,
+              tile.head / arguments.heads_per_kv_head, page);
   }
   __device__ void copy_values(const PrefillTile& tile, int key_tile, int page) {
-    copy_tile(&maps.values, shared.values[values.stage], shared.value_full, shared.value_empty,
-              values, key_tile, tile.head / arguments.heads_per_kv_head, page);
+    copy_tile(&maps.values, shared.values, shared.value_full, shared.value_empty, values, key_tile,
+              tile.head / arguments.heads_per_kv_head, page);
   }
 
   // Hands the tile to the consumers together with its queries.

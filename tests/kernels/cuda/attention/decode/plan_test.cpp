@@ -86,26 +86,34 @@ TEST(DecodePlanTest, UsualHeadsKeepTheMemoryBusy) {
 
 // Whatever the heads and the GPU: the ring fits, every set of warps has stages of its own, and the
 // partial results fit the workspace that was promised for longer queries.
+void expect_plans_fit(DecodeAttentionShape heads) {
+  heads.max_query_length = kMaxDecodeQueryLength;
+  const int64_t promised = decode_partial_elements(heads);
+  for (int64_t query_length = 1; query_length <= kMaxDecodeQueryLength; ++query_length) {
+    SCOPED_TRACE(testing::Message() << query_length << " queries");
+    heads.max_query_length = query_length;
+    const auto plan = plan_decode_attention(heads);
+    EXPECT_LE(plan.shared_bytes + kDecodeStaticBytes, heads.gpu.shared_bytes);
+    EXPECT_GE(plan.num_stages, 1);
+    const int sets = decode_tile_sets(heads.head_dim, heads.row_bytes(), plan.row_tiles);
+    EXPECT_EQ(plan.num_stages % sets, 0);
+    EXPECT_GE(plan.row_tiles * DecodeAttentionPlan::kTileRows, plan.item_rows);
+    EXPECT_EQ(decode_warps(heads.head_dim) % plan.row_tiles, 0);
+    EXPECT_LE(num_decode_slots(kBlocks) * plan.item_rows * (heads.head_dim + 1), promised);
+  }
+}
+
 TEST(DecodePlanTest, FitsSharedMemoryAndWorkspace) {
   for (const int64_t shared_bytes : {101376, 166912, 232448}) {
     for (const int64_t head_dim : {32, 64, 80, 96, 128, 256}) {
       for (const int64_t group : {1, 2, 3, 4, 7, 8, 16, 17, 40, 128}) {
-        DecodeAttentionShape heads = shape(2 * group, 2, head_dim);
-        heads.gpu.shared_bytes = shared_bytes;
-        heads.max_query_length = kMaxDecodeQueryLength;
-        const int64_t promised = decode_partial_elements(heads);
-        for (int64_t query_length = 1; query_length <= kMaxDecodeQueryLength; ++query_length) {
-          SCOPED_TRACE(testing::Message()
-                       << shared_bytes << " bytes, head_dim " << head_dim << ", group " << group
-                       << ", " << query_length << " queries");
-          heads.max_query_length = query_length;
-          const auto plan = plan_decode_attention(heads);
-          EXPECT_LE(plan.shared_bytes + kDecodeStaticBytes, shared_bytes);
-          EXPECT_GE(plan.num_stages, 1);
-          EXPECT_EQ(plan.num_stages % decode_tile_sets(head_dim, plan.row_tiles), 0);
-          EXPECT_GE(plan.row_tiles * DecodeAttentionPlan::kTileRows, plan.item_rows);
-          EXPECT_EQ(decode_warps(head_dim) % plan.row_tiles, 0);
-          EXPECT_LE(num_decode_slots(kBlocks) * plan.item_rows * (head_dim + 1), promised);
+        for (const bool is_fp8 : {false, true}) {
+          SCOPED_TRACE(testing::Message() << shared_bytes << " bytes, head_dim " << head_dim
+                                          << ", group " << group << (is_fp8 ? ", fp8" : ""));
+          DecodeAttentionShape heads = shape(2 * group, 2, head_dim);
+          heads.gpu.shared_bytes = shared_bytes;
+          heads.is_fp8 = is_fp8;
+          expect_plans_fit(heads);
         }
       }
     }
