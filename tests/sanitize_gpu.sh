@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs compute-sanitizer over the kernels whose warps and blocks hand each other data: decode
-# attention, prefill attention in float8_e4m3, skinny and gated products, log-probabilities, the
-# decode step in one kernel.
+# attention, over pages of float8_e4m3 too, prefill attention in float8_e4m3, skinny and gated
+# products, log-probabilities, the decode step in one kernel.
 #
 #   tests/sanitize_gpu.sh BUILD RACECHECK_BUILD
 #
@@ -25,6 +25,7 @@ kernels+=':FusedDecoderTest.TwoKindsOfLayers/cuda_bf16:FusedDecoderTest.BlocksOf
 kernels+=':FusedDecoderTest.SeveralTokensOfASequence/cuda_bf16'
 kernels+=':AttentionDecodeTest.*/cuda_bf16:Fp8PrefillTest.SequencesBesideDecodes/cuda_bf16'
 kernels+=':Fp8PrefillTest.SequencesOneAfterTheOther/cuda_bf16'
+kernels+=':AttentionFp8Test.SeveralQueryTokens/cuda_bf16:AttentionFp8Test.LargeGroups/cuda_bf16'
 kernels+=':FusedDecoderTest.PagesOfFp8/cuda_bf16:AttentionSharedPrefixTest.SeveralGroups/cuda_bf16'
 kernels+=':AttentionSharedPrefixTest.ManySequences/cuda_bf16'
 kernels+=':LinearGatedTest.OneProductOfEveryPlan/cuda_bf16'
