@@ -1,8 +1,5 @@
 #include "kernels/cuda/attention/prefill_fp8/arrange.h"
 #include "kernels/cuda/device/cuda_check.h"
-#include "kernels/cuda/primitives/block_reduce.cuh"
-#include "kernels/cuda/primitives/element.cuh"
-#include "kernels/cuda/primitives/wgmma_fp8.cuh"
 
 namespace tessera {
 namespace {
