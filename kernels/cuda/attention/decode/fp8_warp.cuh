@@ -95,7 +95,7 @@ struct DecodeFp8Warp
                        index * arguments.heads_per_kv_head;
       const int end = piece.context_length - piece.query_length + index + 1;
       visible_end[half] = arguments.causal ? end : piece.context_length;
-      if (half == 1 && row + 8 >= end_row) {
+      if (half == 1 && row + 8 >= end_row) {  // the item has no such rows
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) query[step][1] = query[step][3] = 0;
         score_scales[half % kScales] = key_scale;

@@ -21,8 +21,8 @@ namespace tessera {
 // The most stages of the ring in shared memory: what the copy engine fills with heads of 64, whose
 // tiles have 16 KiB, and what all others fill. 64 contexts of 1,088 tokens take 36.4 us on an H200
 // with twelve, 36.7 with eight; in float8_e4m3 with heads of 128, whose tiles have 16 KiB too, 47.9
-// with twelve and 47.2 with eight (docs/experiments/attention.md). Loads were measured with eight
-// only.
+// with twelve and 47.2 with eight when a warp took 16 keys at a time (docs/experiments/
+// attention.md). Loads were measured with eight only.
 inline constexpr int kMaxDecodeStages = 12;
 inline constexpr int kMaxOtherDecodeStages = 8;
 

@@ -1,4 +1,5 @@
-// The computing side of the FP8 prefill kernel; see prefill/consumer.cuh, whose order it has.
+// The computing side of the FP8 prefill kernel. Its loop is that of prefill/consumer.cuh without
+// turns; at the begin of a tile it rounds the queries.
 #pragma once
 
 #include "kernels/cuda/attention/prefill_fp8/queries.cuh"

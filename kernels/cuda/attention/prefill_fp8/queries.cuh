@@ -41,7 +41,7 @@ __device__ __forceinline__ void round_queries(Fp8QueryRows& rounded, const Eleme
   const int panel = thread % 2;
   const auto* const chunks =
       reinterpret_cast<const Vector<Element, 8>*>(panels + panel * panel_stride) + row * kChunks;
-  // Threads of the second panel begin with the second half: a chunk of eight threads lies in eight
+  // Threads of the second panel begin with the second half: what eight threads read lies in eight
   // different groups of four banks.
   const auto chunk_of = [&](int i) { return i ^ (panel * (kChunks / 2)); };
   Vector<Element, 8> elements[kChunks];

@@ -114,8 +114,7 @@ struct Fp8WarpgroupAttention {
   }
 
   // The largest score of each row, or row_max where that is larger. Both rows take turns, with four
-  // partial maxima each: a maximum that waits for the one before it takes several times as long as
-  // a multiplication.
+  // partial maxima each, since every maximum of a chain waits for the one before it.
   __device__ __forceinline__ void find_maxima(float (&maxima)[2]) const {
     constexpr int kPartial = 4;
     float partial[2][kPartial];
