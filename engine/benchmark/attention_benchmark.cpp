@@ -1,13 +1,12 @@
 #include "engine/benchmark/attention_benchmark.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "engine/benchmark/attention_inputs.h"
 #include "engine/benchmark/matmul_rate.h"
 #include "engine/benchmark/normal_pool.h"
+#include "engine/benchmark/rest.h"
 #include "engine/make_backend.h"
 #include "kernels/device_measurement.h"
 
@@ -19,9 +18,6 @@ constexpr int kCheckedRows = 64;
 // count.
 constexpr double kMinSecondsOfRun = 2e-3;
 constexpr int64_t kMaxLaunches = 64;
-// Before what is timed: a GPU that has just worked hard runs at a lower clock, so that a case would
-// depend on the length of the one before.
-constexpr std::chrono::milliseconds kRest{500};
 
 std::vector<AttentionRow> sample_rows(const AttentionHeads& heads, const AttentionCase& shape) {
   // The corners first: the shortest row and the longest.
@@ -215,7 +211,7 @@ std::vector<double> AttentionBenchmark::Impl::time_launches(
   const int64_t num_sets = inputs.num_sets();
   const int64_t num_launches =
       ceil_divide(std::clamp<int64_t>(wanted, 1, kMaxLaunches), num_sets) * num_sets;
-  if (device.type() == DeviceType::kCuda) std::this_thread::sleep_for(kRest);
+  rest(device);  // so that a case does not depend on the one before
   std::vector<double> seconds = measurement->seconds(
       [&] {
         for (int64_t i = 0; i < num_launches; ++i) launch(i % num_sets);

@@ -196,10 +196,15 @@ void CudaOperations::prefill_attention(const Tensor& out, const AttentionParams&
     return launch_widened_prefill(
         out, params, scratch,
         [&](const Tensor& part_out, const AttentionParams& part) {
-          prefill_attention(part_out, part);
+          prefill_16bit(part_out, part, /*begins_early=*/false);  // block tables are a kernel's
         },
         stream());
   }
+  prefill_16bit(out, params, /*begins_early=*/true);
+}
+
+void CudaOperations::prefill_16bit(const Tensor& out, const AttentionParams& params,
+                                   bool begins_early) {
   const PrefillPlan plan =
       plan_prefill_attention(gpu(), params.pages.head_dim(), params.softcap > 0.0f);
   switch (plan.kernel) {
@@ -208,7 +213,7 @@ void CudaOperations::prefill_attention(const Tensor& out, const AttentionParams&
     case PrefillKernel::kHopper:
       return launch_attention_prefill_sm90(out, params,
                                            static_cast<int32_t*>(prefill_schedule_.data()),
-                                           gpu().num_multiprocessors, stream());
+                                           gpu().num_multiprocessors, begins_early, stream());
   }
 }
 

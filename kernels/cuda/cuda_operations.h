@@ -48,6 +48,9 @@ class CudaOperations final : public Operations {
 
   void decode_attention(const Tensor& out, const AttentionParams& params);
   void prefill_attention(const Tensor& out, const AttentionParams& params);
+  // Over pages in the type of queries. begins_early: nothing among the inputs that Operations lists
+  // under "Early reads" is the result of a kernel.
+  void prefill_16bit(const Tensor& out, const AttentionParams& params, bool begins_early);
   // What `params` say about heads and pages.
   static BackendLimits limits_of(const AttentionParams& params);
   // Of attention's workspace, what decodes leave for each other.

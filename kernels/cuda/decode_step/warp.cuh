@@ -1,39 +1,18 @@
 // What one warp of the fused decode kernel computes of attention.
 //
-// One KV head has at most kMaxFusedGroup = 8 query rows, half of what WarpAttention holds. So the
-// products are transposed: keys and dimensions lie on the 16 rows of a tensor-core tile, query rows
-// on its 8 columns. That takes half the instructions and half the registers, of which this kernel
-// has none to spare: a variable that did not fit would be fetched through the busy memory system, 1
-// us each.
-//   scores^T[keys, queries] = K . Q^T
-//   output^T[dimensions, queries] += V^T . weights^T
+// One KV head has at most kMaxFusedGroup = 8 query rows, so that products are TurnedProducts. This
+// kernel has no register to spare: a variable that did not fit would be fetched through the busy
+// memory system, 1 us each.
+//
 // The online softmax is FlashAttention-2's, with the exact maximum.
 #pragma once
 
 #include "kernels/cuda/attention/decode/merge.cuh"
 #include "kernels/cuda/attention/decode/ring.cuh"
-#include "kernels/cuda/attention/warp_attention.cuh"
+#include "kernels/cuda/attention/turned_products.cuh"
 #include "kernels/cuda/decode_step/plan.h"
 
 namespace tessera {
-
-// Transposes an 8 x 8 matrix. Before and after, a lane has columns 2 (lane % 4) and the next one of
-// row lane / 4.
-__device__ inline uint32_t transpose_matrix(uint32_t pair) {
-  uint32_t result;
-  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
-  return result;
-}
-
-// Reduces over the eight lanes that hold the same columns.
-template <typename Operation>
-__device__ float reduce_rows(float value, Operation operation) {
-#pragma unroll
-  for (int distance = 4; distance < kWarpSize; distance *= 2) {
-    value = operation(value, __shfl_xor_sync(kFullWarp, value, distance));
-  }
-  return value;
-}
 
 // What a warp has of a piece, and its online softmax. The lane's queries are 2 (lane % 4) and the
 // next. kWeightShift: weights are multiplied by this power of two, and so are sums and outputs
@@ -67,7 +46,7 @@ struct FusedWarpState {
     }
   }
 
-  // Squeezes scores into (-1, 1), with a softcap; see warp_attention.cuh.
+  // Squeezes scores into (-1, 1), with a softcap; see online_softmax.cuh.
   __device__ void cap(float softcap_scale) {
     if (softcap_scale == 0.0f) return;
 #pragma unroll
@@ -99,7 +78,7 @@ struct FusedWarpState {
       for (int tile = 0; tile < kKeyTiles; ++tile) {
         largest = fmaxf(largest, fmaxf(scores[tile][j], scores[tile][j + 2]));
       }
-      largest = reduce_rows(largest, [](float a, float b) { return fmaxf(a, b); });
+      max_over_column(largest);
       // 2^(-inf - 0), not 2^(-inf - -inf), as long as no key was seen.
       const float base = largest == -INFINITY ? 0.0f : largest * scale_log2;
       const float correction = fast_exp2(query_max[j] * scale_log2 - base);
@@ -126,7 +105,7 @@ struct FusedWarpState {
   __device__ void finish_sums() {
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-      query_sum[j] = reduce_rows(query_sum[j], [](float a, float b) { return a + b; });
+      sum_over_column(query_sum[j]);
     }
   }
 
@@ -161,47 +140,18 @@ struct FusedAttentionWarp : FusedWarpState<kHeadDim, unit_tokens(kHeadDim)> {
   using Base = FusedWarpState<kHeadDim, unit_tokens(kHeadDim)>;
   using Element = __nv_bfloat16;
   using Rows = BoxRows<Element, kHeadDim>;
-  using Base::kKeyTiles;
-  using Base::kSteps;
   using Base::kTileKeys;
   using Base::output;
   using Base::query;
   using Base::scores;
+  using Products = TurnedProducts<Element, kHeadDim, kTileKeys, 2>;
 
   __device__ void multiply_keys(const Rows& keys) {
-    const int lane = reread_lane_index();
-#pragma unroll
-    for (int tile = 0; tile < kKeyTiles; ++tile) {
-      const RowChunks chunks = keys.chunks(tile * 16, lane % kTileKeys, lane / 16);
-      float partial[2][4] = {};  // side by side, to hide the latency of one sum
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-        uint32_t key[4];
-        load_matrices(key, chunks.address<Rows::kPanelChunks>(step * 2));
-        multiply_add<Element>(partial[step % 2], key, query[step][0], query[step][1]);
-      }
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        scores[tile][i] = i / 2 * 8 < kTileKeys ? partial[0][i] + partial[1][i] : -INFINITY;
-      }
-    }
+    Products::multiply_keys(scores, query, keys, 0);
   }
 
   __device__ void multiply_values(const Rows& values) {
-    const int lane = reread_lane_index();
-#pragma unroll
-    for (int tile = 0; tile < kKeyTiles; ++tile) {
-      const uint32_t upper = transpose_matrix(pack_pair<Element>(scores[tile][0], scores[tile][1]));
-      const uint32_t lower = transpose_matrix(pack_pair<Element>(scores[tile][2], scores[tile][3]));
-      const RowChunks chunks =
-          values.chunks(tile * 16, (lane / 16 * 8 + lane % 8) % kTileKeys, lane / 8 % 2);
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-        uint32_t value[4];
-        load_matrices_transposed(value, chunks.address<Rows::kPanelChunks>(step * 2));
-        multiply_add<Element>(output[step], value, upper, lower);
-      }
-    }
+    Products::template multiply_values<false>(output, scores, values, 0, kTileKeys);
   }
 
   __device__ void store(const DecodeStaging<kHeadDim>& staging, int slice, int num_rows) const {

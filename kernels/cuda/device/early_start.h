@@ -18,6 +18,7 @@ struct LaunchShape {
   unsigned threads = 0;  // per block
   size_t shared_bytes = 0;
   unsigned cluster_blocks = 1;  // more than 1 only where the GPU has clusters
+  bool begins_early = true;     // false: an ordinary launch
 };
 
 // While true, every kernel waits for its predecessor's end, so that nothing is read early. For
@@ -34,7 +35,7 @@ void launch_dependent(void (*kernel)(Parameters...), const LaunchShape& shape, c
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   cudaLaunchAttribute attributes[2] = {};
   unsigned num_attributes = 0;
-  if (major >= 9 && !launches_serially) {
+  if (major >= 9 && shape.begins_early && !launches_serially) {
     cudaLaunchAttribute& attribute = attributes[num_attributes++];
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;

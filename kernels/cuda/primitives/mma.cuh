@@ -65,6 +65,21 @@ __device__ inline void sum_over_row(float& sum) {
   sum += __shfl_xor_sync(kFullWarp, sum, 1);
   sum += __shfl_xor_sync(kFullWarp, sum, 2);
 }
+// The same of the eight lanes that share a column.
+template <typename Operation>
+__device__ float reduce_column(float value, Operation operation) {
+#pragma unroll
+  for (int distance = 4; distance < kWarpSize; distance *= 2) {
+    value = operation(value, __shfl_xor_sync(kFullWarp, value, distance));
+  }
+  return value;
+}
+__device__ inline void max_over_column(float& largest) {
+  largest = reduce_column(largest, [](float a, float b) { return fmaxf(a, b); });
+}
+__device__ inline void sum_over_column(float& sum) {
+  sum = reduce_column(sum, [](float a, float b) { return a + b; });
+}
 
 // Loads four 8 x 8 matrices of 16-bit elements. Lane l gives the address of row l % 8 of matrix
 // l / 8 and receives from each matrix elements 2t, 2t + 1 of row g.
@@ -87,6 +102,13 @@ __device__ inline void load_matrices_transposed(uint32_t (&registers)[4], uint32
 }
 __device__ inline void load_matrices_transposed(uint32_t (&registers)[4], const void* row) {
   load_matrices_transposed(registers, shared_address(row));
+}
+
+// Transposes an 8 x 8 matrix. Before and after, a lane has columns 2t and 2t + 1 of row g.
+__device__ inline uint32_t transpose_matrix(uint32_t pair) {
+  uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+  return result;
 }
 
 }  // namespace tessera

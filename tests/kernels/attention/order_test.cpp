@@ -1,5 +1,5 @@
-// Attention right behind the operation that stores the step's keys and values: on CUDA it starts
-// before that one has ended.
+// Attention right behind the operation that stores the step's queries, keys and values: on CUDA it
+// starts before that one has ended.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -22,12 +22,14 @@ constexpr int64_t kHiddenSize = 8192;
 
 class AttentionOrderTest : public BackendTest {
  protected:
-  // The newest query_length tokens of a context are stored, and at once attended to.
+  // The newest query_length tokens of a context are stored, and at once attended to, as a decode
+  // or, if there are too many, as a prompt.
   void check(int64_t head_dim, int64_t query_length, int64_t context_length,
              bool by_product) const {
     SCOPED_TRACE(testing::Message()
                  << query_length << " queries of " << context_length << " tokens, head_dim "
                  << head_dim << (by_product ? ", stored by the product" : ""));
+    const bool is_decode = query_length <= kMaxDecodeQueryLength;
     RandomValues random(static_cast<uint64_t>(context_length));
     const int64_t other_tokens = by_product ? kOtherTokensOfProduct : kOtherTokens;
     const int64_t num_tokens = other_tokens + query_length;
@@ -76,18 +78,19 @@ class AttentionOrderTest : public BackendTest {
       const DeviceTensor values = activations(page_values, page_shape);
       const DeviceTensor query = poisoned(backend(), activation(), query_shape);
       const DeviceTensor out = poisoned(backend(), activation(), {query_length, kHeads, head_dim});
-      const AttentionParams params = {.query = query.view.slice(other_tokens, num_tokens),
-                                      .pages = {keys, values},
-                                      .batch = {.query_starts = starts,
-                                                .context_lengths = lengths,
-                                                .block_tables = tables,
-                                                .num_sequences = 1,
-                                                .num_decodes = 1,
-                                                .max_decode_query_length = query_length,
-                                                .max_query_length = query_length,
-                                                .max_context_length = context_length},
-                                      .scale = 0.1f,
-                                      .workspace = workspace};
+      const AttentionParams params = {
+          .query = query.view.slice(other_tokens, num_tokens),
+          .pages = {keys, values},
+          .batch = {.query_starts = starts,
+                    .context_lengths = lengths,
+                    .block_tables = tables,
+                    .num_sequences = 1,
+                    .num_decodes = is_decode ? 1 : 0,
+                    .max_decode_query_length = is_decode ? query_length : 1,
+                    .max_query_length = query_length,
+                    .max_context_length = context_length},
+          .scale = 0.1f,
+          .workspace = workspace};
       const RopeStoreKvParams rope = {.query = query,
                                       .pages = {keys, values},
                                       .qkv = qkv,
@@ -118,6 +121,9 @@ TEST_P(AttentionOrderTest, SeesWhatWasStoredJustBefore) {
       check(head_dim, 1, 2000, by_product);
       check(head_dim, 8, 1029, by_product);  // in two tiles
       check(head_dim, 8, 8, by_product);
+      if (by_product) continue;  // which takes few tokens
+      check(head_dim, 130, 130, by_product);
+      check(head_dim, 300, 1029, by_product);
     }
   }
 }

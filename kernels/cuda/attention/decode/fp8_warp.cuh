@@ -10,60 +10,17 @@
 //             ones.
 #pragma once
 
-#include <cuda_fp8.h>
-
-#include "kernels/cuda/attention/arguments.cuh"
+#include "kernels/cuda/attention/decode/fp8_arguments.cuh"
 #include "kernels/cuda/attention/decode/items.cuh"
 #include "kernels/cuda/attention/decode/plan.h"
 #include "kernels/cuda/attention/decode/ring.cuh"
 #include "kernels/cuda/attention/decode/valid_values.cuh"
+#include "kernels/cuda/attention/e4m3_as_float16.cuh"
 #include "kernels/cuda/attention/warp_attention.cuh"
 #include "kernels/cuda/primitives/element.cuh"
 #include "kernels/cuda/primitives/mma.cuh"
 
 namespace tessera {
-
-struct Fp8DecodeArguments : AttentionArguments {
-  const float* key_scales;    // [num_kv_heads]
-  const float* value_scales;  // same shape
-};
-
-// Two e4m3 numbers as two of float16.
-__device__ inline uint32_t widen_pair(uint32_t two_bytes) {
-  const __half2_raw pair =
-      __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(two_bytes), __NV_E4M3);
-  return reinterpret_cast<const uint32_t&>(pair);
-}
-
-// Weights are multiplied by 2^7, so that float16 does not lose the many small weights of a long
-// context. It then holds weights down to 2^-31 of the largest one, which stays below 2^15.
-inline constexpr int kFp8WeightShift = 7;
-
-// The larger magnitude of a pair of bfloat16.
-__device__ inline float largest_of_pair(uint32_t pair) {
-  return fmaxf(fabsf(low_bfloat16(pair)), fabsf(high_bfloat16(pair)));
-}
-
-// How a row of queries in bfloat16 becomes one in float16: multiplied by a power of two that brings
-// its largest element below 2^15. Then float16 holds everything down to 2^-31 of the largest
-// element in 8 bits or more: nothing that a sum in float32 could show is lost.
-struct QueryNarrowing {
-  int shift;
-
-  // largest: the largest magnitude of the row.
-  __device__ explicit QueryNarrowing(float largest) {
-    const int exponent = static_cast<int>(__float_as_uint(largest) >> 23) - 127;
-    shift = min(14 - exponent, 112);
-  }
-
-  __device__ uint32_t narrow(uint32_t pair) const {
-    const float factor = __uint_as_float(static_cast<uint32_t>(127 + shift) << 23);
-    return pack_pair<__half>(low_bfloat16(pair) * factor, high_bfloat16(pair) * factor);
-  }
-  __device__ float undo() const {
-    return __uint_as_float(static_cast<uint32_t>(127 - shift) << 23);
-  }
-};
 
 template <typename Element, int kHeadDim>
 struct DecodeFp8Warp
@@ -197,7 +154,7 @@ struct DecodeFp8Warp
     for (int step = 0; step < kKeys / 16; ++step) {
       uint32_t weights[4];
       this->round_weights(weights, 0, step);
-      const ValidValues valid(step * 16 + lane % 4 * 2, num_valid);
+      const ValidValues<> valid(step * 16 + lane % 4 * 2, num_valid);
       const RowChunks chunks = values.chunks(value_row + step * 16, lane % 16, lane / 16);
 #pragma unroll
       for (int n = 0; n < Base::kOutputTiles; n += 4) {

@@ -1,6 +1,9 @@
+#include <type_traits>
+
 #include "kernels/cuda/attention/decode/kernel.h"
 #include "kernels/cuda/attention/decode/kernel_fp8.h"
 #include "kernels/cuda/attention/decode/launch.cuh"
+#include "kernels/cuda/attention/decode/narrow_warp.cuh"
 #include "kernels/cuda/attention/decode/warp.cuh"
 #include "kernels/cuda/device/dispatch.h"
 
@@ -8,12 +11,13 @@ namespace tessera {
 namespace {
 
 // Keys and values in the type of queries.
-template <typename ElementType, int kSize>
+template <typename ElementType, int kSize, bool kIsNarrow = false>
 struct DecodeFormat {
   using Element = ElementType;
   using RowElement = ElementType;
   using Arguments = AttentionArguments;
-  using Warp = DecodeWarp<ElementType, kSize>;
+  using Warp = std::conditional_t<kIsNarrow, NarrowDecodeWarp<ElementType, kSize>,
+                                  DecodeWarp<ElementType, kSize>>;
   static constexpr int kHeadDim = kSize;
   static constexpr DecodePart kPart = DecodePart::kWhole;
   static constexpr int kRowElements = kSize;
@@ -25,6 +29,14 @@ __global__ void __launch_bounds__((DecodeThreads<kHeadDim, kCopyEngine>::kAll), 
                             const __grid_constant__ DecodeArguments decode,
                             const __grid_constant__ DecodePageMaps maps) {
   run_decode_block<DecodeFormat<Element, kHeadDim>, kCopyEngine>(arguments, decode, maps);
+}
+
+template <typename Element, int kHeadDim>
+__global__ void __launch_bounds__((DecodeThreads<kHeadDim, true>::kAll), 1)
+    attention_decode_narrow_kernel(const __grid_constant__ AttentionArguments arguments,
+                                   const __grid_constant__ DecodeArguments decode,
+                                   const __grid_constant__ DecodePageMaps maps) {
+  run_decode_block<DecodeFormat<Element, kHeadDim, true>, true>(arguments, decode, maps);
 }
 
 }  // namespace
@@ -41,6 +53,11 @@ void launch_attention_decode(const Tensor& out, const AttentionParams& params,
     dispatch_head_dim(params.pages.head_dim(), [&]<int kHeadDim>() {
       using Format = DecodeFormat<Element, kHeadDim>;
       if constexpr (kHeadDim % kBoxColumns == 0) {
+        if (plan.is_narrow) {
+          return launch_decode_kernel<DecodeFormat<Element, kHeadDim, true>, true>(
+              attention_decode_narrow_kernel<Element, kHeadDim>, arguments, params.pages, workspace,
+              plan, arrivals, stream);
+        }
         if (plan.uses_copy_engine) {
           return launch_decode_kernel<Format, true>(
               attention_decode_kernel<Element, kHeadDim, true>, arguments, params.pages, workspace,

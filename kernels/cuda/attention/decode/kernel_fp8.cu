@@ -1,6 +1,9 @@
+#include <type_traits>
+
 #include "kernels/cuda/attention/decode/fp8_warp.cuh"
 #include "kernels/cuda/attention/decode/kernel_fp8.h"
 #include "kernels/cuda/attention/decode/launch.cuh"
+#include "kernels/cuda/attention/decode/narrow_warp.cuh"
 #include "kernels/cuda/device/dispatch.h"
 
 namespace tessera {
@@ -8,20 +11,24 @@ namespace {
 
 // Code that only copies rows takes two bytes for one element: the copy engine, the swizzles and the
 // ring are those of heads half as wide.
-template <typename ElementType, int kSize>
+template <typename ElementType, int kSize, bool kIsNarrow = false>
 struct Fp8DecodeFormat {
   using Element = ElementType;
   using RowElement = __half;
   using Arguments = Fp8DecodeArguments;
-  using Warp = DecodeFp8Warp<ElementType, kSize>;
+  using Warp = std::conditional_t<kIsNarrow, NarrowFp8DecodeWarp<ElementType, kSize>,
+                                  DecodeFp8Warp<ElementType, kSize>>;
   static constexpr int kHeadDim = kSize;
   static constexpr DecodePart kPart = DecodePart::kWhole;
   static constexpr int kRowElements = kSize / 2;
-  // With heads of 256 and float16, copies of boxes would need one register more than there is:
-  // these are loaded.
-  static constexpr bool kCopiesBoxes =
-      kRowElements % kBoxColumns == 0 && !(kSize == 256 && std::is_same_v<ElementType, __half>);
 };
+
+// With 16 rows of queries, heads of 256 and float16, copies of boxes would need one register more
+// than there is: these are loaded.
+template <typename Element, int kHeadDim>
+constexpr bool wide_copies_boxes() {
+  return kHeadDim / 2 % kBoxColumns == 0 && !(kHeadDim == 256 && std::is_same_v<Element, __half>);
+}
 
 template <typename Element, int kHeadDim, bool kCopyEngine>
 __global__ void __launch_bounds__((DecodeThreads<kHeadDim, kCopyEngine>::kAll), 1)
@@ -29,6 +36,14 @@ __global__ void __launch_bounds__((DecodeThreads<kHeadDim, kCopyEngine>::kAll), 
                                 const __grid_constant__ DecodeArguments decode,
                                 const __grid_constant__ DecodePageMaps maps) {
   run_decode_block<Fp8DecodeFormat<Element, kHeadDim>, kCopyEngine>(arguments, decode, maps);
+}
+
+template <typename Element, int kHeadDim>
+__global__ void __launch_bounds__((DecodeThreads<kHeadDim, true>::kAll), 1)
+    attention_decode_narrow_fp8_kernel(const __grid_constant__ Fp8DecodeArguments arguments,
+                                       const __grid_constant__ DecodeArguments decode,
+                                       const __grid_constant__ DecodePageMaps maps) {
+  run_decode_block<Fp8DecodeFormat<Element, kHeadDim, true>, true>(arguments, decode, maps);
 }
 
 Tensor in_pairs(Tensor pages) {
@@ -54,7 +69,14 @@ void launch_attention_decode_fp8(const Tensor& out, const AttentionParams& param
         throw Error(concat("attention: head_dim ", kHeadDim,
                            " has no kernel for float8_e4m3 pages; supported: multiples of 32"));
       } else {
-        if constexpr (Format::kCopiesBoxes) {
+        if constexpr (kHeadDim / 2 % kBoxColumns == 0) {
+          if (plan.is_narrow) {
+            return launch_decode_kernel<Fp8DecodeFormat<Element, kHeadDim, true>, true>(
+                attention_decode_narrow_fp8_kernel<Element, kHeadDim>, arguments, pages, workspace,
+                plan, arrivals, stream);
+          }
+        }
+        if constexpr (wide_copies_boxes<Element, kHeadDim>()) {
           if (plan.uses_copy_engine) {
             return launch_decode_kernel<Format, true>(
                 attention_decode_fp8_kernel<Element, kHeadDim, true>, arguments, pages, workspace,

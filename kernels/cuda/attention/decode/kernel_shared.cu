@@ -1,5 +1,8 @@
+#include <type_traits>
+
 #include "kernels/cuda/attention/decode/kernel_shared.h"
 #include "kernels/cuda/attention/decode/launch.cuh"
+#include "kernels/cuda/attention/decode/narrow_warp.cuh"
 #include "kernels/cuda/attention/decode/shared_prefix.h"
 #include "kernels/cuda/attention/decode/warp.cuh"
 #include "kernels/cuda/device/dispatch.h"
@@ -7,7 +10,7 @@
 namespace tessera {
 namespace {
 
-template <typename ElementType, DecodePart kReadPart>
+template <typename ElementType, DecodePart kReadPart, bool kIsNarrow>
 struct SharedPrefixFormat {
   using Element = ElementType;
   using RowElement = ElementType;
@@ -15,7 +18,8 @@ struct SharedPrefixFormat {
   static constexpr int kHeadDim = 128;
   static constexpr int kRowElements = kHeadDim;
   static constexpr DecodePart kPart = kReadPart;
-  using Warp = DecodeWarp<ElementType, kHeadDim>;
+  using Warp = std::conditional_t<kIsNarrow, NarrowDecodeWarp<ElementType, kHeadDim>,
+                                  DecodeWarp<ElementType, kHeadDim>>;
 };
 
 template <typename Format>
@@ -55,14 +59,19 @@ void launch_attention_decode_shared(const Tensor& out, const AttentionParams& pa
                                       .own_begins = shared.own_begins.as<int32_t>()}};
   float* const workspace = params.workspace.as<float>();
   dispatch_element(out.dtype, [&]<typename Element>() {
-    const auto launch = [&]<DecodePart kPart>(const SharedPrefixArguments& of_part,
-                                              const DecodeAttentionPlan& plan) {
-      using Format = SharedPrefixFormat<Element, kPart>;
+    const auto launch = [&]<DecodePart kPart, bool kIsNarrow>(const SharedPrefixArguments& of_part,
+                                                              const DecodeAttentionPlan& plan) {
+      using Format = SharedPrefixFormat<Element, kPart, kIsNarrow>;
       launch_decode_kernel<Format, true>(attention_decode_part_kernel<Format>, of_part,
                                          params.pages, workspace, plan, arrivals, stream);
     };
-    launch.template operator()<DecodePart::kShared>(of_groups(arguments, shared), shared_plan);
-    launch.template operator()<DecodePart::kOwn>(arguments, own_plan);
+    launch.template operator()<DecodePart::kShared, false>(of_groups(arguments, shared),
+                                                           shared_plan);
+    if (own_plan.is_narrow) {
+      launch.template operator()<DecodePart::kOwn, true>(arguments, own_plan);
+    } else {
+      launch.template operator()<DecodePart::kOwn, false>(arguments, own_plan);
+    }
   });
 }
 

@@ -35,17 +35,17 @@ struct DecodeStaging {
         num_slices(num_slices),
         item_rows(item_rows) {}
 
-  // Stores rows [row, row + 16) of this warp's item, as far as they are below num_rows.
+  // Stores the rows of this warp's tile, from `row` of its item on, as far as they are below
+  // num_rows.
   template <typename Warp>
   __device__ void store(const Warp& warp, int slice, int row, int num_rows) const {
-    const int lane = lane_index();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int my_row = row + half * 8 + lane / 4;
+      const int my_row = row + Warp::row_of(half);
       if (my_row >= num_rows) continue;
       const int index = slice * item_rows + my_row;
       warp.store_row(outputs + index * kStride, half);
-      if (lane % 4 == 0) {
+      if (Warp::speaks_for_row()) {
         row_maxs[index] = warp.row_max[0][half];
         row_sums[index] = warp.row_sum[0][half];
       }

@@ -40,7 +40,8 @@ struct DecodeAttentionShape {
 };
 
 struct DecodeAttentionPlan {
-  static constexpr int64_t kTileRows = 16;  // rows of a tensor-core tile
+  static constexpr int64_t kTileRows = 16;   // rows of a tensor-core tile
+  static constexpr int64_t kNarrowRows = 8;  // its columns
 
   bool uses_copy_engine = false;
   int64_t num_blocks = 0;
@@ -49,6 +50,7 @@ struct DecodeAttentionPlan {
   int64_t box_tokens = 0;  // rows of a copy, within a page
   int64_t item_rows = 0;   // query rows that a block computes at a time
   int64_t row_tiles = 0;   // tensor-core tiles of these rows, a power of two
+  bool is_narrow = false;  // no item has more than kNarrowRows: narrow_warp.cuh
   int64_t shared_bytes = 0;
   bool keeps_whole = false;  // no item is divided
   std::string_view reason;
@@ -86,7 +88,8 @@ constexpr int64_t decode_staging_bytes(int64_t head_dim, int64_t row_tiles, int6
 inline constexpr int64_t kDecodeStaticBytes = 1024;
 
 // The most query tokens of a sequence that a block computes at a time. Which warps share the keys
-// depends on this number, so batch-invariant plans have one for all lengths: that of a tile.
+// depends on this number, and so does DecodeAttentionPlan::is_narrow. So batch-invariant plans have
+// one for all lengths: that of a tile, which is never narrow.
 inline int64_t decode_item_queries(const DecodeAttentionShape& shape) {
   if (!shape.gpu.is_batch_invariant()) {
     return std::clamp<int64_t>(shape.max_query_length, 1, kMaxDecodeQueryLength);
@@ -136,9 +139,11 @@ inline DecodeAttentionPlan plan_decode_attention(const DecodeAttentionShape& sha
     plan.num_stages = stages - stages % sets;
     plan.shared_bytes = other_bytes - kDecodeStaticBytes + plan.num_stages * stage_bytes;
     // Fewer rows at a time read keys and values more often, but leave room for them.
-    if (plan.num_stages > 0 || plan.item_rows == 1) return plan;
+    if (plan.num_stages > 0 || plan.item_rows == 1) break;
     plan.item_rows = ceil_divide(plan.item_rows, int64_t{2});
   }
+  plan.is_narrow = plan.uses_copy_engine && plan.item_rows <= DecodeAttentionPlan::kNarrowRows;
+  return plan;
 }
 
 // For people: "the copy engine, 6 tiles of 64 tokens per block, because ...".

@@ -6,7 +6,9 @@
 namespace tessera {
 
 // Of 16 rows of values, those of two 8 x 8 matrices as load_matrices_transposed() gives them: a
-// register holds two rows that follow each other.
+// register holds two rows that follow each other. Registers are those of the first eight rows and
+// of the second in turn, or kInTurn at a time.
+template <int kInTurn = 1>
 struct ValidValues {
   uint32_t masks[2];  // of the first eight rows and of the second
 
@@ -22,7 +24,7 @@ struct ValidValues {
   // Makes zeros of the values behind the end.
   __device__ void clear_others(uint32_t (&values)[4]) const {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) values[i] &= masks[i % 2];
+    for (int i = 0; i < 4; ++i) values[i] &= masks[i / kInTurn % 2];
   }
 };
 

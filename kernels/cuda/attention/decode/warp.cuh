@@ -1,5 +1,5 @@
 // What one warp of decode attention computes: 16 query rows, kept in registers, and
-// decode_step_keys keys at a time. The softmax is that of WarpAttention.
+// decode_step_keys keys at a time. Items of eight rows at most are narrow_warp.cuh's.
 #pragma once
 
 #include "kernels/cuda/attention/arguments.cuh"
@@ -101,7 +101,7 @@ struct DecodeWarp : WarpAttention<Element, kHeadDim, 1, decode_step_keys(2 * kHe
     for (int step = 0; step < kKeys / 16; ++step) {
       uint32_t weights[4];
       this->round_weights(weights, 0, step);
-      const ValidValues valid(step * 16 + lane % 4 * 2, num_valid);
+      const ValidValues<> valid(step * 16 + lane % 4 * 2, num_valid);
       const RowChunks chunks = values.chunks(value_row + step * 16, lane % 16, lane / 16);
 #pragma unroll
       for (int n = 0; n < Base::kOutputTiles; n += 2) {

@@ -4,6 +4,7 @@
 #include "kernels/cuda/attention/prefill/tiles.cuh"
 #include "kernels/cuda/primitives/block_reduce.cuh"
 #include "kernels/cuda/primitives/bulk_copy.cuh"
+#include "kernels/cuda/primitives/dependent_launch.cuh"
 
 namespace tessera {
 
@@ -99,10 +100,13 @@ struct PrefillProducer {
       if (upcoming.tile.num_rows > 0) break;
       index = take_next();
     }
+    look_up_pages(upcoming);
+    return upcoming;
+  }
+  __device__ void look_up_pages(Upcoming& upcoming) const {
     const int key_tile = upcoming.tile.end_key_tile - 1;
     upcoming.page = page_of_box(upcoming.tile, key_tile);
     upcoming.next_page = page_of_box(upcoming.tile, key_tile - 1);
-    return upcoming;
   }
   __device__ int take_next() const {
     int next = 0;
@@ -139,7 +143,14 @@ struct PrefillProducer {
   }
 
   __device__ void run() {
-    Upcoming upcoming = look_up(blockIdx.x);
+    // If this launch begins early, lengths and block tables may be read while the kernel before
+    // ends. Numbers of tiles may not be taken: that kernel may be this one, launched before.
+    Upcoming upcoming;
+    upcoming.tile = schedule.tile<Config::kTileQueries, Config::kTileKeys>(
+        arguments, static_cast<int>(blockIdx.x));
+    look_up_pages(upcoming);
+    wait_for_previous_results();
+    if (upcoming.tile.num_rows == 0) upcoming = look_up(take_next());
     while (upcoming.tile.num_rows > 0) upcoming = copy(upcoming);
     copy_queries({.num_rows = 0});
     if (lane_index() == 0) schedule.finish();

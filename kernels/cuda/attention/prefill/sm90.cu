@@ -6,6 +6,7 @@
 #include "kernels/cuda/attention/prefill/sm90.h"
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/device/dispatch.h"
+#include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/primitives/element.cuh"
 #include "kernels/cuda/primitives/register_budget.cuh"
 
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
 
 template <typename Config>
 void launch(const AttentionArguments& arguments, const AttentionParams& params, int32_t* schedule,
-            int num_multiprocessors, cudaStream_t stream) {
+            int num_multiprocessors, bool begins_early, cudaStream_t stream) {
   const AttentionBatch& batch = params.batch;
   const int box_tokens = std::gcd(static_cast<int>(params.pages.page_size()), Config::kTileKeys);
   const PrefillMaps maps{.query = make_query_tensor_map(params.query, Config::kTileQueries),
@@ -70,21 +71,25 @@ void launch(const AttentionArguments& arguments, const AttentionParams& params, 
   const auto kernel = attention_prefill_sm90_kernel<Config>;
   CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  kernel<<<std::min(num_multiprocessors, num_tiles), Config::kThreads, kSharedBytes, stream>>>(
-      arguments, tiles, maps);
+  const LaunchShape shape = {
+      .blocks = dim3(static_cast<unsigned>(std::min(num_multiprocessors, num_tiles))),
+      .threads = Config::kThreads,
+      .shared_bytes = kSharedBytes,
+      .begins_early = begins_early};
+  launch_dependent(kernel, shape, stream, arguments, tiles, maps);
 }
 
 }  // namespace
 
 void launch_attention_prefill_sm90(const Tensor& out, const AttentionParams& params,
-                                   int32_t* schedule, int num_multiprocessors,
+                                   int32_t* schedule, int num_multiprocessors, bool begins_early,
                                    cudaStream_t stream) {
   const AttentionArguments arguments = make_attention_arguments(out, params);
   dispatch_element(out.dtype, [&]<typename Element>() {
     const auto launch_for = [&]<int kHeadDim>() {
       const auto run = params.softcap > 0.0f ? launch<PrefillConfig<Element, kHeadDim, true>>
                                              : launch<PrefillConfig<Element, kHeadDim, false>>;
-      run(arguments, params, schedule, num_multiprocessors, stream);
+      run(arguments, params, schedule, num_multiprocessors, begins_early, stream);
     };
     switch (params.pages.head_dim()) {
       case 64:
@@ -98,7 +103,6 @@ void launch_attention_prefill_sm90(const Tensor& out, const AttentionParams& par
                            " has no Hopper prefill kernel; supported: 64, 128, 256"));
     }
   });
-  CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace tessera

@@ -1,11 +1,11 @@
 // FlashAttention (Dao et al. 2022; the overlap is version 3's, Shah et al. 2024) for the 64 query
-// rows of one warpgroup: the arithmetic of attention/warp_attention.cuh, with products that run
+// rows of one warpgroup: the arithmetic of attention/online_softmax.cuh, with products that run
 // while the threads do other things.
 #pragma once
 
 #include <cmath>
 
-#include "kernels/cuda/attention/warp_attention.cuh"
+#include "kernels/cuda/primitives/exponential.cuh"
 #include "kernels/cuda/primitives/mma.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
 

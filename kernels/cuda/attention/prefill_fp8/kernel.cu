@@ -156,6 +156,7 @@ class Fp8Prefill {
     const auto kernel = attention_prefill_fp8_kernel<Config>;
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+    // It does not begin early: its block tables are the previous kernel's.
     kernel<<<std::min(num_multiprocessors_, num_tiles), Config::kThreads, kSharedBytes, stream_>>>(
         arguments, tiles, maps, params.pages.key_scales.as<float>(),
         params.pages.value_scales.as<float>());

@@ -11,7 +11,6 @@
 #include <cmath>
 
 #include "kernels/cuda/attention/prefill_fp8/plan.h"
-#include "kernels/cuda/attention/warp_attention.cuh"
 #include "kernels/cuda/primitives/exponential.cuh"
 #include "kernels/cuda/primitives/mma.cuh"
 #include "kernels/cuda/primitives/wgmma_fp8.cuh"

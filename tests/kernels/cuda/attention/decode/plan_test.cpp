@@ -48,6 +48,30 @@ TEST(DecodePlanTest, TakesTheCopyEngineForRowsOf128Bytes) {
   }
 }
 
+TEST(DecodePlanTest, IsNarrowWhereAnItemHasEightRowsAtMost) {
+  EXPECT_TRUE(plan_decode_attention(shape(32, 8, 128)).is_narrow);
+  EXPECT_TRUE(plan_decode_attention(shape(8, 1, 256)).is_narrow);
+  EXPECT_FALSE(plan_decode_attention(shape(9, 1, 128)).is_narrow);
+  EXPECT_FALSE(plan_decode_attention(shape(32, 8, 80)).is_narrow);  // read by loads
+  DecodeAttentionShape queries = shape(32, 8, 128);
+  queries.max_query_length = 2;
+  EXPECT_TRUE(plan_decode_attention(queries).is_narrow);
+  queries.max_query_length = 3;
+  EXPECT_FALSE(plan_decode_attention(queries).is_narrow);
+}
+
+// Or a decode would be computed otherwise in a step with a prompt than in one without.
+TEST(DecodePlanTest, IsNeverNarrowIfBatchInvariant) {
+  for (int64_t group = 1; group <= 20; ++group) {
+    for (int64_t query_length = 1; query_length <= kMaxDecodeQueryLength; ++query_length) {
+      DecodeAttentionShape heads = shape(group, 1, 128);
+      heads.max_query_length = query_length;
+      heads.gpu.choice = KernelChoice::kBatchInvariant;
+      EXPECT_FALSE(plan_decode_attention(heads).is_narrow) << group << " heads, " << query_length;
+    }
+  }
+}
+
 TEST(DecodePlanTest, OnlyTheCopyEngineOfHeadsOf64FillsTwelveTiles) {
   EXPECT_EQ(plan_decode_attention(shape(32, 8, 64)).num_stages, 12);
   EXPECT_EQ(plan_decode_attention(shape(32, 8, 128)).num_stages, 6);
