@@ -2,9 +2,10 @@
 //
 // Public functions check their arguments once and then call the device's private implementation.
 // Whatever a device does for its host is ordered: copies and operations (kernels/operations.h) take
-// effect in the order of calls. They may return before they have happened; download(),
-// finish_download() and synchronize() wait. Tensors are contiguous. A Device and all that works on
-// it is used from one thread at a time; upload_parts() says when from two.
+// effect in the order of calls, except that upload_parts() does not wait for them. They may return
+// before they have happened; download(), finish_download() and synchronize() wait. Tensors are
+// contiguous. A Device and all that works on it is used from one thread at a time; upload_parts()
+// says when from two.
 #pragma once
 
 #include <array>
@@ -83,7 +84,8 @@ class Device {
   // writes parts[i].source_bytes() bytes to host memory, 16-byte aligned. on_read(i) follows on the
   // calling thread, in order. Returns when all parts are on the device. Throws what read threw for
   // the first part that failed, or what on_read threw; the parts' contents are then unspecified.
-  // While it runs, another thread may run operations (see needs_warm_up).
+  // While it runs, another thread may run operations (see needs_warm_up), and those called before
+  // may still run: they must not use the parts' tensors.
   using ReadPart = std::function<void(size_t index, std::byte* target)>;
   using OnPartRead = std::function<void(size_t index)>;
   void upload_parts(std::span<const UploadPart> parts, const ReadPart& read,
