@@ -7,9 +7,8 @@
 //   RowElement, kRowElements   a row of keys or values for code that only copies rows: 16-bit
 //                              elements, kHeadDim of them or half as many
 //   Arguments                  AttentionArguments or derived from them
-//   Warp                       what a warp computes: DecodeWarp or DecodeFp8Warp, or where plans
-//   are
-//                              narrow NarrowDecodeWarp or NarrowFp8DecodeWarp
+//   Warp                       what a warp computes: DecodeWarp, DecodeFp8Warp, or of narrow plans
+//                              NarrowDecodeWarp, NarrowFp8DecodeWarp
 //   kPart                      which tokens are read; if it is not kWhole, Arguments are
 //                              SharedPrefixArguments
 #pragma once

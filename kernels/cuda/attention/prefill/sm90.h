@@ -16,8 +16,7 @@ namespace tessera {
 // computes its softmax, another has the tensor cores; and each starts the scores of the next keys
 // before it weighs the values of these. Tile shapes and why: attention/prefill/plan.h.
 //   schedule      int32 [2] on the device, zero before the first launch, left zero by each;
-//   launches
-//                 that share it do not overlap
+//                 launches that share it do not overlap
 //   begins_early  the first tile is looked up while the previous kernel ends, which then must not
 //                 write query starts, context lengths or block tables
 void launch_attention_prefill_sm90(const Tensor& out, const AttentionParams& params,
