@@ -22,6 +22,9 @@ namespace tessera {
 template <typename Element, int kHeadDim, int kTileKeys, int kChains>
 struct TurnedProducts {
   static constexpr int kSteps = kHeadDim / 16;
+  // Of the 16 dimensions of an output tile a lane has kFirstFactor * g and kDistance further.
+  static constexpr int kFirstFactor = 1;
+  static constexpr int kDistance = 8;
 
   // The scores of all tiles, the first of which begins with row `key_row`.
   template <typename Rows, int kTiles>
@@ -86,6 +89,8 @@ struct TurnedProducts {
 template <int kHeadDim>
 struct TurnedFp8Products {
   static constexpr int kSteps = kHeadDim / 16;
+  static constexpr int kFirstFactor = 2;
+  static constexpr int kDistance = 1;
 
   // Turns query g, pairs of bfloat16, into float16. `scales` become what scores of the lane's
   // queries are multiplied by, the scale of the keys included.

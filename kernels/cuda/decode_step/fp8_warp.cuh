@@ -43,7 +43,7 @@ struct FusedFp8AttentionWarp : FusedWarpState<kHeadDim, unit_tokens(kHeadDim, 1)
   }
 
   __device__ void store(const DecodeStaging<kHeadDim>& staging, int slice, int num_rows) const {
-    this->template store_dimensions<2, 1>(staging, slice, num_rows);
+    this->template store_dimensions<Products>(staging, slice, num_rows);
   }
 };
 

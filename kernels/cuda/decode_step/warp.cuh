@@ -109,9 +109,8 @@ struct FusedWarpState {
     }
   }
 
-  // Leaves the first num_rows queries' results for the merge. The lane's dimensions of a step are
-  // kFirstFactor * (lane / 4) and kDistance more.
-  template <int kFirstFactor, int kDistance>
+  // Leaves the first num_rows queries' results for the merge.
+  template <typename Products>
   __device__ void store_dimensions(const DecodeStaging<kHeadDim>& staging, int slice,
                                    int num_rows) const {
     const int lane = reread_lane_index();
@@ -120,11 +119,12 @@ struct FusedWarpState {
       const int row = lane % 4 * 2 + j;
       if (row >= num_rows) continue;
       const int index = slice * staging.item_rows + row;
-      float* const target = staging.outputs + index * staging.kStride + kFirstFactor * (lane / 4);
+      float* const target =
+          staging.outputs + index * staging.kStride + Products::kFirstFactor * (lane / 4);
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         target[step * 16] = output[step][j];
-        target[step * 16 + kDistance] = output[step][j + 2];
+        target[step * 16 + Products::kDistance] = output[step][j + 2];
       }
       if (lane / 4 == 0) {
         staging.row_maxs[index] = query_max[j];
@@ -155,7 +155,7 @@ struct FusedAttentionWarp : FusedWarpState<kHeadDim, unit_tokens(kHeadDim)> {
   }
 
   __device__ void store(const DecodeStaging<kHeadDim>& staging, int slice, int num_rows) const {
-    this->template store_dimensions<1, 8>(staging, slice, num_rows);
+    this->template store_dimensions<Products>(staging, slice, num_rows);
   }
 };
 

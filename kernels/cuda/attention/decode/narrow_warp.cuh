@@ -13,11 +13,11 @@
 
 namespace tessera {
 
-// The rows of an item and their softmax; `kKeys_` keys are taken at a time.
-template <typename Element, int kHeadDim, int kKeys_, int kWeightShift = 0>
-struct NarrowWarpState
-    : OnlineSoftmax<QueryPlace::kColumns, 1, kKeys_ / 16, kHeadDim / 16, kWeightShift> {
-  static constexpr int kKeys = kKeys_;
+// The rows of an item and their softmax; keys have kRowBytes bytes.
+template <typename Element, int kHeadDim, int kRowBytes, typename Products, int kWeightShift = 0>
+struct NarrowWarpState : OnlineSoftmax<QueryPlace::kColumns, 1, decode_step_keys(kRowBytes) / 16,
+                                       kHeadDim / 16, kWeightShift> {
+  static constexpr int kKeys = decode_step_keys(kRowBytes);
   static constexpr int kSteps = kHeadDim / 16;
 
   uint32_t query[kSteps][2];  // of query lane / 4, as operand B
@@ -60,13 +60,31 @@ struct NarrowWarpState
       }
     }
   }
+
+  // output += V^T . scores for the values from `value_row` of their tile.
+  template <bool kAreCut, typename Rows>
+  __device__ void multiply_values(const Rows& values, int value_row, int num_valid) {
+    Products::template multiply_values<kAreCut>(this->output[0], this->scores[0], values, value_row,
+                                                num_valid);
+  }
+
+  // The lane's elements of one of its rows.
+  __device__ void store_row(float* row, int half) const {
+    row += lane_index() / 4 * Products::kFirstFactor;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      row[step * 16] = this->output[0][step][half];
+      row[step * 16 + Products::kDistance] = this->output[0][step][half + 2];
+    }
+  }
 };
 
 // Over keys and values in the type of queries.
 template <typename Element, int kHeadDim>
-struct NarrowDecodeWarp : NarrowWarpState<Element, kHeadDim, decode_step_keys(2 * kHeadDim)> {
-  using Base = NarrowWarpState<Element, kHeadDim, decode_step_keys(2 * kHeadDim)>;
+struct NarrowDecodeWarp
+    : NarrowWarpState<Element, kHeadDim, 2 * kHeadDim, TurnedProducts<Element, kHeadDim, 16, 4>> {
   using Products = TurnedProducts<Element, kHeadDim, 16, 4>;
+  using Base = NarrowWarpState<Element, kHeadDim, 2 * kHeadDim, Products>;
 
   // Rows [row, row + 8) of the piece's KV head; from `end_row` on they are zeros.
   __device__ void load_queries(const AttentionArguments& arguments, const DecodePiece& piece,
@@ -91,35 +109,18 @@ struct NarrowDecodeWarp : NarrowWarpState<Element, kHeadDim, decode_step_keys(2 
     Products::multiply_keys(this->scores[0], this->query, keys, key_row);
   }
 
-  // output += V^T . scores for the values from `value_row` of their tile.
-  template <bool kAreCut, typename Rows>
-  __device__ void multiply_values(const Rows& values, int value_row, int num_valid) {
-    Products::template multiply_values<kAreCut>(this->output[0], this->scores[0], values, value_row,
-                                                num_valid);
-  }
-
   // Called after a piece's last keys.
   __device__ void finish(const AttentionArguments& /*arguments*/, const DecodePiece& /*piece*/) {
     this->finish_sums();
-  }
-
-  // The lane's elements of one of its rows.
-  __device__ void store_row(float* row, int half) const {
-    row += lane_index() / 4;
-#pragma unroll
-    for (int step = 0; step < Base::kSteps; ++step) {
-      row[step * 16] = this->output[0][step][half];
-      row[step * 16 + 8] = this->output[0][step][half + 2];
-    }
   }
 };
 
 // Over keys and values in e4m3.
 template <typename Element, int kHeadDim>
 struct NarrowFp8DecodeWarp
-    : NarrowWarpState<Element, kHeadDim, decode_step_keys(kHeadDim), kFp8WeightShift> {
-  using Base = NarrowWarpState<Element, kHeadDim, decode_step_keys(kHeadDim), kFp8WeightShift>;
+    : NarrowWarpState<Element, kHeadDim, kHeadDim, TurnedFp8Products<kHeadDim>, kFp8WeightShift> {
   using Products = TurnedFp8Products<kHeadDim>;
+  using Base = NarrowWarpState<Element, kHeadDim, kHeadDim, Products, kFp8WeightShift>;
 
   float score_scales[2];  // what scores of the lane's queries are multiplied by
 
@@ -150,12 +151,6 @@ struct NarrowFp8DecodeWarp
     Products::multiply_keys(this->scores[0], this->query, score_scales, keys, key_row);
   }
 
-  template <bool kAreCut, typename Rows>
-  __device__ void multiply_values(const Rows& values, int value_row, int num_valid) {
-    Products::template multiply_values<kAreCut>(this->output[0], this->scores[0], values, value_row,
-                                                num_valid);
-  }
-
   // Completes row_sum, and outputs by the scale of the values.
   __device__ void finish(const Fp8DecodeArguments& arguments, const DecodePiece& piece) {
     this->finish_sums();
@@ -164,15 +159,6 @@ struct NarrowFp8DecodeWarp
     for (auto& tile : this->output[0]) {
 #pragma unroll
       for (float& value : tile) value *= value_scale;
-    }
-  }
-
-  __device__ void store_row(float* row, int half) const {
-    row += lane_index() / 4 * 2;
-#pragma unroll
-    for (int step = 0; step < Base::kSteps; ++step) {
-      row[step * 16] = this->output[0][step][half];
-      row[step * 16 + 1] = this->output[0][step][half + 2];
     }
   }
 };
