@@ -181,7 +181,7 @@ __device__ void consume(const typename Format::Arguments& arguments, const Decod
       float log_sum;
       const float4 value = staging.merged(row, column, arguments.scale_log2, log_sum);
       if (is_whole) {
-        const int64_t out_row = output_row(arguments, piece, row);
+        const int64_t out_row = step_row(arguments, piece, piece.first_row + row);
         if constexpr (Format::kPart == DecodePart::kWhole) {
           store_output<Element, kHeadDim>(arguments, out_row, column, value);
         } else {

@@ -27,6 +27,15 @@ struct DecodePiece {
   bool is_guess;  // made from lengths that an earlier kernel could still change
 };
 
+// Which row of the step's queries, and of its outputs, is row `row` of the piece's KV head.
+__device__ inline int64_t step_row(const AttentionArguments& arguments, const DecodePiece& piece,
+                                   int row) {
+  const int index = row / arguments.heads_per_kv_head;  // of the query in its sequence
+  const int head =
+      piece.kv_head * arguments.heads_per_kv_head + row - index * arguments.heads_per_kv_head;
+  return static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head;
+}
+
 // What the host decides about the division.
 struct DecodeDivision {
   int item_rows;            // most query rows of an item

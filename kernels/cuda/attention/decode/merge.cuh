@@ -116,16 +116,6 @@ __device__ inline float4 merged_parts(float4 a, float log_sum_a, float4 b, float
       (weight_a * a.z + weight_b * b.z) * inverse, (weight_a * a.w + weight_b * b.w) * inverse);
 }
 
-// The row of the output that belongs to the item's row `row`.
-__device__ inline int64_t output_row(const AttentionArguments& arguments, const DecodePiece& piece,
-                                     int row) {
-  const int packed_row = piece.first_row + row;
-  const int index = packed_row / arguments.heads_per_kv_head;
-  const int head = piece.kv_head * arguments.heads_per_kv_head + packed_row -
-                   index * arguments.heads_per_kv_head;
-  return static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head;
-}
-
 // Stores four columns of a row of the output.
 template <typename Element, int kHeadDim>
 __device__ void store_output(const AttentionArguments& arguments, int64_t row, int column,
@@ -206,7 +196,7 @@ __device__ void merge_pieces(const Arguments& arguments, const DecodePiece& piec
     const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
     const float4 mean =
         make_float4(value.x * inverse, value.y * inverse, value.z * inverse, value.w * inverse);
-    const int64_t out_row = output_row(arguments, piece, row);
+    const int64_t out_row = step_row(arguments, piece, piece.first_row + row);
     if constexpr (kPart == DecodePart::kWhole) {
       store_output<Element, kHeadDim>(arguments, out_row, column, mean);
     } else {

@@ -38,12 +38,8 @@ struct NarrowWarpState : OnlineSoftmax<QueryPlace::kColumns, 1, decode_step_keys
   // Row `row` of the piece's KV head.
   static __device__ const Element* query_row(const AttentionArguments& arguments,
                                              const DecodePiece& piece, int row) {
-    const int index = row / arguments.heads_per_kv_head;  // of the query in its sequence
-    const int head =
-        piece.kv_head * arguments.heads_per_kv_head + row - index * arguments.heads_per_kv_head;
     return static_cast<const Element*>(arguments.query) +
-           (static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head) *
-               kHeadDim;
+           step_row(arguments, piece, row) * kHeadDim;
   }
 
   // Hides the keys that a query does not see; the first key is token `first_token` of the context.
