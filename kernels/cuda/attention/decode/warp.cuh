@@ -32,15 +32,12 @@ struct DecodeWarp : WarpAttention<Element, kHeadDim, 1, decode_step_keys(2 * kHe
     for (int half = 0; half < 2; ++half) {
       const int my_row = row + half * 8 + lane / 4;
       const int index = my_row / arguments.heads_per_kv_head;  // of the query in its sequence
-      const int head = piece.kv_head * arguments.heads_per_kv_head + my_row -
-                       index * arguments.heads_per_kv_head;
       const int end = piece.context_length - piece.query_length + index + 1;
       visible_end[half] = arguments.causal ? end : piece.context_length;
       visible_begin[half] = end - arguments.window;
-      const auto* const source = reinterpret_cast<const uint32_t*>(
-          static_cast<const Element*>(arguments.query) +
-          (static_cast<int64_t>(piece.first_token + index) * arguments.num_heads + head) *
-              kHeadDim);
+      const auto* const source =
+          reinterpret_cast<const uint32_t*>(static_cast<const Element*>(arguments.query) +
+                                            step_row(arguments, piece, my_row) * kHeadDim);
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
 #pragma unroll
