@@ -36,7 +36,10 @@ __global__ void __launch_bounds__((DecodeThreads<kHeadDim, true>::kAll), 1)
     attention_decode_narrow_kernel(const __grid_constant__ AttentionArguments arguments,
                                    const __grid_constant__ DecodeArguments decode,
                                    const __grid_constant__ DecodePageMaps maps) {
-  run_decode_block<DecodeFormat<Element, kHeadDim, true>, true>(arguments, decode, maps);
+  using Format = DecodeFormat<Element, kHeadDim, true>;
+  // Without the copy engine run_decode_block() is empty, and nothing else names these members.
+  static_assert(Format::kRowElements == kHeadDim && Format::kPart == DecodePart::kWhole);
+  run_decode_block<Format, true>(arguments, decode, maps);
 }
 
 }  // namespace

@@ -43,7 +43,10 @@ __global__ void __launch_bounds__((DecodeThreads<kHeadDim, true>::kAll), 1)
     attention_decode_narrow_fp8_kernel(const __grid_constant__ Fp8DecodeArguments arguments,
                                        const __grid_constant__ DecodeArguments decode,
                                        const __grid_constant__ DecodePageMaps maps) {
-  run_decode_block<Fp8DecodeFormat<Element, kHeadDim, true>, true>(arguments, decode, maps);
+  using Format = Fp8DecodeFormat<Element, kHeadDim, true>;
+  // Without the copy engine run_decode_block() is empty, and nothing else names these members.
+  static_assert(Format::kRowElements * 2 == kHeadDim && Format::kPart == DecodePart::kWhole);
+  run_decode_block<Format, true>(arguments, decode, maps);
 }
 
 Tensor in_pairs(Tensor pages) {
