@@ -60,7 +60,6 @@ MAY_INCLUDE = {
     "kernels/cuda/attention/standard": ["kernels/cuda/device", "kernels/cuda/primitives",
                                         "kernels/standard_attention.h", "kernels/tensor"],
     "kernels/cuda/decode_step": ["kernels/cuda/attention/arguments.cuh",
-                                 "kernels/cuda/attention/turned_products.cuh",
                                  "kernels/cuda/attention/decode",
                                  "kernels/cuda/device", "kernels/cuda/primitives", *DEFINITIONS],
     "kernels/tensor": [],

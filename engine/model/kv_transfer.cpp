@@ -63,7 +63,8 @@ void read_kv_pages(const KvFile& file, std::span<const int32_t> pages,
     done_bytes += runs[index].size_bytes();
     if (progress) progress(done_bytes, total_bytes);
   };
-  device.synchronize();  // a step that still runs may write to pages that were free since
+  // A step that still runs may write to these pages: their sequence may just have ended.
+  device.synchronize();
   device.upload_parts(parts, read, on_read);
 }
 

@@ -1,7 +1,7 @@
 // What one warp of the fused decode kernel computes of attention over keys and values in e4m3.
 #pragma once
 
-#include "kernels/cuda/attention/turned_products.cuh"
+#include "kernels/cuda/attention/decode/turned_products.cuh"
 #include "kernels/cuda/decode_step/warp.cuh"
 #include "kernels/cuda/primitives/wgmma_fp8.cuh"
 

@@ -9,7 +9,7 @@
 
 #include "kernels/cuda/attention/decode/merge.cuh"
 #include "kernels/cuda/attention/decode/ring.cuh"
-#include "kernels/cuda/attention/turned_products.cuh"
+#include "kernels/cuda/attention/decode/turned_products.cuh"
 #include "kernels/cuda/decode_step/plan.h"
 
 namespace tessera {

@@ -10,12 +10,12 @@
 //             ones.
 #pragma once
 
+#include "kernels/cuda/attention/decode/e4m3_as_float16.cuh"
 #include "kernels/cuda/attention/decode/fp8_arguments.cuh"
 #include "kernels/cuda/attention/decode/items.cuh"
 #include "kernels/cuda/attention/decode/plan.h"
 #include "kernels/cuda/attention/decode/ring.cuh"
 #include "kernels/cuda/attention/decode/valid_values.cuh"
-#include "kernels/cuda/attention/e4m3_as_float16.cuh"
 #include "kernels/cuda/attention/warp_attention.cuh"
 #include "kernels/cuda/primitives/element.cuh"
 #include "kernels/cuda/primitives/mma.cuh"

@@ -4,12 +4,14 @@
 // result.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/attention/arguments.cuh"
 #include "kernels/cuda/attention/decode/fp8_arguments.cuh"
 #include "kernels/cuda/attention/decode/items.cuh"
 #include "kernels/cuda/attention/decode/plan.h"
+#include "kernels/cuda/attention/decode/turned_products.cuh"
 #include "kernels/cuda/attention/online_softmax.cuh"
-#include "kernels/cuda/attention/turned_products.cuh"
 
 namespace tessera {
 

@@ -9,9 +9,9 @@
 // g, elements 2t, 2t + 1 and eight further of the step-th 16.
 #pragma once
 
+#include "kernels/cuda/attention/decode/e4m3_as_float16.cuh"
 #include "kernels/cuda/attention/decode/ring.cuh"
 #include "kernels/cuda/attention/decode/valid_values.cuh"
-#include "kernels/cuda/attention/e4m3_as_float16.cuh"
 #include "kernels/cuda/primitives/mma.cuh"
 
 namespace tessera {
