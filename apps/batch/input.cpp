@@ -1,10 +1,12 @@
 #include "apps/batch/input.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "apps/files/spool.h"
 #include "apps/files/text_input.h"
+#include "apps/process/signals.h"
 #include "engine/engine.h"
 
 namespace tessera {
@@ -21,10 +23,13 @@ ParsedLine parse(const FileLine& line) {
                       concat("the line is longer than ", kMaxRequestBytes, " bytes")};
 }
 
+uint64_t hash_of(const FileLine& line) { return std::hash<std::string>{}(line.text); }
+
 BatchItem item_of(const FileLine& line, const ParsedLine& parsed) {
   const auto* request = std::get_if<BatchRequest>(&parsed);
   BatchItem item = {.line_number = line.number,
                     .offset_bytes = line.offset_bytes,
+                    .line_hash = hash_of(line),
                     .id = digest_of_id(custom_id_of(parsed))};
   if (request != nullptr) {
     item.request_digest = digest_of_request(*request);
@@ -60,16 +65,17 @@ int64_t BatchInput::num_problems() const {
 
 ParsedLine BatchInput::read(const BatchItem& item) {
   reader_.seek(item.offset_bytes, item.line_number);
-  if (const std::optional<FileLine> line = reader_.next()) {
-    ParsedLine parsed = parse(*line);
-    const BatchItem now = item_of(*line, parsed);
-    if (now.id == item.id && now.request_digest == item.request_digest) return parsed;
-  }
-  throw Error(concat(name_, ':', item.line_number, ": changed while the batch was running"));
+  const std::optional<FileLine> line = reader_.next();
+  CHECK(line && hash_of(*line) == item.line_hash, name_, ':', item.line_number,
+        ": changed while the batch was running");
+  ParsedLine parsed = parse(*line);
+  throw_if_interrupted();  // a line of 14 MB takes a tenth of a second
+  return parsed;
 }
 
 void BatchInput::add_item(const FileLine& line) {
   const ParsedLine parsed = parse(line);
+  throw_if_interrupted();
   items_.push_back(item_of(line, parsed));
   const auto* request = std::get_if<BatchRequest>(&parsed);
   const bool is_chat = request != nullptr && request->endpoint == Endpoint::kChatCompletions;

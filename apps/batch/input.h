@@ -13,11 +13,12 @@
 
 namespace tessera {
 
-// One request that the file holds, in 48 bytes: the requests themselves, and what is wrong with
+// One request that the file holds, in 56 bytes: the requests themselves, and what is wrong with
 // them, stay in the file, which may be large.
 struct BatchItem {
   int64_t line_number = 0;      // from 1
   uint64_t offset_bytes = 0;    // where its line begins
+  uint64_t line_hash = 0;       // of the line's text, as this process computes it
   IdDigest id;                  // of its custom_id; of "" when the line has none
   uint64_t request_digest = 0;  // 0 when it cannot be answered
   int64_t max_tokens = 0;       // of its answer; 0 when it does not say
@@ -39,7 +40,8 @@ class BatchInput {
   // Whether a line of the file, of any shard, asks for a chat.
   bool has_chats() const { return has_chats_; }
 
-  // The request of an item, or why it is none. Throws Error when the file has changed since.
+  // The request of an item, or why it is none. Throws Error when the line has changed since, and
+  // Interrupted on Ctrl-C.
   std::variant<BatchRequest, BatchProblem> read(const BatchItem& item);
 
  private:

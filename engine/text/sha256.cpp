@@ -57,13 +57,18 @@ std::string sha256(std::string_view bytes) {
   // Fractional parts of the square roots of the first 8 primes.
   State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::string padded(bytes);
-  padded += '\x80';
-  padded.resize((padded.size() + 8 + kBlockBytes - 1) / kBlockBytes * kBlockBytes - 8);
+  const size_t num_whole_bytes = bytes.size() / kBlockBytes * kBlockBytes;
+  for (size_t begin = 0; begin < num_whole_bytes; begin += kBlockBytes) {
+    compress(state, bytes.substr(begin, kBlockBytes));
+  }
+  // What is left, a bit of 1, bits of 0, and the number of bits in the last 8 bytes of a block.
+  std::string end(bytes.substr(num_whole_bytes));
+  end += '\x80';
+  end.resize(end.size() + 8 <= kBlockBytes ? kBlockBytes - 8 : 2 * kBlockBytes - 8);
   const uint64_t num_bits = 8 * static_cast<uint64_t>(bytes.size());
-  for (int shift = 56; shift >= 0; shift -= 8) padded += static_cast<char>(num_bits >> shift);
-  for (size_t begin = 0; begin < padded.size(); begin += kBlockBytes) {
-    compress(state, std::string_view(padded).substr(begin, kBlockBytes));
+  for (int shift = 56; shift >= 0; shift -= 8) end += static_cast<char>(num_bits >> shift);
+  for (size_t begin = 0; begin < end.size(); begin += kBlockBytes) {
+    compress(state, std::string_view(end).substr(begin, kBlockBytes));
   }
   std::string digest;
   for (const uint32_t word : state) {

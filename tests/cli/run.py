@@ -5,7 +5,7 @@
 
 --model is a tiny random model with a context of at least 256 tokens, one of tests/golden unless
 given; --demo is a trained chat model, without which the tests that need one are skipped. A PATTERN
-keeps the tests whose name contains it.
+keeps the tests whose name (file.Class.test) contains it.
 """
 
 import argparse
@@ -35,6 +35,8 @@ def main():
     # Once more at the very end: a log is often shown by its last lines.
     for test, trace in result.failures + result.errors:
         print(f"FAILED: {test.id()}: {trace.splitlines()[-1][:200]}", file=sys.stderr)
+    if result.testsRun == 0:
+        sys.exit("no test has such a name")
     sys.exit(not result.wasSuccessful())
 
 

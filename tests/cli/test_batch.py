@@ -330,6 +330,28 @@ class Streams(BatchCase):
                 process.stderr.close()
 
 
+class InputThatChanges(BatchCase):
+    def test_is_not_answered(self):
+        # More than is read at once.
+        lines = [short_line(f"{i}", "before", max_tokens=100, user="x" * 2000) for i in range(200)]
+        self.write_input(*lines)
+        process = self.start("batch", *self.long_model(), "-i", "in.jsonl", "-o", "out.jsonl",
+                             "--max-sequences", "2", "--temp", "0")  # fmt: skip
+        self.addCleanup(process.kill)
+        self.wait_for_answer()
+        process.send_signal(signal.SIGSTOP)
+        # In place: the run has the file open. All lines keep their lengths.
+        with open(self.folder / "in.jsonl", "r+b") as file:
+            text = file.read().replace(b"before", b"behind")
+            file.seek(0)
+            file.write(text)
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertRegex(err.decode(), r"error: in\.jsonl:\d+: changed while the batch was running")
+        self.assertLess(len(self.records()), 200)
+
+
 class Displaced(BatchCase):
     """The output is deleted, moved or replaced while answers are written to it."""
 
