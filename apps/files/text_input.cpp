@@ -83,7 +83,8 @@ std::string as_text(std::string text, const InputFile& file, InvalidUtf8 policy)
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   if (text.ends_with('\n')) text.pop_back();
   if (policy == InvalidUtf8::kRefuse && text.find('\0') != std::string::npos) {
-    CHECK(!find_invalid_utf8(text), file.name(), ": looks like a binary file, expected UTF-8 text");
+    CHECK(!find_invalid_utf8(text, throw_if_interrupted), file.name(),
+          ": looks like a binary file, expected UTF-8 text");
   }
   return checked_utf8(std::move(text), file.name(), policy);
 }
@@ -125,9 +126,9 @@ std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
 }
 
 std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 policy) {
-  const std::optional<size_t> invalid = find_invalid_utf8(text);
+  const std::optional<size_t> invalid = find_invalid_utf8(text, throw_if_interrupted);
   if (!invalid) return text;
-  if (policy == InvalidUtf8::kReplace) return replace_invalid_utf8(text);
+  if (policy == InvalidUtf8::kReplace) return replace_invalid_utf8(text, throw_if_interrupted);
   throw Error(concat(name, ": not UTF-8 text: invalid byte at offset ", *invalid),
               "--replace-invalid puts U+FFFD in place of such bytes");
 }

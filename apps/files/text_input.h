@@ -24,6 +24,7 @@ std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
                              const std::function<TextLimit()>& find_limit, const Console& console);
 
 // `text` if it is UTF-8. Otherwise throws Error naming `name` and the byte offset, or replaces.
+// Throws Interrupted on Ctrl-C.
 std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 policy);
 
 // True when there is nothing but white space.

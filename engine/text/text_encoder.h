@@ -1,16 +1,12 @@
 // What turns text into tokens: one for each kind of tokenizer file.
 #pragma once
 
-#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "engine/text/tokenizer.h"
 
 namespace tessera {
-
-// Called now and then during long work, which ends when it throws.
-using Pause = std::function<void()>;
 
 // Immutable after loading; encode() is thread-safe.
 class TextEncoder {

@@ -61,7 +61,9 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const ModelFolder& folder) {
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, bool at_start,
                                        const EncodeProgress& progress) const {
-  const auto invalid = find_invalid_utf8(text);
+  const auto invalid = find_invalid_utf8(text, [&] {
+    if (progress) progress(0, text.size());
+  });
   CHECK(!invalid, "the text is not UTF-8 at byte ", invalid.value_or(0));
   std::vector<TokenId> tokens;
   if (!text.empty()) impl_->encoder->encode(text, at_start, progress, tokens);

@@ -7,6 +7,16 @@
 #include "model_loaders/utf8_character.h"
 
 namespace tessera {
+namespace {
+
+constexpr size_t kCharactersBetweenPauses = size_t{1} << 18;  // some milliseconds
+
+// After `count` characters.
+void pause_if_due(const Pause& pause, size_t count) {
+  if (count % kCharactersBetweenPauses == 0 && pause) pause();
+}
+
+}  // namespace
 
 size_t ascii_prefix(std::string_view text) {
   constexpr uint64_t kHighBits = 0x8080808080808080;
@@ -19,12 +29,14 @@ size_t ascii_prefix(std::string_view text) {
   return count;
 }
 
-std::optional<size_t> find_invalid_utf8(std::string_view text) {
+std::optional<size_t> find_invalid_utf8(std::string_view text, const Pause& pause) {
+  size_t count = 0;  // of characters that are not ASCII
   for (size_t offset = ascii_prefix(text); offset < text.size();
        offset += ascii_prefix(text.substr(offset))) {
     const Utf8Character found = first_utf8_character(text.substr(offset));
     if (found.kind != Utf8Character::Kind::kCharacter) return offset;
     offset += found.num_bytes;
+    pause_if_due(pause, ++count);
   }
   return std::nullopt;
 }
@@ -40,10 +52,11 @@ size_t complete_utf8_prefix(std::string_view bytes) {
   return bytes.size();
 }
 
-std::string replace_invalid_utf8(std::string_view text) {
+std::string replace_invalid_utf8(std::string_view text, const Pause& pause) {
   std::string valid;
   valid.reserve(text.size());
-  while (!text.empty()) {
+  for (size_t count = 1; !text.empty(); ++count) {
+    pause_if_due(pause, count);
     const Utf8Character found = first_utf8_character(text);
     valid += found.kind == Utf8Character::Kind::kCharacter ? text.substr(0, found.num_bytes)
                                                            : kReplacementCharacter;

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/text/pause.h"
+
 namespace tessera {
 
 // U+FFFD, what takes the place of bytes that are no character.
@@ -15,7 +17,7 @@ size_t ascii_prefix(std::string_view text);
 
 // Byte offset of the first byte sequence that is not well-formed UTF-8 (RFC 3629: no overlong
 // forms, no surrogates, at most U+10FFFF), or nothing when all of `text` is well formed.
-std::optional<size_t> find_invalid_utf8(std::string_view text);
+std::optional<size_t> find_invalid_utf8(std::string_view text, const Pause& pause = {});
 
 // The longest prefix of `bytes` that ends at a character boundary: the number of bytes that are
 // complete characters or certainly invalid. At most 3 trailing bytes are held back.
@@ -23,7 +25,7 @@ size_t complete_utf8_prefix(std::string_view bytes);
 
 // `text` with every invalid byte sequence replaced by U+FFFD: one for each longest beginning of a
 // character (the practice that the Unicode Standard, section 3.9, recommends).
-std::string replace_invalid_utf8(std::string_view text);
+std::string replace_invalid_utf8(std::string_view text, const Pause& pause = {});
 
 // Bytes of the character that starts with `lead`, which begins a character of well-formed text.
 constexpr size_t utf8_character_bytes(char lead) {

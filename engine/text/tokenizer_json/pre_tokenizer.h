@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/text/text_encoder.h"
+#include "engine/text/pause.h"
 #include "engine/text/tokenizer_json/pattern.h"
 #include "model_loaders/tokenizer_json.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/text/text_encoder.h"
+#include "engine/text/pause.h"
 
 namespace tessera {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/text/text_encoder.h"
+#include "engine/text/pause.h"
 #include "engine/text/tokenizer_json/piece_trie.h"
 #include "engine/text/vocabulary.h"
 #include "model_loaders/tokenizer_json.h"

@@ -42,6 +42,19 @@ TEST(Utf8, FindsTheFirstInvalidByte) {
   }
 }
 
+// Long work can be ended: whoever asks is called every few milliseconds of it, if at all.
+TEST(Utf8, PausesInLongTexts) {
+  std::string text;
+  for (int i = 0; i < 3 << 18; ++i) text += "e\u0301";
+  int num_pauses = 0;
+  EXPECT_EQ(find_invalid_utf8(text, [&] { ++num_pauses; }), std::nullopt);
+  EXPECT_EQ(num_pauses, 3);
+  num_pauses = 0;
+  EXPECT_EQ(replace_invalid_utf8(text, [&] { ++num_pauses; }), text);
+  EXPECT_EQ(num_pauses, 6) << "ASCII counts too";
+  EXPECT_THROW(find_invalid_utf8(text, [] { throw 1; }), int);
+}
+
 TEST(Utf8, HoldsBackOnlyUnfinishedCharacters) {
   EXPECT_EQ(complete_utf8_prefix("a\xF0\x9F\x98"), 1u);
   EXPECT_EQ(complete_utf8_prefix("a\xF0\x9F"), 1u);
