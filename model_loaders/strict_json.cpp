@@ -14,6 +14,10 @@ namespace {
 // A document takes many times the memory of its text.
 constexpr size_t kMaxValues = 2'000'000;  // a prompt of a million token ids, and some more
 
+// Work between pauses, in bytes of strings; any value counts as so many.
+constexpr size_t kBytesBetweenPauses = size_t{1} << 20;
+constexpr size_t kBytesOfValue = 32;
+
 // Receives the parser's events and builds the document from them. The parser's own builder keeps
 // the last of two equal keys, and does not say where a number was that it could not hold. `Json` is
 // nlohmann::json or ordered_json. The latter finds a key by looking at all, which a text of a
@@ -21,8 +25,9 @@ constexpr size_t kMaxValues = 2'000'000;  // a prompt of a million token ids, an
 template <typename Json>
 class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
-  DocumentBuilder(std::string_view text, const JsonSource& source, std::string_view left_out)
-      : text_(text), source_(source), left_out_(left_out) {}
+  DocumentBuilder(std::string_view text, const JsonSource& source,
+                  const OrderedJsonOptions& options)
+      : text_(text), source_(source), left_out_(options.left_out), pause_(options.pause) {}
 
   Json take() { return std::move(root_); }
 
@@ -31,7 +36,10 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool number_integer(int64_t value) override { return add(value); }
   bool number_unsigned(uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string&) override { return add(value); }
-  bool string(std::string& value) override { return add(std::move(value)); }
+  bool string(std::string& value) override {
+    count_work(value.size());
+    return add(std::move(value));
+  }
   bool binary(typename Json::binary_t&) override { return false; }  // has no form in text
   bool start_object(size_t) override { return open(Json::object()); }
   bool end_object() override { return close(); }
@@ -65,8 +73,16 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     return !open_.back()->contains(key);
   }
 
+  void count_work(size_t bytes) {
+    bytes_since_pause_ += bytes;
+    if (bytes_since_pause_ < kBytesBetweenPauses) return;
+    bytes_since_pause_ = 0;
+    if (pause_) pause_();
+  }
+
   // Places the value where the text has it and returns that place.
   Json& place(Json value) {
+    count_work(kBytesOfValue);
     CHECK(++num_values_ <= kMaxValues, source_.prefix(), "has more than ", kMaxValues,
           " JSON values");
     if (open_.empty()) return root_ = std::move(value);
@@ -113,6 +129,8 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   std::string_view text_;
   const JsonSource& source_;
   std::string_view left_out_;
+  const Pause& pause_;
+  size_t bytes_since_pause_ = 0;
   bool is_left_out_ = false;   // what comes next has that key
   size_t left_out_depth_ = 0;  // containers of it that the text has begun and not ended
   Json root_;
@@ -125,9 +143,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 };
 
 template <typename Json>
-Json parse(std::string_view text, const JsonSource& source, std::string_view left_out) {
+Json parse(std::string_view text, const JsonSource& source, const OrderedJsonOptions& options) {
   check_json_text(text, source);
-  DocumentBuilder<Json> builder(text, source, left_out);
+  DocumentBuilder<Json> builder(text, source, options);
   Json::sax_parse(text, &builder);
   return builder.take();
 }
@@ -139,8 +157,8 @@ nlohmann::json parse_strict_json(std::string_view text, const JsonSource& source
 }
 
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonSource& source,
-                                          std::string_view left_out) {
-  return parse<nlohmann::ordered_json>(text, source, left_out);
+                                          const OrderedJsonOptions& options) {
+  return parse<nlohmann::ordered_json>(text, source, options);
 }
 
 }  // namespace tessera

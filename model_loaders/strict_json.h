@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "model_loaders/json_text.h"
+#include "model_loaders/pause.h"
 
 namespace tessera {
 
@@ -14,9 +15,13 @@ namespace tessera {
 // of the parser leaves this function.
 nlohmann::json parse_strict_json(std::string_view text, const JsonSource& source);
 
-// The same with the keys of every object in the order of the text. What has the key `left_out`,
-// unless that is "", is parsed but neither kept nor counted.
+struct OrderedJsonOptions {
+  std::string_view left_out;  // what has this key is parsed but neither kept nor counted; "": none
+  Pause pause = {};           // called every few megabytes
+};
+
+// The same with the keys of every object in the order of the text.
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonSource& source,
-                                          std::string_view left_out = {});
+                                          const OrderedJsonOptions& options = {});
 
 }  // namespace tessera

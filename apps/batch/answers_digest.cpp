@@ -28,7 +28,7 @@ nlohmann::ordered_json answers_of(const nlohmann::ordered_json& record) {
 }  // namespace
 
 nlohmann::ordered_json read_record(std::string_view line, const std::string& where) {
-  return parse_ordered_json(line, {.path = where}, kLogprobs);
+  return parse_ordered_json(line, {.path = where}, {.left_out = kLogprobs});
 }
 
 void AnswersDigest::add(const nlohmann::ordered_json& record) {

@@ -5,9 +5,12 @@
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <ostream>
+#include <streambuf>
 #include <utility>
 
 #include "apps/options/sampling_json.h"
+#include "apps/process/signals.h"
 #include "engine/text/sha256.h"
 
 namespace tessera {
@@ -15,6 +18,43 @@ namespace {
 
 constexpr std::string_view kRequestPrefix = "req_";
 constexpr size_t kDigits = 16;  // of 64 bits
+
+// What is written to it goes into a digest. Throws Interrupted on Ctrl-C: a request may have tens
+// of megabytes.
+class DigestBuffer : public std::streambuf {
+ public:
+  std::string digits() { return digest_.digits(); }
+
+ private:
+  static constexpr uint64_t kBytesBetweenPauses = uint64_t{1} << 20;
+
+  int_type overflow(int_type character) override {
+    const char byte = traits_type::to_char_type(character);
+    xsputn(&byte, 1);
+    return character;
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    digest_.add({text, static_cast<size_t>(size)});
+    bytes_since_pause_ += static_cast<uint64_t>(size);
+    if (bytes_since_pause_ >= kBytesBetweenPauses) {
+      bytes_since_pause_ = 0;
+      throw_if_interrupted();
+    }
+    return size;
+  }
+
+  Sha256 digest_;
+  uint64_t bytes_since_pause_ = 0;
+};
+
+// Of content.dump(), which is never held as a whole.
+std::string digest_of(const nlohmann::json& content) {
+  DigestBuffer buffer;
+  std::ostream stream(&buffer);
+  stream.exceptions(std::ios::badbit);  // lets what the buffer throws through
+  stream << content;
+  return buffer.digits();
+}
 
 // With what a message has: JSON in it as text.
 nlohmann::json message_json(const Message& message) {
@@ -74,7 +114,7 @@ uint64_t digest_of_request(const BatchRequest& request) {
   }
   if (request.num_choices != 1) content["n"] = request.num_choices;
   if (request.logprobs) content["top_logprobs"] = request.top_logprobs;
-  const std::string digits = sha256(content.dump());
+  const std::string digits = digest_of(content);
   return std::max<uint64_t>(hexadecimal_number(std::string_view(digits).substr(0, kDigits)), 1);
 }
 

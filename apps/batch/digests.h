@@ -21,7 +21,7 @@ struct IdDigest {
 IdDigest digest_of_id(const std::string& custom_id);
 
 // The first 64 bits of the SHA-256 of all that the request says about its answer: a request that is
-// edited between two runs has another one. Never 0.
+// edited between two runs has another one. Never 0. Throws Interrupted on Ctrl-C.
 uint64_t digest_of_request(const BatchRequest& request);
 
 // A number as 16 hexadecimal digits, and the number that 16 such digits spell; 0 for other text.

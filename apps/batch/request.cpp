@@ -4,6 +4,7 @@
 
 #include "apps/batch/body.h"
 #include "apps/batch/messages.h"
+#include "apps/process/signals.h"
 #include "engine/engine.h"
 #include "engine/input_files.h"
 
@@ -61,7 +62,7 @@ std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view li
   BatchRequest request;
   std::string code = "invalid_json";
   try {
-    const OrderedJson parsed = parse_ordered_json(line, {});
+    const OrderedJson parsed = parse_ordered_json(line, {}, {.pause = throw_if_interrupted});
     code = "invalid_request";
     CHECK(parsed.is_object(), "a request must be a JSON object, got ", parsed.type_name());
     request.custom_id = find_custom_id(parsed);

@@ -46,8 +46,9 @@ struct BatchProblem {
   std::string message;
 };
 
-// `line` has no line break. Values are checked against their types and ranges; a field that is not
-// understood is a problem, since ignoring it could change what the request means.
+// `line` has no line break. Throws Interrupted on Ctrl-C. Values are checked against their types
+// and ranges; a field that is not understood is a problem, since ignoring it could change what the
+// request means.
 std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view line);
 
 // The chat that `json` asks for without a name of its own: the body of a line, or a list that is

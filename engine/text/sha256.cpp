@@ -1,15 +1,13 @@
 #include "engine/text/sha256.h"
 
-#include <array>
+#include <algorithm>
 #include <bit>
-#include <cstdint>
+#include <utility>
 
 namespace tessera {
 namespace {
 
 constexpr size_t kBlockBytes = 64;
-
-using State = std::array<uint32_t, 8>;
 
 // Fractional parts of the cube roots of the first 64 primes.
 constexpr std::array<uint32_t, 64> kRoundConstants = {
@@ -30,7 +28,9 @@ uint32_t big_endian(std::string_view block, size_t word) {
   return value;
 }
 
-void compress(State& state, std::string_view block) {
+}  // namespace
+
+void Sha256::compress(std::string_view block) {
   std::array<uint32_t, 64> w;
   for (size_t t = 0; t < 16; ++t) w[t] = big_endian(block, t);
   for (size_t t = 16; t < 64; ++t) {
@@ -38,7 +38,7 @@ void compress(State& state, std::string_view block) {
     const uint32_t sigma1 = std::rotr(w[t - 2], 17) ^ std::rotr(w[t - 2], 19) ^ (w[t - 2] >> 10);
     w[t] = w[t - 16] + sigma0 + w[t - 7] + sigma1;
   }
-  auto [a, b, c, d, e, f, g, h] = state;
+  auto [a, b, c, d, e, f, g, h] = state_;
   for (size_t t = 0; t < 64; ++t) {
     const uint32_t sum1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
     const uint32_t t1 = h + sum1 + ((e & f) ^ (~e & g)) + kRoundConstants[t] + w[t];
@@ -47,34 +47,47 @@ void compress(State& state, std::string_view block) {
     h = g, g = f, f = e, e = d + t1;
     d = c, c = b, b = a, a = t1 + t2;
   }
-  const State working = {a, b, c, d, e, f, g, h};
-  for (size_t i = 0; i < state.size(); ++i) state[i] += working[i];
+  const std::array<uint32_t, 8> working = {a, b, c, d, e, f, g, h};
+  for (size_t i = 0; i < state_.size(); ++i) state_[i] += working[i];
 }
 
-}  // namespace
-
-std::string sha256(std::string_view bytes) {
-  // Fractional parts of the square roots of the first 8 primes.
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const size_t num_whole_bytes = bytes.size() / kBlockBytes * kBlockBytes;
-  for (size_t begin = 0; begin < num_whole_bytes; begin += kBlockBytes) {
-    compress(state, bytes.substr(begin, kBlockBytes));
+void Sha256::add(std::string_view bytes) {
+  num_bytes_ += bytes.size();
+  if (!begun_block_.empty()) {
+    const size_t taken = std::min(kBlockBytes - begun_block_.size(), bytes.size());
+    begun_block_ += bytes.substr(0, taken);
+    bytes.remove_prefix(taken);
+    if (begun_block_.size() < kBlockBytes) return;
+    compress(begun_block_);
   }
-  // What is left, a bit of 1, bits of 0, and the number of bits in the last 8 bytes of a block.
-  std::string end(bytes.substr(num_whole_bytes));
+  for (; bytes.size() >= kBlockBytes; bytes.remove_prefix(kBlockBytes)) {
+    compress(bytes.substr(0, kBlockBytes));
+  }
+  begun_block_ = bytes;
+}
+
+std::string Sha256::digits() {
+  // A bit of 1, bits of 0, and the number of bits in the last 8 bytes of a block.
+  std::string end = std::move(begun_block_);
   end += '\x80';
   end.resize(end.size() + 8 <= kBlockBytes ? kBlockBytes - 8 : 2 * kBlockBytes - 8);
-  const uint64_t num_bits = 8 * static_cast<uint64_t>(bytes.size());
-  for (int shift = 56; shift >= 0; shift -= 8) end += static_cast<char>(num_bits >> shift);
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    end += static_cast<char>(8 * num_bytes_ >> shift);
+  }
   for (size_t begin = 0; begin < end.size(); begin += kBlockBytes) {
-    compress(state, std::string_view(end).substr(begin, kBlockBytes));
+    compress(std::string_view(end).substr(begin, kBlockBytes));
   }
-  std::string digest;
-  for (const uint32_t word : state) {
-    for (int shift = 28; shift >= 0; shift -= 4) digest += "0123456789abcdef"[word >> shift & 15];
+  std::string digits;
+  for (const uint32_t word : state_) {
+    for (int shift = 28; shift >= 0; shift -= 4) digits += "0123456789abcdef"[word >> shift & 15];
   }
-  return digest;
+  return digits;
+}
+
+std::string sha256(std::string_view bytes) {
+  Sha256 digest;
+  digest.add(bytes);
+  return digest.digits();
 }
 
 }  // namespace tessera

@@ -4,6 +4,8 @@
 
 #include "apps/batch/answers_digest.h"
 #include "apps/batch/digests.h"
+#include "apps/options/sampling_json.h"
+#include "engine/engine.h"
 #include "engine/text/sha256.h"
 
 namespace tessera {
@@ -76,7 +78,11 @@ TEST(Digests, OfARequestDifferWithAllThatItAsks) {
   request.custom_id = "a";
   request.endpoint = Endpoint::kCompletions;
   request.prompt = std::vector<TokenId>{1, 2};
-  EXPECT_EQ(digest_of_request(request), digest_of_request(request));
+  EXPECT_EQ(hexadecimal(digest_of_request(request)),
+            sha256(concat(R"({"custom_id":"a","prompt":[1,2],"sampling":)",
+                          sampling_json(request.sampling).dump(), "}"))
+                .substr(0, 16))
+      << "an output that was begun with it could not be gone on with";
   std::set<uint64_t> digests = {digest_of_request(request)};
   for (const auto change :
        {+[](BatchRequest& r) { r.prompt = "1, 2"; }, +[](BatchRequest& r) { r.num_choices = 2; },

@@ -194,7 +194,6 @@ class Reading(Interrupts):
             self.wait_until(lambda: processor_seconds(process) > 0.2)
             self.assert_ends(process, signal.SIGINT)
 
-
     def test_tokenising_words_that_begin_with_a_space(self):
         """The text is divided by a step that joins a space to the word behind it."""
         folder = self.copy_model("unigram")
@@ -281,6 +280,15 @@ class Batch(Interrupts):
         process = self.begin_batch(prompt=LONG_PROMPT, max_tokens=4)
         self.assertIn("--resume", self.assert_ends(process, signal.SIGINT))
         self.assertEqual((self.folder / "out.jsonl").read_text(), "")
+
+    def test_checking_a_long_line(self):
+        """Almost as long as a line may be."""
+        prompt = {"role": "user", "content": "the text " * 900_000}
+        self.write("in.jsonl", json.dumps({"id": "a", "messages": [prompt] * 7}))
+        for seconds in (0.1, 0.4, 0.7):
+            process = self.begin("batch", *self.limitless, "-i", "in.jsonl", "-o", "out.jsonl")
+            self.wait_until(lambda: processor_seconds(process) > seconds)
+            self.assert_ends(process, signal.SIGINT)
 
     def test_tokenising(self):
         self.write("in.jsonl", json.dumps({"id": "a", "prompt": "the text " * 1_600_000}))

@@ -110,9 +110,26 @@ TEST(Json, CanKeepTheOrderOfKeys) {
   EXPECT_THROW(parse_ordered_json(R"({"o": {"a": 1, "a": 2}})", {}), Error);
 }
 
+// Long work can be ended: whoever asks is called every few megabytes, if at all.
+TEST(Json, PausesInLongTexts) {
+  int num_pauses = 0;
+  const auto pauses_of = [&](const std::string& text) {
+    num_pauses = 0;
+    parse_ordered_json(text, {}, {.pause = [&] { ++num_pauses; }});
+    return num_pauses;
+  };
+  const std::string megabyte(size_t{1} << 20, 'a');
+  EXPECT_EQ(pauses_of(R"(["a", 1])"), 0);
+  EXPECT_EQ(pauses_of(concat("[\"", megabyte, "\", \"", megabyte, "\"]")), 2);
+  std::string numbers = "[0";
+  for (int i = 0; i < 1 << 16; ++i) numbers += ",0";
+  EXPECT_EQ(pauses_of(numbers + "]"), 2);
+  EXPECT_THROW(parse_ordered_json(numbers + "]", {}, {.pause = [] { throw 1; }}), int);
+}
+
 TEST(Json, LeavesOutWhatHasAKey) {
   const auto parsed = [](const std::string& text) {
-    return parse_ordered_json(text, {}, "x").dump();
+    return parse_ordered_json(text, {}, {.left_out = "x"}).dump();
   };
   EXPECT_EQ(parsed(R"({"b": 1, "x": [2, {"x": {}, "c": []}, []], "a": {"x": 3, "d": "x"}})"),
             R"({"b":1,"a":{"d":"x"}})");

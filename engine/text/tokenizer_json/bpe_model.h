@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/text/pause.h"
 #include "engine/text/text_chunker.h"
 #include "engine/text/tokenizer_json/piece_table.h"
 #include "engine/text/vocabulary.h"
+#include "model_loaders/pause.h"
 #include "model_loaders/tokenizer_json.h"
 
 namespace tessera {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/text/pause.h"
 #include "engine/text/tokenizer_json/pattern.h"
+#include "model_loaders/pause.h"
 #include "model_loaders/tokenizer_json.h"
 
 namespace tessera {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/text/pause.h"
+#include "model_loaders/pause.h"
 
 namespace tessera {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/text/pause.h"
 #include "engine/text/tokenizer_json/piece_trie.h"
 #include "engine/text/vocabulary.h"
+#include "model_loaders/pause.h"
 #include "model_loaders/tokenizer_json.h"
 
 namespace tessera {

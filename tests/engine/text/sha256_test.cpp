@@ -28,5 +28,19 @@ TEST(Sha256, PadsAroundTheEndOfABlock) {
             "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
 }
 
+// Pieces that end before, at and behind the ends of blocks.
+TEST(Sha256, PiecesGiveTheDigestOfTheWhole) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * 7);
+  for (const size_t piece : {1u, 63u, 64u, 65u, 128u, 200u, 1000u}) {
+    Sha256 digest;
+    for (size_t begin = 0; begin < text.size(); begin += piece) {
+      digest.add(std::string_view(text).substr(begin, piece));
+      digest.add("");
+    }
+    EXPECT_EQ(digest.digits(), sha256(text)) << piece;
+  }
+}
+
 }  // namespace
 }  // namespace tessera
