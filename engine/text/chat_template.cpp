@@ -20,13 +20,18 @@ constexpr const char* kToolTemplate = "tool_use";
 constexpr std::string_view kTurnEnds[] = {"</s>",       "<|im_end|>", "<|eot_id|>",
                                           "<|eom_id|>", "<|end|>",    "<|end_of_text|>"};
 
-// Everything that --chat-template takes but files.
+// Everything that --chat-template takes but files. A folder has a few names, or is not what it says
+// it is.
 std::string names_for(const ModelFolder& folder) {
+  constexpr size_t kMostOfFolder = 8;
+  const std::vector<NamedChatTemplate>& named = folder.tokenizer.named_chat_templates;
   std::string names;
   const auto add = [&names](std::string_view name) {
     names += concat(names.empty() ? "" : ", ", name);
   };
-  for (const NamedChatTemplate& named : folder.tokenizer.named_chat_templates) add(named.name);
+  for (size_t i = 0; i < std::min(named.size(), kMostOfFolder); ++i) add(printable(named[i].name));
+  if (named.size() > kMostOfFolder)
+    add(concat(named.size() - kMostOfFolder, " more of the folder"));
   for (const std::string& name : ChatTemplate::names()) add(name);
   return names;
 }
@@ -78,7 +83,7 @@ TemplateSource find_source(const std::string& choice, const ModelFolder& folder)
             .text = read_whole_file(choice, kMaxChatTemplateBytes),
             .is_file = true};
   }
-  throw Error(concat("unknown chat template '", choice,
+  throw Error(concat("unknown chat template '", printable(choice),
                      "' for --chat-template: no file of that name, and there are ",
                      names_for(folder)));
 }
@@ -119,7 +124,7 @@ ChatTemplate ChatTemplate::choose(const std::string& choice, const ModelFolder& 
   ChatTemplate chosen(source.name, load(source.text), tools == nullptr ? nullptr : load(*tools));
   for (const TemplateArgument& argument : arguments) {
     CHECK(chosen.mentions(argument.name), source.path, ": the chat template has no variable '",
-          argument.name, "'");
+          printable(argument.name), "'");
   }
   return chosen;
 }

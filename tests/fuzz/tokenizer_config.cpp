@@ -86,6 +86,8 @@ std::vector<std::string> seeds() {
                             {"name": "default", "template": "{{ messages }}"}]})",
       R"({"chat_template": [{"name": "tool_use", "template": "{{ tools | tojson }}"},
                             {"name": "default", "template": "{{ messages }}"}]})",
+      R"({"chat_template": [{"name": "tool\u202euse", "template": "t"},
+                            {"name": "default", "template": "{{ messages"}]})",
       R"({"legacy": true, "add_prefix_space": false})",
       R"({"bos_token": "nope"})",
       R"({"eos_token": "\u001b[31m\u202e"})",

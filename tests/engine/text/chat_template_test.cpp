@@ -13,6 +13,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(ChatTemplate, TheFoldersOwnIsRun) {
@@ -40,6 +41,19 @@ TEST(ChatTemplate, OfSeveralOneIsChosenByName) {
   EXPECT_EQ(rendered("zephyr", {}), "the folder's zephyr");
   EXPECT_THAT(error_of([&] { rendered("rag", {}); }).what(),
               HasSubstr("there are default, tool_use, zephyr, chatml"));
+}
+
+// Whoever made the folder named its templates.
+TEST(ChatTemplate, ErrorsNameAFewTemplatesAsTextThatCanBeRead) {
+  std::vector<NamedChatTemplate> named = {{"a\u202eb", "{{ 1 +"}};
+  for (int i = 0; i < 20; ++i) named.push_back({concat("named ", i), "t"});
+  const ModelFolder folder = folder_with(named);
+  for (const std::string choice : {"", "c\u202ed"}) {
+    const Error error = error_of([&] { ChatTemplate::choose(choice, folder, full_tokenizer()); });
+    const std::string text = concat(error.what(), error.hint());
+    EXPECT_THAT(text, AllOf(HasSubstr("named 6, 13 more of the folder, "),
+                            Not(HasSubstr("named 7")), Not(HasSubstr("\u202e"))));
+  }
 }
 
 TEST(ChatTemplate, FingerprintsTellContentsApart) {
