@@ -6,7 +6,6 @@
 
 #include "apps/files/spool.h"
 #include "apps/files/text_input.h"
-#include "apps/process/signals.h"
 #include "engine/engine.h"
 
 namespace tessera {
@@ -68,14 +67,11 @@ ParsedLine BatchInput::read(const BatchItem& item) {
   const std::optional<FileLine> line = reader_.next();
   CHECK(line && hash_of(*line) == item.line_hash, name_, ':', item.line_number,
         ": changed while the batch was running");
-  ParsedLine parsed = parse(*line);
-  throw_if_interrupted();  // a line of 14 MB takes a tenth of a second
-  return parsed;
+  return parse(*line);
 }
 
 void BatchInput::add_item(const FileLine& line) {
   const ParsedLine parsed = parse(line);
-  throw_if_interrupted();
   items_.push_back(item_of(line, parsed));
   const auto* request = std::get_if<BatchRequest>(&parsed);
   const bool is_chat = request != nullptr && request->endpoint == Endpoint::kChatCompletions;

@@ -30,8 +30,9 @@ std::string names_for(const ModelFolder& folder) {
     names += concat(names.empty() ? "" : ", ", name);
   };
   for (size_t i = 0; i < std::min(named.size(), kMostOfFolder); ++i) add(printable(named[i].name));
-  if (named.size() > kMostOfFolder)
+  if (named.size() > kMostOfFolder) {
     add(concat(named.size() - kMostOfFolder, " more of the folder"));
+  }
   for (const std::string& name : ChatTemplate::names()) add(name);
   return names;
 }

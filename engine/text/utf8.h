@@ -16,7 +16,8 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 size_t ascii_prefix(std::string_view text);
 
 // Byte offset of the first byte sequence that is not well-formed UTF-8 (RFC 3629: no overlong
-// forms, no surrogates, at most U+10FFFF), or nothing when all of `text` is well formed.
+// forms, no surrogates, at most U+10FFFF), or nothing when all of `text` is well formed. `pause` is
+// called every few milliseconds, here and below.
 std::optional<size_t> find_invalid_utf8(std::string_view text, const Pause& pause = {});
 
 // The longest prefix of `bytes` that ends at a character boundary: the number of bytes that are
