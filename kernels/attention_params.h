@@ -78,6 +78,11 @@ struct AttentionBatch {
   int64_t max_decode_query_length = 1;  // tokens, over the decodes
   int64_t max_query_length = 0;         // tokens, over all sequences
   int64_t max_context_length = 0;       // tokens, over all sequences
+  // How much there is to do: the tokens of the decodes' contexts, and the pairs of a query of
+  // another sequence and a key that it sees, without windows. 0: not known. Except for rounding,
+  // results do not depend on these numbers.
+  int64_t num_decode_keys = 0;
+  int64_t num_prefill_scores = 0;
 
   SharedPrefixes shared = {};
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs compute-sanitizer over the kernels whose warps and blocks hand each other data: decode
-# attention, over pages of float8_e4m3 too, prefill attention in float8_e4m3, skinny and gated
-# products, log-probabilities, the decode step in one kernel.
+# attention, over pages of float8_e4m3 too, prefill attention in 16 bits and in float8_e4m3, both
+# in one step, skinny and gated products, log-probabilities, the decode step in one kernel.
 #
 #   tests/sanitize_gpu.sh BUILD RACECHECK_BUILD
 #
@@ -28,6 +28,7 @@ kernels+=':Fp8PrefillTest.SequencesOneAfterTheOther/cuda_bf16'
 kernels+=':AttentionFp8Test.SeveralQueryTokens/cuda_bf16:AttentionFp8Test.LargeGroups/cuda_bf16'
 kernels+=':FusedDecoderTest.PagesOfFp8/cuda_bf16:AttentionSharedPrefixTest.SeveralGroups/cuda_bf16'
 kernels+=':AttentionSharedPrefixTest.ManySequences/cuda_bf16'
+kernels+=':AttentionRepeatsTest.Prefills/cuda_bf16:AttentionRepeatsTest.MixedSteps/cuda_bf16'
 kernels+=':LinearGatedTest.OneProductOfEveryPlan/cuda_bf16'
 logs=$(mktemp -d)
 status=0

@@ -5,6 +5,7 @@
 #include <ranges>
 #include <vector>
 
+#include "engine/model/attention_sizes.h"
 #include "engine/model/packed_upload.h"
 #include "engine/model/page_pool.h"
 #include "engine/model/sampler.h"
@@ -50,24 +51,6 @@ void add_chunk(HostStep& step, const TokenChunk& chunk, int64_t page_size, int64
   for (int64_t row = num_tokens - chunk.num_draws(); row < num_tokens; ++row) {
     step.sampled_rows.push_back(static_cast<int32_t>(row));
   }
-}
-
-// The sizes of the step's attention.
-AttentionBatch attention_sizes(std::span<const TokenChunk> step) {
-  AttentionBatch attention;
-  attention.num_sequences = static_cast<int64_t>(step.size());
-  bool is_leading = true;
-  for (const TokenChunk& chunk : step) {
-    is_leading = is_leading && chunk.num_tokens <= kMaxDecodeQueryLength;
-    if (is_leading) {
-      ++attention.num_decodes;
-      attention.max_decode_query_length =
-          std::max(attention.max_decode_query_length, chunk.num_tokens);
-    }
-    attention.max_query_length = std::max(attention.max_query_length, chunk.num_tokens);
-    attention.max_context_length = std::max(attention.max_context_length, chunk.end());
-  }
-  return attention;
 }
 
 // What the step's decodes share; nothing where one of them has several tokens.

@@ -6,9 +6,9 @@
 #include "kernels/cuda/attention/decode/kernel.h"
 #include "kernels/cuda/attention/decode/kernel_shared.h"
 #include "kernels/cuda/attention/decode/shared_prefix.h"
+#include "kernels/cuda/attention/mixed_step.h"
 #include "kernels/cuda/attention/prefill/plan.h"
 #include "kernels/cuda/attention/prefill/sm80.h"
-#include "kernels/cuda/attention/prefill/sm90.h"
 #include "kernels/cuda/attention/prefill_fp8/kernel.h"
 #include "kernels/cuda/attention/widened/plan.h"
 #include "kernels/cuda/attention/widened/prefill.h"
@@ -166,10 +166,18 @@ void CudaOperations::attention_impl(const Tensor& out, const AttentionParams& pa
     // A token is computed by the same kernel whether it is a prompt's or an answer's.
     AttentionParams all = params;
     all.batch.num_decodes = all.batch.num_sequences;
-    return decode_attention(out, all);
+    return decode_attention(out, all, 0);
   }
-  if (params.batch.num_decodes > 0) decode_attention(out, params);
-  if (params.batch.num_decodes < params.batch.num_sequences) prefill_attention(out, params);
+  // Nothing that Operations lists under "Early reads" is the result of a kernel.
+  PrefillStart start = PrefillStart::kWhilePrevious;
+  if (params.batch.num_decodes > 0) {
+    const int for_prefill = prefill_multiprocessors(params, gpu());
+    decode_attention(out, params, for_prefill);
+    if (for_prefill > 0) start = PrefillStart::kBesideDecodes;
+  }
+  if (params.batch.num_decodes < params.batch.num_sequences) {
+    prefill_attention(out, params, start);
+  }
 }
 
 BackendLimits CudaOperations::limits_of(const AttentionParams& params) {
@@ -180,7 +188,8 @@ BackendLimits CudaOperations::limits_of(const AttentionParams& params) {
           .kv_dtype = pages.is_fp8() ? KvDType::kFloat8E4M3 : KvDType::kActivation};
 }
 
-void CudaOperations::prefill_attention(const Tensor& out, const AttentionParams& params) {
+void CudaOperations::prefill_attention(const Tensor& out, const AttentionParams& params,
+                                       PrefillStart start) {
   if (params.pages.is_fp8()) {
     const auto partials = static_cast<int64_t>(decode_partial_bytes(limits_of(params)));
     const int64_t offset = partials / static_cast<int64_t>(sizeof(float));
@@ -196,15 +205,16 @@ void CudaOperations::prefill_attention(const Tensor& out, const AttentionParams&
     return launch_widened_prefill(
         out, params, scratch,
         [&](const Tensor& part_out, const AttentionParams& part) {
-          prefill_16bit(part_out, part, /*begins_early=*/false);  // block tables are a kernel's
+          // Block tables are a kernel's.
+          prefill_16bit(part_out, part, PrefillStart::kAfterPrevious);
         },
         stream());
   }
-  prefill_16bit(out, params, /*begins_early=*/true);
+  prefill_16bit(out, params, start);
 }
 
 void CudaOperations::prefill_16bit(const Tensor& out, const AttentionParams& params,
-                                   bool begins_early) {
+                                   PrefillStart start) {
   const PrefillPlan plan =
       plan_prefill_attention(gpu(), params.pages.head_dim(), params.softcap > 0.0f);
   switch (plan.kernel) {
@@ -213,11 +223,12 @@ void CudaOperations::prefill_16bit(const Tensor& out, const AttentionParams& par
     case PrefillKernel::kHopper:
       return launch_attention_prefill_sm90(out, params,
                                            static_cast<int32_t*>(prefill_schedule_.data()),
-                                           gpu().num_multiprocessors, begins_early, stream());
+                                           gpu().num_multiprocessors, start, stream());
   }
 }
 
-void CudaOperations::decode_attention(const Tensor& out, const AttentionParams& params) {
+void CudaOperations::decode_attention(const Tensor& out, const AttentionParams& params,
+                                      int left_out) {
   const DecodeAttentionShape shape = decode_shape(limits_of(params), params.pages.page_size(),
                                                   params.batch.max_decode_query_length);
   const int64_t needed = decode_partial_elements(shape);
@@ -225,7 +236,8 @@ void CudaOperations::decode_attention(const Tensor& out, const AttentionParams& 
         "attention: workspace ", params.workspace.shape, " is too small, expected ", needed,
         " float32 elements");
   auto* const arrivals = static_cast<uint32_t*>(decode_arrivals_.data());
-  const DecodeAttentionPlan plan = plan_decode_attention(shape);
+  DecodeAttentionPlan plan = plan_decode_attention(shape);
+  plan.num_blocks -= left_out;
   if (!reads_shared_prefixes(gpu(), params)) {
     return launch_attention_decode(out, params, plan, arrivals, stream());
   }

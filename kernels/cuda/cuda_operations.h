@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/attention/decode/plan.h"
+#include "kernels/cuda/attention/prefill/sm90.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/linear/cublas.h"
 #include "kernels/cuda/linear/plan.h"
@@ -46,11 +47,11 @@ class CudaOperations final : public Operations {
                    const SamplingBatch& sampling) override;
   void logprobs_impl(const Tensor& logits, const LogprobBatch& batch) override;
 
-  void decode_attention(const Tensor& out, const AttentionParams& params);
-  void prefill_attention(const Tensor& out, const AttentionParams& params);
-  // Over pages in the type of queries. begins_early: nothing among the inputs that Operations lists
-  // under "Early reads" is the result of a kernel.
-  void prefill_16bit(const Tensor& out, const AttentionParams& params, bool begins_early);
+  // left_out: multiprocessors that do not take part (attention/mixed_step.h).
+  void decode_attention(const Tensor& out, const AttentionParams& params, int left_out);
+  void prefill_attention(const Tensor& out, const AttentionParams& params, PrefillStart start);
+  // Over pages in the type of queries.
+  void prefill_16bit(const Tensor& out, const AttentionParams& params, PrefillStart start);
   // What `params` say about heads and pages.
   static BackendLimits limits_of(const AttentionParams& params);
   // Of attention's workspace, what decodes leave for each other.

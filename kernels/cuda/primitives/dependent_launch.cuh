@@ -23,4 +23,11 @@ __device__ inline void wait_for_previous_kernel() {
   wait_for_previous_results();
 }
 
+// The other way round: when the next kernel starts, the predecessor's results are there, also for
+// it.
+__device__ inline void pass_on_previous_results() {
+  wait_for_previous_results();
+  launch_next_kernel();
+}
+
 }  // namespace tessera

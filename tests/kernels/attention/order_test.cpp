@@ -1,9 +1,11 @@
-// Attention right behind the operation that stores the step's queries, keys and values: on CUDA it
-// starts before that one has ended.
+// Attention right behind the operation that stores the step's queries, keys and values, and right
+// before one that stores others in their place: on CUDA each starts before the one before has
+// ended, and in a step with decodes and prompts so do the two parts of attention.
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "tests/kernels/attention/problem.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/linear/normed_rows.h"
 #include "tests/kernels/random_values.h"
@@ -14,27 +16,42 @@ namespace {
 constexpr int64_t kHeads = 4;
 constexpr int64_t kKvHeads = 2;
 constexpr int64_t kPageSize = 64;
-// Tokens that are stored before those of the decode, to no other end than to take time. A product
-// that stores them takes it for its features.
+// Tokens that are stored before those of the sequences, to no other end than to take time. A
+// product that stores them takes it for its features.
 constexpr int64_t kOtherTokens = 6000;
 constexpr int64_t kOtherTokensOfProduct = 40;
 constexpr int64_t kHiddenSize = 8192;
 
 class AttentionOrderTest : public BackendTest {
  protected:
-  // The newest query_length tokens of a context are stored, and at once attended to, as a decode
-  // or, if there are too many, as a prompt.
-  void check(int64_t head_dim, int64_t query_length, int64_t context_length,
-             bool by_product) const {
+  // The newest tokens of contexts are stored, and at once attended to: first those of decodes, then
+  // those of prompts.
+  void check(int64_t head_dim, const std::vector<SequenceSize>& sequences, bool by_product) const {
     SCOPED_TRACE(testing::Message()
-                 << query_length << " queries of " << context_length << " tokens, head_dim "
+                 << sequences.size() << " sequences, the first with " << sequences[0].query_length
+                 << " queries of " << sequences[0].context_length << " tokens, head_dim "
                  << head_dim << (by_product ? ", stored by the product" : ""));
-    const bool is_decode = query_length <= kMaxDecodeQueryLength;
-    RandomValues random(static_cast<uint64_t>(context_length));
+    RandomValues random(static_cast<uint64_t>(sequences[0].context_length));
+    const auto num_sequences = static_cast<int64_t>(sequences.size());
+    int64_t query_length = 0;
+    int64_t context_pages = 0;
+    AttentionBatch batch = {.num_sequences = num_sequences};
+    for (const auto& [queries, context] : sequences) {
+      if (queries <= kMaxDecodeQueryLength) {
+        ++batch.num_decodes;
+        batch.num_decode_keys += context;
+        batch.max_decode_query_length = std::max(batch.max_decode_query_length, queries);
+      } else {
+        batch.num_prefill_scores += queries * context;
+      }
+      batch.max_query_length = std::max(batch.max_query_length, queries);
+      batch.max_context_length = std::max(batch.max_context_length, context);
+      query_length += queries;
+      context_pages += ceil_divide(context, kPageSize);
+    }
     const int64_t other_tokens = by_product ? kOtherTokensOfProduct : kOtherTokens;
     const int64_t num_tokens = other_tokens + query_length;
     const int64_t qkv_rows = (kHeads + 2 * kKvHeads) * head_dim;
-    const int64_t context_pages = ceil_divide(context_length, kPageSize);
     const int64_t num_pages = context_pages + ceil_divide(other_tokens, kPageSize);
     const Shape page_shape{num_pages, kKvHeads, kPageSize, head_dim};
     const Shape query_shape{num_tokens, kHeads, head_dim};
@@ -49,23 +66,37 @@ class AttentionOrderTest : public BackendTest {
     const DeviceTensor weight =
         activations(random.normal(qkv_rows * hidden_size, 0.01), {qkv_rows, hidden_size});
     const PoisonedRows rows(backend(), num_tokens, hidden_size);
-    // The context has the first pages, the other tokens the rest.
-    std::vector<int32_t> slots(static_cast<size_t>(num_tokens));
+    // The contexts have the first pages, the other tokens the rest.
+    std::vector<int32_t> slots(static_cast<size_t>(other_tokens));
     std::iota(slots.begin(), slots.end(), static_cast<int32_t>(context_pages * kPageSize));
-    std::iota(slots.end() - query_length, slots.end(),
-              static_cast<int32_t>(context_length - query_length));
-    std::vector<int32_t> table(static_cast<size_t>(context_pages));
-    std::iota(table.begin(), table.end(), 0);
+    const int64_t table_pages = ceil_divide(batch.max_context_length, kPageSize);
+    std::vector<int32_t> table, query_starts = {0}, context_lengths;
+    int64_t first_page = 0;
+    for (const auto& [queries, context] : sequences) {
+      for (int64_t token = context - queries; token < context; ++token) {
+        slots.push_back(static_cast<int32_t>(first_page * kPageSize + token));
+      }
+      for (int64_t page = 0; page < table_pages; ++page) {
+        table.push_back(static_cast<int32_t>(std::min(first_page + page, context_pages - 1)));
+      }
+      query_starts.push_back(static_cast<int32_t>(query_starts.back() + queries));
+      context_lengths.push_back(static_cast<int32_t>(context));
+      first_page += ceil_divide(context, kPageSize);
+    }
     const DeviceTensor positions = integers(random.integers(num_tokens, 0, 4096), {num_tokens});
     const DeviceTensor kv_slots = integers(slots, {num_tokens});
     const DeviceTensor table_of_rope = floats(random.normal(head_dim), {2, head_dim / 2});
-    const DeviceTensor starts = integers({0, static_cast<int32_t>(query_length)}, {2});
-    const DeviceTensor lengths = integers({static_cast<int32_t>(context_length)}, {1});
-    const DeviceTensor tables = integers(table, {1, context_pages});
+    const DeviceTensor starts = integers(query_starts, {num_sequences + 1});
+    const DeviceTensor lengths = integers(context_lengths, {num_sequences});
+    const DeviceTensor tables = integers(table, {num_sequences, table_pages});
+    batch.query_starts = starts;
+    batch.context_lengths = lengths;
+    batch.block_tables = tables;
+    const DeviceTensor no_qkv = poisoned(backend(), activation(), {num_tokens, qkv_rows});
     const size_t workspace_bytes =
         operations().attention_workspace_bytes({.max_tokens = query_length,
-                                                .max_sequences = 1,
-                                                .max_context_length = context_length,
+                                                .max_sequences = num_sequences,
+                                                .max_context_length = batch.max_context_length,
                                                 .num_heads = kHeads,
                                                 .num_kv_heads = kKvHeads,
                                                 .head_dim = head_dim});
@@ -78,25 +109,17 @@ class AttentionOrderTest : public BackendTest {
       const DeviceTensor values = activations(page_values, page_shape);
       const DeviceTensor query = poisoned(backend(), activation(), query_shape);
       const DeviceTensor out = poisoned(backend(), activation(), {query_length, kHeads, head_dim});
-      const AttentionParams params = {
-          .query = query.view.slice(other_tokens, num_tokens),
-          .pages = {keys, values},
-          .batch = {.query_starts = starts,
-                    .context_lengths = lengths,
-                    .block_tables = tables,
-                    .num_sequences = 1,
-                    .num_decodes = is_decode ? 1 : 0,
-                    .max_decode_query_length = is_decode ? query_length : 1,
-                    .max_query_length = query_length,
-                    .max_context_length = context_length},
-          .scale = 0.1f,
-          .workspace = workspace};
-      const RopeStoreKvParams rope = {.query = query,
+      const AttentionParams params = {.query = query.view.slice(other_tokens, num_tokens),
                                       .pages = {keys, values},
-                                      .qkv = qkv,
-                                      .positions = positions,
-                                      .kv_slots = kv_slots,
-                                      .rope_table = table_of_rope};
+                                      .batch = batch,
+                                      .scale = 0.1f,
+                                      .workspace = workspace};
+      RopeStoreKvParams rope = {.query = query,
+                                .pages = {keys, values},
+                                .qkv = qkv,
+                                .positions = positions,
+                                .kv_slots = kv_slots,
+                                .rope_table = table_of_rope};
       if (by_product) {
         fused().begin_norm(rows.view(), residual, norm_weight);
         fused().normed_linear_rope_store_kv(rope, rows.view(), weight);
@@ -105,6 +128,9 @@ class AttentionOrderTest : public BackendTest {
       }
       if (waits) device().synchronize();
       operations().attention(out, params);
+      if (waits) device().synchronize();
+      rope.qkv = no_qkv;  // whoever reads now gets NaN
+      operations().rope_store_kv(rope);
       return bytes_of(backend(), out);
     };
     const std::vector<uint8_t> expected = run(true);
@@ -115,15 +141,18 @@ class AttentionOrderTest : public BackendTest {
 TEST_P(AttentionOrderTest, SeesWhatWasStoredJustBefore) {
   for (const bool by_product : {false, true}) {
     for (const int64_t head_dim : {64, 128}) {
-      check(head_dim, 1, 1, by_product);
-      check(head_dim, 1, 64, by_product);
-      check(head_dim, 1, 65, by_product);
-      check(head_dim, 1, 2000, by_product);
-      check(head_dim, 8, 1029, by_product);  // in two tiles
-      check(head_dim, 8, 8, by_product);
+      check(head_dim, {{1, 1}}, by_product);
+      check(head_dim, {{1, 64}}, by_product);
+      check(head_dim, {{1, 65}}, by_product);
+      check(head_dim, {{1, 2000}}, by_product);
+      check(head_dim, {{8, 1029}}, by_product);  // in two tiles
+      check(head_dim, {{8, 8}}, by_product);
+      check(head_dim, {{1, 2000}, {9, 9}}, by_product);
       if (by_product) continue;  // which takes few tokens
-      check(head_dim, 130, 130, by_product);
-      check(head_dim, 300, 1029, by_product);
+      check(head_dim, {{130, 130}}, by_product);
+      check(head_dim, {{300, 1029}}, by_product);
+      check(head_dim, {{1, 70}, {300, 1029}}, by_product);
+      check(head_dim, {{1, 2000}, {1, 90}, {8, 3000}, {1, 5000}, {130, 130}, {40, 70}}, by_product);
     }
   }
 }

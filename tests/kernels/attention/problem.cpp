@@ -97,6 +97,7 @@ AttentionProblem::AttentionProblem(Backend& backend, const AttentionSize& size,
   for (const SequenceSize& sequence : sequences) {
     if (sequence.query_length > size.max_decode_query_length) break;
     ++num_decodes_;
+    num_decode_keys_ += sequence.context_length;
     max_decode_query_length_ = std::max(max_decode_query_length_, sequence.query_length);
   }
 
@@ -114,6 +115,9 @@ AttentionProblem::AttentionProblem(Backend& backend, const AttentionSize& size,
     num_pages += ceil_divide(context_length, size.page_size);
     query_starts.push_back(static_cast<int32_t>(num_tokens_));
     context_lengths.push_back(static_cast<int32_t>(context_length));
+    if (std::ssize(context_lengths) > num_decodes_) {
+      num_prefill_scores_ += query_length * context_length;
+    }
     max_query_length_ = std::max(max_query_length_, query_length);
     max_context_length_ = std::max(max_context_length_, context_length);
   }
@@ -203,6 +207,8 @@ AttentionParams AttentionProblem::params() const {
                     .max_decode_query_length = max_decode_query_length_,
                     .max_query_length = max_query_length_,
                     .max_context_length = max_context_length_,
+                    .num_decode_keys = num_decode_keys_,
+                    .num_prefill_scores = num_prefill_scores_,
                     .shared = {.group_starts = group_starts_,
                                .lengths = shared_lengths_,
                                .own_begins = own_begins_,

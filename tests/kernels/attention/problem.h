@@ -76,6 +76,8 @@ class AttentionProblem {
   int64_t max_decode_query_length_ = 1;
   int64_t max_query_length_ = 0;
   int64_t max_context_length_ = 0;
+  int64_t num_decode_keys_ = 0;
+  int64_t num_prefill_scores_ = 0;  // roughly
   DeviceTensor query_, keys_, values_;
   DeviceTensor key_scales_, value_scales_;  // of float8_e4m3 pages
   DeviceTensor query_starts_, context_lengths_, block_tables_;

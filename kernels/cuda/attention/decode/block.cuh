@@ -253,7 +253,7 @@ __device__ void decode_block(const typename Format::Arguments& arguments,
   __syncthreads();  // the barriers have been set up
   if (producer_warp < 0) {
     clock.end_phase(ClockPhase::kSetUp);
-    wait_for_previous_kernel();
+    pass_on_previous_results();
     clock.end_phase(ClockPhase::kWait);
     consume<Format, kCopyEngine>(arguments, decode, ring);
     clock.end_phase(ClockPhase::kAttention);

@@ -210,12 +210,12 @@ __device__ void fill_by_copy_engine(PieceSource<kPart> source, const DecodeGuess
     tile = max(tile, min(end, old_tiles));
     source.pass_on(piece);  // consumers fetch its queries as soon as these are there
     start_tiles(piece.tile_begin, tile);
-    wait_for_previous_kernel();
+    pass_on_previous_results();
     start_tiles(tile, end);
     source.confirm(piece, page, (end - piece.tile_begin) * tile_boxes);
     tile = end;
   } else {
-    wait_for_previous_kernel();
+    pass_on_previous_results();
     found = source.first_again(piece, page);
     tile = piece.tile_begin;
   }

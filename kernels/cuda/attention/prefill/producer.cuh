@@ -144,15 +144,23 @@ struct PrefillProducer {
 
   __device__ void run() {
     // If this launch begins early, lengths and block tables may be read while the kernel before
-    // ends. Numbers of tiles may not be taken: that kernel may be this one, launched before.
+    // ends. Numbers of tiles may not be taken: that kernel may be this one, launched before. Beside
+    // decodes the kernel before is theirs, which lets this one begin when the step's queries, keys
+    // and values are there (decode/block.cuh).
     Upcoming upcoming;
-    upcoming.tile = schedule.tile<Config::kTileQueries, Config::kTileKeys>(
-        arguments, static_cast<int>(blockIdx.x));
-    look_up_pages(upcoming);
-    wait_for_previous_results();
-    if (upcoming.tile.num_rows == 0) upcoming = look_up(take_next());
+    if (schedule.runs_beside_decodes()) {
+      upcoming = look_up(take_next());
+    } else {
+      upcoming.tile = schedule.tile<Config::kTileQueries, Config::kTileKeys>(
+          arguments, static_cast<int>(blockIdx.x));
+      look_up_pages(upcoming);
+      wait_for_previous_results();
+      if (upcoming.tile.num_rows == 0) upcoming = look_up(take_next());
+    }
     while (upcoming.tile.num_rows > 0) upcoming = copy(upcoming);
     copy_queries({.num_rows = 0});
+    // Who waits for this launch relies on the decodes' results too.
+    if (schedule.runs_beside_decodes()) wait_for_previous_results();
     if (lane_index() == 0) schedule.finish();
   }
 };

@@ -32,7 +32,12 @@ struct PrefillSchedule {
   int num_sequences;    // that are prefills
   int num_query_tiles;  // of the longest sequence
   int section_heads;    // query heads whose tiles come before those of the next ones
-  int32_t* next_tile;   // [2]: tiles handed out beyond the first of each block; blocks finished
+  // Tiles that are dealt out, one to each block; the others are taken. None beside decodes, where
+  // some blocks find room only when the decodes are done.
+  int num_dealt = 0;
+  int32_t* next_tile;  // [2]: tiles taken; blocks finished
+
+  __device__ bool runs_beside_decodes() const { return num_dealt == 0; }
 
   __device__ int num_tiles(int num_heads) const {
     return num_query_tiles * num_sequences * num_heads;
@@ -64,9 +69,8 @@ struct PrefillSchedule {
     return tile;
   }
 
-  // Takes the next tile; the first numbers are those of the tiles that every block starts with.
-  // Called by one thread of a block.
-  __device__ int take_next() const { return gridDim.x + atomicAdd(next_tile, 1); }
+  // Takes the next tile. Called by one thread of a block.
+  __device__ int take_next() const { return num_dealt + atomicAdd(next_tile, 1); }
 
   // Called by one thread of each block when it takes no more tiles. The last one resets the
   // counters for the next launch.

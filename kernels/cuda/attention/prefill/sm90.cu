@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
 
 template <typename Config>
 void launch(const AttentionArguments& arguments, const AttentionParams& params, int32_t* schedule,
-            int num_multiprocessors, bool begins_early, cudaStream_t stream) {
+            int num_multiprocessors, PrefillStart start, cudaStream_t stream) {
   const AttentionBatch& batch = params.batch;
   const int box_tokens = std::gcd(static_cast<int>(params.pages.page_size()), Config::kTileKeys);
   const PrefillMaps maps{.query = make_query_tensor_map(params.query, Config::kTileQueries),
@@ -57,7 +57,7 @@ void launch(const AttentionArguments& arguments, const AttentionParams& params, 
                                 Config::kHeadDim * batch.max_context_length * num_sequences;
   const int64_t section_kv_heads = std::clamp<int64_t>(
       kSectionBytes / std::max<int64_t>(1, kv_head_bytes), 1, arguments.num_kv_heads);
-  const PrefillSchedule tiles{
+  PrefillSchedule tiles{
       .num_sequences = static_cast<int>(num_sequences),
       .num_query_tiles =
           static_cast<int>(ceil_divide<int64_t>(batch.max_query_length, Config::kTileQueries)),
@@ -65,31 +65,32 @@ void launch(const AttentionArguments& arguments, const AttentionParams& params, 
       .next_tile = schedule};
   const int num_tiles = tiles.num_query_tiles * tiles.num_sequences * arguments.num_heads;
   if (num_tiles == 0) return;
+  const int num_blocks = std::min(num_multiprocessors, num_tiles);
+  if (start != PrefillStart::kBesideDecodes) tiles.num_dealt = num_blocks;
 
   constexpr int kSharedBytes = sizeof(PrefillShared<Config>);
   static_assert(kSharedBytes <= 227 * 1024, "what a block may have");
   const auto kernel = attention_prefill_sm90_kernel<Config>;
   CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  const LaunchShape shape = {
-      .blocks = dim3(static_cast<unsigned>(std::min(num_multiprocessors, num_tiles))),
-      .threads = Config::kThreads,
-      .shared_bytes = kSharedBytes,
-      .begins_early = begins_early};
+  const LaunchShape shape = {.blocks = dim3(static_cast<unsigned>(num_blocks)),
+                             .threads = Config::kThreads,
+                             .shared_bytes = kSharedBytes,
+                             .begins_early = start != PrefillStart::kAfterPrevious};
   launch_dependent(kernel, shape, stream, arguments, tiles, maps);
 }
 
 }  // namespace
 
 void launch_attention_prefill_sm90(const Tensor& out, const AttentionParams& params,
-                                   int32_t* schedule, int num_multiprocessors, bool begins_early,
+                                   int32_t* schedule, int num_multiprocessors, PrefillStart start,
                                    cudaStream_t stream) {
   const AttentionArguments arguments = make_attention_arguments(out, params);
   dispatch_element(out.dtype, [&]<typename Element>() {
     const auto launch_for = [&]<int kHeadDim>() {
       const auto run = params.softcap > 0.0f ? launch<PrefillConfig<Element, kHeadDim, true>>
                                              : launch<PrefillConfig<Element, kHeadDim, false>>;
-      run(arguments, params, schedule, num_multiprocessors, begins_early, stream);
+      run(arguments, params, schedule, num_multiprocessors, start, stream);
     };
     switch (params.pages.head_dim()) {
       case 64:

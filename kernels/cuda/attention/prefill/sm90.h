@@ -3,9 +3,19 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 #include "kernels/attention_params.h"
 
 namespace tessera {
+
+// When a launch begins.
+enum class PrefillStart : uint8_t {
+  kAfterPrevious,  // when the previous kernel has ended
+  kWhilePrevious,  // its first tile is looked up while the previous kernel ends, which then must
+                   // not write query starts, context lengths or block tables
+  kBesideDecodes,  // beside the previous kernel, which is decode attention of the same step
+};
 
 // The attention of launch_attention_prefill_sm80(), by FlashAttention-3 (Shah et al. 2024), for
 // head_dim 64, 128 and 256, bfloat16 or float16, page_size a multiple of 16.
@@ -15,12 +25,11 @@ namespace tessera {
 // engine; two or three warpgroups of 64 queries each multiply them on the tensor cores. While one
 // computes its softmax, another has the tensor cores; and each starts the scores of the next keys
 // before it weighs the values of these. Tile shapes and why: attention/prefill/plan.h.
-//   schedule      int32 [2] on the device, zero before the first launch, left zero by each;
-//                 launches that share it do not overlap
-//   begins_early  the first tile is looked up while the previous kernel ends, which then must not
-//                 write query starts, context lengths or block tables
+//   schedule  int32 [2] on the device, zero before the first launch, left zero by each; launches
+//             that share it do not overlap
+//   start         see PrefillStart
 void launch_attention_prefill_sm90(const Tensor& out, const AttentionParams& params,
-                                   int32_t* schedule, int num_multiprocessors, bool begins_early,
+                                   int32_t* schedule, int num_multiprocessors, PrefillStart start,
                                    cudaStream_t stream);
 
 }  // namespace tessera

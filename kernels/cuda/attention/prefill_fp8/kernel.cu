@@ -142,7 +142,7 @@ class Fp8Prefill {
         int64_t{2} * kFp8HeadDim * batch.max_context_length * batch.num_sequences;
     const int64_t section_kv_heads =
         std::clamp<int64_t>(kSectionBytes / std::max<int64_t>(1, kv_head_bytes), 1, num_kv_heads);
-    const PrefillSchedule tiles{
+    PrefillSchedule tiles{
         .num_sequences = static_cast<int>(batch.num_sequences),
         .num_query_tiles =
             static_cast<int>(ceil_divide<int64_t>(batch.max_query_length, Config::kTileQueries)),
@@ -150,6 +150,7 @@ class Fp8Prefill {
         .next_tile = schedule_};
     const int num_tiles = tiles.num_query_tiles * tiles.num_sequences * arguments.num_heads;
     if (num_tiles == 0) return;
+    tiles.num_dealt = std::min(num_multiprocessors_, num_tiles);
 
     constexpr int kSharedBytes = sizeof(Fp8PrefillShared<Config>);
     static_assert(kSharedBytes <= 227 * 1024, "what a block may have");
@@ -157,7 +158,7 @@ class Fp8Prefill {
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
     // It does not begin early: its block tables are the previous kernel's.
-    kernel<<<std::min(num_multiprocessors_, num_tiles), Config::kThreads, kSharedBytes, stream_>>>(
+    kernel<<<tiles.num_dealt, Config::kThreads, kSharedBytes, stream_>>>(
         arguments, tiles, maps, params.pages.key_scales.as<float>(),
         params.pages.value_scales.as<float>());
     CUDA_CHECK(cudaGetLastError());
