@@ -97,6 +97,15 @@ TEST(MixedStepTest, CountsSharedPrefixesOnce) {
   EXPECT_DOUBLE_EQ(mixed_work(params, 128, 132).decode_time, all / 2);
 }
 
+TEST(MixedStepTest, LeavesLongTilesForLater) {
+  AttentionParams params = step(193, 514, 1, 300);
+  EXPECT_GT(prefill_multiprocessors(params, kHopper), 0);
+  params.batch.num_prefill_scores = 300 * 1300;  // the last 300 tokens of 1,300
+  EXPECT_GT(prefill_multiprocessors(params, kHopper), 0);
+  params.batch.num_prefill_scores = 300 * 10000;
+  EXPECT_EQ(prefill_multiprocessors(params, kHopper), 0);
+}
+
 TEST(MixedStepTest, DeclinesWhatItWasNotBuiltFor) {
   EXPECT_EQ(prefill_multiprocessors(step(0, 0, 1, 300), kHopper), 0);
   EXPECT_EQ(prefill_multiprocessors(step(10, 100, 0, 0), kHopper), 0);
