@@ -9,11 +9,10 @@
 namespace tessera {
 namespace {
 
-constexpr size_t kCharactersBetweenPauses = size_t{1} << 18;  // some milliseconds
-
-// After `count` characters.
+// After `count` characters: every few milliseconds.
 void pause_if_due(const Pause& pause, size_t count) {
-  if (count % kCharactersBetweenPauses == 0 && pause) pause();
+  constexpr size_t kCharacters = size_t{1} << 18;
+  if (count % kCharacters == 0 && pause) pause();
 }
 
 }  // namespace

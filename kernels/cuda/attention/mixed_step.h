@@ -28,7 +28,8 @@ inline constexpr double kPrefillScoreTime = 0.00081;  // a query, a key and an e
 // Longer tiles run after the decodes. 1,000 requests with prompts of 349 tokens on average, whose
 // tiles take some 5 us, gain 1.0 to 1.2 %, behind 1,000 shared tokens, with tiles of some 20 us,
 // 0.4 and 0.9 %. 300 requests with six prompts of 20,000 tokens among them, whose tiles take over
-// 100 us on average, lost 3 and 4 %: why is not known (docs/experiments/batches.md).
+// 100 us on average, lost 3 and 4 %, likely because the first blocks take two tiles each and the
+// last none (docs/experiments/batches.md).
 inline constexpr double kLongestTileTime = 25000;
 
 // The multiprocessors that decode attention needs in order to read as fast as all do, roughly.
