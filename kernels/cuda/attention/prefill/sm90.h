@@ -27,7 +27,7 @@ enum class PrefillStart : uint8_t {
 // before it weighs the values of these. Tile shapes and why: attention/prefill/plan.h.
 //   schedule  int32 [2] on the device, zero before the first launch, left zero by each; launches
 //             that share it do not overlap
-//   start         see PrefillStart
+//   start     see PrefillStart
 void launch_attention_prefill_sm90(const Tensor& out, const AttentionParams& params,
                                    int32_t* schedule, int num_multiprocessors, PrefillStart start,
                                    cudaStream_t stream);
