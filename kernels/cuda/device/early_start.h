@@ -1,7 +1,9 @@
 // Launches a kernel that begins while its predecessor in the stream ends (programmatic dependent
 // launch, sm_90). Until the kernel has called wait_for_previous_results() of
 // primitives/dependent_launch.cuh, it may read only what kernels/operations.h lists under "Early
-// reads", and write nothing that the predecessor may read or write.
+// reads", and write nothing that the predecessor may read or write. Prefill attention beside
+// decodes is the exception: its predecessor lets it begin when what it reads is there, and writes
+// other rows (attention/prefill/sm90.h).
 #pragma once
 
 #include <cuda_runtime.h>

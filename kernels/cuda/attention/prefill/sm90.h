@@ -14,7 +14,8 @@ enum class PrefillStart : uint8_t {
   kAfterPrevious,  // when the previous kernel has ended
   kWhilePrevious,  // its first tile is looked up while the previous kernel ends, which then must
                    // not write query starts, context lengths or block tables
-  kBesideDecodes,  // beside the previous kernel, which is decode attention of the same step
+  kBesideDecodes,  // beside the previous kernel, which is decode attention of the same step by the
+                   // copy engine, on multiprocessors that it leaves out; ends after it
 };
 
 // The attention of launch_attention_prefill_sm80(), by FlashAttention-3 (Shah et al. 2024), for

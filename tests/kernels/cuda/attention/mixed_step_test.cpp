@@ -58,8 +58,6 @@ TEST(MixedStepTest, NeverTakesLongerThanOneAfterTheOther) {
   }
 }
 
-// Two tiles for three multiprocessors that are left take one round; the fourth has to wait for the
-// second.
 TEST(MixedStepTest, TilesGoInRounds) {
   MixedWork work = {
       .decode_time = 100, .num_tiles = 3, .tile_time = 30, .num_multiprocessors = 132};
