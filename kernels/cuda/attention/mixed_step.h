@@ -25,13 +25,6 @@ inline constexpr double kLaunchTime = 4000;           // from the decodes' end t
 inline constexpr double kPrefillTileTime = 3000;      // a tile's queries, first keys and results
 inline constexpr double kPrefillScoreTime = 0.00081;  // a query, a key and an element, in a tile
 
-// Longer tiles run after the decodes. 1,000 requests with prompts of 349 tokens on average, whose
-// tiles take some 5 us, gain 1.0 to 1.2 %, behind 1,000 shared tokens, with tiles of some 20 us,
-// 0.4 and 0.9 %. 300 requests with six prompts of 20,000 tokens among them, whose tiles take over
-// 100 us on average, lost 3 and 4 %, likely because the first blocks take two tiles each and the
-// last none (docs/experiments/batches.md).
-inline constexpr double kLongestTileTime = 25000;
-
 // The multiprocessors that decode attention needs in order to read as fast as all do, roughly.
 inline constexpr double kReadingShare = 0.75;
 
@@ -101,7 +94,6 @@ inline int prefill_multiprocessors(const AttentionParams& params, const GpuTrait
     return 0;
   }
   const MixedWork work = mixed_work(params, prefill.shape.tile_queries, gpu.num_multiprocessors);
-  if (work.tile_time > kLongestTileTime) return 0;
   int best = 0;
   double best_end = work.end_one_after_the_other();
   for (int left = 2; left <= gpu.num_multiprocessors / 2; left *= 2) {

@@ -128,13 +128,17 @@ struct PrefillProducer {
     int next_page = current.next_page;
     copy_keys(tile, key_tile, page);
     copy_queries(tile);
+    // Beside decodes tiles are taken one after the other from the first on: one that was taken while
+    // the tile before it had long to go would wait for this block, though others may be free.
+    const int look_up_at =
+        schedule.runs_beside_decodes() ? tile.first_key_tile + 1 : tile.end_key_tile - 1;
     Upcoming upcoming;
     if (key_tile == tile.first_key_tile) upcoming = look_up(take_next());
     for (; key_tile > tile.first_key_tile; --key_tile) {
       const int later_page = page_of_box(tile, key_tile - 2);
       copy_keys(tile, key_tile - 1, next_page);
       copy_values(tile, key_tile, page);
-      if (key_tile == tile.end_key_tile - 1) upcoming = look_up(take_next());
+      if (key_tile == look_up_at) upcoming = look_up(take_next());
       page = next_page;
       next_page = later_page;
     }

@@ -95,13 +95,12 @@ TEST(MixedStepTest, CountsSharedPrefixesOnce) {
   EXPECT_DOUBLE_EQ(mixed_work(params, 128, 132).decode_time, all / 2);
 }
 
-TEST(MixedStepTest, LeavesLongTilesForLater) {
+TEST(MixedStepTest, TakesLongTilesToo) {
   AttentionParams params = step(193, 514, 1, 300);
-  EXPECT_GT(prefill_multiprocessors(params, kHopper), 0);
-  params.batch.num_prefill_scores = 300 * 1300;  // the last 300 tokens of 1,300
-  EXPECT_GT(prefill_multiprocessors(params, kHopper), 0);
-  params.batch.num_prefill_scores = 300 * 10000;
-  EXPECT_EQ(prefill_multiprocessors(params, kHopper), 0);
+  for (const int64_t keys : {300, 1300, 10000}) {  // before the prompt's last 300 tokens
+    params.batch.num_prefill_scores = 300 * keys;
+    EXPECT_GT(prefill_multiprocessors(params, kHopper), 0) << keys;
+  }
 }
 
 TEST(MixedStepTest, DeclinesWhatItWasNotBuiltFor) {
