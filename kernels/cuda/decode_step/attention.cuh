@@ -313,13 +313,14 @@ class FusedAttention {
                                  float4 value) const {
     const int head = piece.kv_head * attention_.heads_per_kv_head + row;
     const int token_words = arguments_.products[kOProj].features / 2;
-    uint32_t* const first = copy_ + arguments_.layout.attention_out +
-                            piece.first_token * token_words + (head * kHeadDim + column) / 2;
+    uint32_t* const first =
+        copy_ + arguments_.layout.attention_out + piece.first_token * token_words;
     const uint2 pairs =
         make_uint2(pack_pair<Element>(value.x, value.y), pack_pair<Element>(value.z, value.w));
 #pragma unroll
     for (int replica = 0; replica < exchange_replicas(kTokens); ++replica) {
-      publish(first + replica * arguments_.num_tokens * token_words, pairs);
+      publish_features<kTokens>(first + replica * arguments_.num_tokens * token_words,
+                                (head * kHeadDim + column) / 4, pairs);
     }
   }
 

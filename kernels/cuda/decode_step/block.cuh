@@ -132,23 +132,41 @@ struct FusedPosition {
 
 // A warp's ring of units, as the warp that computes sees it.
 struct UnitRing {
-  uint64_t* full;
-  uint64_t* empty;
-  uint32_t data;  // address
+  // Addresses, of the first stage. The compiler shall not know how they were computed, or it would
+  // compute them anew for every unit.
+  uint32_t full;
+  uint32_t empty;
+  uint32_t data;
+  uint32_t zero;  // is 0, which the compiler shall not know either
   int num_stages;
   RingPosition position;
 
   // Waits for the next unit and returns its address.
   __device__ uint32_t wait() const {
-    mbarrier_wait(&full[position.stage], position.parity);
+    mbarrier_wait(full + position.stage * kBarrierBytes, position.parity);
     __syncwarp();  // lanes may leave the wait one by one; tensor-core instructions want all
     return data + position.stage * kUnitBytes;
   }
   // Gives the unit's stage back, when all lanes have used the unit.
   __device__ void release() {
     fence_async_proxy();
+    give_back(0);
+  }
+  // The same, when all lanes have loaded the unit into registers. loaded: a function of a word of
+  // each of the lane's loads. The arrival's address depends on it, so that these loads have ended
+  // before the next copy may come. A fence would wait for all that the lane has asked for, also for
+  // words of other blocks that are on their way (docs/experiments/decode-step.md).
+  __device__ void release_loaded(uint32_t loaded) { give_back(loaded & zero); }
+
+ private:
+  static constexpr uint32_t kBarrierBytes = sizeof(uint64_t);
+
+  // offset: 0, to be added to the barrier's address.
+  __device__ void give_back(uint32_t offset) {
     __syncwarp();
-    if (arrives_for_warp(reread_lane_index())) mbarrier_arrive(&empty[position.stage]);
+    if (arrives_for_warp(reread_lane_index())) {
+      mbarrier_arrive(empty + position.stage * kBarrierBytes + offset);
+    }
     position.advance(1, num_stages);
   }
 };

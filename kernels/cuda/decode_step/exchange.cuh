@@ -51,6 +51,9 @@ __device__ inline bool is_missing(uint2 words) {
 __device__ inline bool is_missing(uint4 words) {
   return is_missing(words.x) || is_missing(words.y) || is_missing(words.z) || is_missing(words.w);
 }
+__device__ inline bool is_missing(const uint32_t (&words)[4]) {
+  return is_missing(make_uint4(words[0], words[1], words[2], words[3]));
+}
 __device__ inline uint2 missing_pair() { return make_uint2(kMissing, kMissing); }
 __device__ inline uint4 missing_words() {
   return make_uint4(kMissing, kMissing, kMissing, kMissing);
@@ -76,6 +79,14 @@ __device__ inline void load_if_missing(uint4& values, const uint32_t* words) {
       "{ .reg .pred p; setp.ne.u32 p, %5, 0; "
       "@p ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4]; }"
       : "+r"(values.x), "+r"(values.y), "+r"(values.z), "+r"(values.w)
+      : "l"(words), "r"(static_cast<uint32_t>(is_missing(values)))
+      : "memory");
+}
+__device__ inline void load_if_missing(uint32_t (&values)[4], const uint32_t* words) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.u32 p, %5, 0; "
+      "@p ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4]; }"
+      : "+r"(values[0]), "+r"(values[1]), "+r"(values[2]), "+r"(values[3])
       : "l"(words), "r"(static_cast<uint32_t>(is_missing(values)))
       : "memory");
 }
@@ -113,6 +124,27 @@ __device__ inline void publish(uint32_t* words, uint4 values) {
   asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(words), "r"(values.x),
                "r"(values.y), "r"(values.z), "r"(values.w)
                : "memory");
+}
+
+// Inputs of products are pairs of features, and eight neighbouring features are four pairs. At
+// which place of the four the exchange has a pair; also, which pair it has at a place. In a step of
+// several tokens two pairs that one tensor-core operand takes lie side by side (multiply_unit()),
+// so that what one load brings into four registers need not be moved.
+template <int kTokens>
+__device__ constexpr int pair_place(int pair) {
+  return kTokens == 1 || pair == 0 || pair == 3 ? pair : 3 - pair;
+}
+
+// Publishes the pairs of features 4 i to 4 i + 3 of a token, whose inputs begin at `words`.
+template <int kTokens>
+__device__ void publish_features(uint32_t* words, int i, uint2 pairs) {
+  if constexpr (kTokens == 1) {
+    publish(words + i * 2, pairs);
+  } else {
+    uint32_t* const group = words + i / 2 * 4 + i % 2;
+    publish(group, pairs.x);
+    publish(group + 2, pairs.y);
+  }
 }
 
 // Which replica of the words that all blocks read this block reads.

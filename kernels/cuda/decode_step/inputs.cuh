@@ -1,9 +1,10 @@
 // The input features of a product of the fused decode kernel: from the words that the blocks have
 // left for each other (decode_step/exchange.cuh) to the registers of a warp.
 //
-// All inputs are pairs of bfloat16, [num_tokens][features / 2] words; where the residual stream has
-// two parts, [2][features / 2] of a single token. A warp brings only its own chunks, each when it
-// comes to it, so that it can begin with what is there while other blocks still compute the rest.
+// All inputs are pairs of bfloat16, [num_tokens][features / 2] words in the order of pair_place();
+// where the residual stream has two parts, [2][features / 2] of a single token. A warp brings only
+// its own chunks, each when it comes to it, so that it can begin with what is there while other
+// blocks still compute the rest.
 #pragma once
 
 #include "kernels/cuda/decode_step/block.cuh"
@@ -14,10 +15,10 @@ namespace tessera {
 inline constexpr int kUnitSteps = kUnitFeatures / 32;  // of 32 features: 8 for each of 4 lanes
 
 // The features of a chunk that a lane multiplies. In step s these are among the eight features from
-// 32 s + 8 (lane % 4) on. With several tokens the lane has all eight, of token lane / 4. With a
-// single token, lanes 0 to 3 have features 0, 1, 4 and 5 of the eight, lanes 4 to 7 features 2, 3,
-// 6 and 7, and the other lanes zeros; multiply_unit() says why. A second part lies in lanes 8 to 15
-// likewise.
+// 32 s + 8 (lane % 4) on. With several tokens the lane has all eight, of token lane / 4, in the
+// order of pair_place(). With a single token, lanes 0 to 3 have features 0, 1, 4 and 5 of the
+// eight, lanes 4 to 7 features 2, 3, 6 and 7, and the other lanes zeros; multiply_unit() says why.
+// A second part lies in lanes 8 to 15 likewise.
 template <int kTokens>
 struct ChunkInputs {
   uint32_t steps[kUnitSteps][kTokens == 1 ? 2 : 4];
@@ -64,9 +65,30 @@ class FusedInputs {
     return (features_ / kUnitFeatures - reread_warp_index() + kFusedWarps - 1) / kFusedWarps;
   }
 
-  // Waits for the warp's i-th chunk and loads it.
+  // With several tokens, asks for the warp's i-th chunk, so that it is on its way while the warp
+  // waits for weights. What is kept comes from shared memory when load() is called. kSetsKept: then
+  // the chunk gets values too. Without them the compiler carries the registers of a chunk from one
+  // to the next, through attention, where wide heads leave none. A second unit in registers leaves
+  // none for the values.
+  template <bool kSetsKept>
+  __device__ void ask(ChunkInputs<kTokens>& chunk, int i) const {
+    if constexpr (kTokens > 1) {
+      if (is_kept_ && !kSetsKept) return;
+      const bool has_words = !is_kept_ && reread_lane_index() / 4 < num_tokens_;
+#pragma unroll
+      for (auto& words : chunk.steps) {
+#pragma unroll
+        for (uint32_t& word : words) word = has_words ? kMissing : 0;
+      }
+      if (!is_kept_) ask_words(chunk, lane_words(i));
+    }
+  }
+
+  // Waits for the warp's i-th chunk, which ask() has been called for, and loads it.
   __device__ void load(ChunkInputs<kTokens>& chunk, int i) {
-    if (!is_kept_) return load_words(chunk, i);
+    if constexpr (kTokens > 1) {
+      if (!is_kept_) return wait_for_words(chunk, i);
+    }
     wait_for(i);
     const int lane = reread_lane_index();
     const int token = kTokens == 1 ? 0 : lane / 4;
@@ -96,8 +118,8 @@ class FusedInputs {
 
  private:
   // How many loads of 16 bytes a lane has under way at a time. A warp has 7 chunks of a single
-  // token in the down projection of an 8B model; two chunks of eight tokens are 16 loads.
-  static constexpr int kAtOnce = kTokens == 1 ? 8 : 16;
+  // token in the down projection of an 8B model; a chunk of eight tokens is 8 loads.
+  static constexpr int kAtOnce = 8;
 
   __device__ int chunk_words(int i) const {
     return (reread_warp_index() + i * kFusedWarps) * (kUnitFeatures / 2);
@@ -159,40 +181,36 @@ class FusedInputs {
     missing_ &= ~(found << first);
   }
 
-  // Waits for a chunk that is not kept and loads it from the exchange into registers.
-  __device__ void load_words(ChunkInputs<kTokens>& chunk, int i) const {
-    const int lane = reread_lane_index();
-    const bool has_token = lane / 4 < num_tokens_;
-    const uint32_t* const source =
-        words_ + (has_token ? lane / 4 : 0) * (features_ / 2) + chunk_words(i) + lane % 4 * 4;
-    uint4 values[kUnitSteps];
+  // Asks for the words of a chunk that the lane still misses.
+  __device__ void ask_words(ChunkInputs<kTokens>& chunk, const uint32_t* source) const {
 #pragma unroll
     for (int step = 0; step < kUnitSteps; ++step) {
-      values[step] = has_token ? missing_words() : uint4{};
+      load_if_missing(chunk.steps[step], source + step * 16);
     }
+  }
+  // Where the exchange has the lane's words of a chunk. Lanes without a token read those of the
+  // first one.
+  __device__ const uint32_t* lane_words(int i) const {
+    const int lane = reread_lane_index();
+    return words_ + (lane / 4 < num_tokens_ ? lane / 4 : 0) * (features_ / 2) + chunk_words(i) +
+           lane % 4 * 4;
+  }
+
+  // Waits for the words of a chunk that is not kept, which ask() has asked for.
+  __device__ void wait_for_words(ChunkInputs<kTokens>& chunk, int i) const {
+    const uint32_t* const source = lane_words(i);
     poll([&] {
-#pragma unroll
-      for (int step = 0; step < kUnitSteps; ++step) {
-        load_if_missing(values[step], source + step * 16);
-      }
-      poll([&] {  // as in wait_for()
-        load_if_missing(values[0], source);
-        return is_missing(values[0]);
-      });
       bool missing = false;
 #pragma unroll
-      for (int step = 0; step < kUnitSteps; ++step) missing |= is_missing(values[step]);
-      return missing;
+      for (int step = 0; step < kUnitSteps; ++step) missing |= is_missing(chunk.steps[step]);
+      if (!missing) return false;
+      poll([&] {  // as in wait_for()
+        load_if_missing(chunk.steps[0], source);
+        return is_missing(chunk.steps[0]);
+      });
+      ask_words(chunk, source);
+      return true;
     });
-    if constexpr (kTokens > 1) {
-#pragma unroll
-      for (int step = 0; step < kUnitSteps; ++step) {
-        chunk.steps[step][0] = values[step].x;
-        chunk.steps[step][1] = values[step].y;
-        chunk.steps[step][2] = values[step].z;
-        chunk.steps[step][3] = values[step].w;
-      }
-    }
   }
 
   uint32_t memory_;

@@ -109,12 +109,14 @@ class FusedStep {
                          __float_as_uint(values[2]), __float_as_uint(values[3])));
       const uint2 pairs = make_uint2(pack_pair<Element>(weighted[0], weighted[1]),
                                      pack_pair<Element>(weighted[2], weighted[3]));
-      uint32_t* const first = words(layout().weighted_in) + token * hidden_size_ / 2 + i * 2;
+      uint32_t* const first = words(layout().weighted_in) + token * hidden_size_ / 2;
       for (int replica = 0; replica < kReplicas; ++replica) {
         uint32_t* const target =
             first + replica * arguments_.num_tokens * kParts * hidden_size_ / 2;
-        publish(target, pairs);
-        if constexpr (kParts > 1) publish(target + hidden_size_ / 2, uint2{});  // nothing is added
+        publish_features<kTokens>(target, i, pairs);
+        if constexpr (kParts > 1) {  // nothing is added
+          publish_features<kTokens>(target + hidden_size_ / 2, i, uint2{});
+        }
       }
     }
     if constexpr (kParts > 1) {
@@ -206,7 +208,7 @@ class FusedStep {
       if (pass.num_groups == 0) break;
       if constexpr (kFinishesOwnPasses) finish_.begin_pass(pass);
       PassSums sums{};
-      accumulate_pass<kInstance>(sums, inputs, pass.num_groups, ring_);
+      accumulate_pass<kInstance, kHeadDim>(sums, inputs, pass.num_groups, ring_);
       mbarrier_wait(&signals_.sums_free[place_.stage], place_.parity ^ 1);
       store_sums<kTokens>(signals_.sums[place_.stage][reread_warp_index()], sums);
       __syncwarp();
@@ -313,9 +315,12 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   }
   take_registers<kRegisters.compute>();
   const int ring_bytes = arguments.num_stages * kUnitBytes;
-  const UnitRing ring{.full = signals.full[warp],
-                      .empty = signals.empty[warp],
-                      .data = shared_address(rings) + warp * ring_bytes,
+  // What a shuffle gives, the compiler does not compute anew.
+  const auto opaque = [](uint32_t address) { return __shfl_sync(kFullWarp, address, 0); };
+  const UnitRing ring{.full = opaque(shared_address(signals.full[warp])),
+                      .empty = opaque(shared_address(signals.empty[warp])),
+                      .data = opaque(shared_address(rings) + warp * ring_bytes),
+                      .zero = static_cast<uint32_t>(arguments.num_stages) >> 16,
                       .num_stages = arguments.num_stages,
                       .position = {}};
   FusedStep<kTokens, kHeadDim, kInstance>(arguments, signals, ring,

@@ -27,16 +27,20 @@ struct UnitWeights {
     for (int step = 0; step < kUnitSteps; ++step) {
       load_shared(steps[step], unit + step / 2 * kPanelBytes + offsets[step % 2]);
     }
-    ring.release();
+    uint32_t loaded = 0;  // see release_loaded()
+#pragma unroll
+    for (const auto& words : steps) loaded |= words[0];
+    ring.release_loaded(loaded);
   }
 };
 
 // How many units a warp reads into registers before it waits for their inputs, as if its ring were
 // so much longer. With a single token these are all units of a pass for one chunk. The instance for
 // any block reads half of them, because its warp that finishes the products needs more registers.
-// With several tokens it is one unit: the inputs of eight tokens leave no registers for more.
-constexpr int units_ahead(int tokens, FusedInstance instance) {
-  if (tokens > 1) return 1;
+// With several tokens the inputs leave registers for two units, with attention of wide heads for
+// one.
+constexpr int units_ahead(int tokens, FusedInstance instance, int head_dim) {
+  if (tokens > 1) return head_dim > 128 ? 1 : 2;
   return instance == FusedInstance::kAnyBlock ? kPassGroups / 2 : kPassGroups;
 }
 
@@ -67,8 +71,8 @@ __device__ void multiply_unit(float (&sums)[2], const UnitWeights& unit,
       multiply_add<__nv_bfloat16>(partial[step % 4], weights[step], input[0], input[1]);
     } else {
       const auto& input = inputs.steps[step];
-      multiply_add<__nv_bfloat16>(partial[step % 2], weights[step], input[0], input[2]);
-      multiply_add<__nv_bfloat16>(partial[2 + step % 2], weights[step], input[1], input[3]);
+      multiply_add<__nv_bfloat16>(partial[step % 2], weights[step], input[0], input[1]);
+      multiply_add<__nv_bfloat16>(partial[2 + step % 2], weights[step], input[2], input[3]);
     }
   }
   if constexpr (kTokens == 1) {
@@ -83,13 +87,14 @@ __device__ void multiply_unit(float (&sums)[2], const UnitWeights& unit,
 }
 
 // Adds to `sums` what the warp's chunks contribute to the groups of a pass.
-template <FusedInstance kInstance, int kTokens, int kMaxParts>
+template <FusedInstance kInstance, int kHeadDim, int kTokens, int kMaxParts>
 __device__ void accumulate_pass(PassSums& sums, FusedInputs<kTokens, kMaxParts>& inputs,
                                 int num_groups, UnitRing& ring) {
-  constexpr int kAhead = units_ahead(kTokens, kInstance);
+  constexpr int kAhead = units_ahead(kTokens, kInstance, kHeadDim);
 #pragma unroll 1
   for (int i = 0; i < inputs.num_chunks(); ++i) {
     ChunkInputs<kTokens> chunk;
+    inputs.template ask<kAhead == 1>(chunk, i);
 #pragma unroll
     for (int first = 0; first < kPassGroups; first += kAhead) {
       if (first >= num_groups) break;

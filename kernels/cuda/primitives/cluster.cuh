@@ -66,7 +66,8 @@ __device__ inline void mbarrier_wait_for_cluster(uint64_t* barrier, uint32_t par
         : "memory");
     return done != 0;
   };
-  for (int64_t tries = 0; !is_over(); ++tries) mbarrier_watch(tries, barrier, parity);
+  for (int64_t tries = 0; !is_over(); ++tries)
+    mbarrier_watch(tries, shared_address(barrier), parity);
 }
 
 }  // namespace tessera

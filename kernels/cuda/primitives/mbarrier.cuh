@@ -23,8 +23,12 @@ __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+// Barriers may be given by their addresses, which a kernel keeps where it has a register for them.
+__device__ inline void mbarrier_arrive(uint32_t address) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address) : "memory");
+}
 __device__ inline void mbarrier_arrive(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+  mbarrier_arrive(shared_address(barrier));
 }
 
 // Whether the kernels are built for compute-sanitizer's racecheck (-DTESSERA_RACECHECK=ON).
@@ -49,28 +53,31 @@ __device__ inline void mbarrier_expect_bytes(uint64_t* barrier, uint32_t bytes) 
 }
 
 // Whether the phase of this parity is over.
-__device__ inline bool mbarrier_test(uint64_t* barrier, uint32_t parity) {
+__device__ inline bool mbarrier_test(uint32_t address, uint32_t parity) {
   uint32_t done;
   asm volatile(
       "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
       : "=r"(done)
-      : "r"(shared_address(barrier)), "r"(parity)
+      : "r"(address), "r"(parity)
       : "memory");
   return done != 0;
 }
+__device__ inline bool mbarrier_test(uint64_t* barrier, uint32_t parity) {
+  return mbarrier_test(shared_address(barrier), parity);
+}
 
 // The same, but may wait for a while, where the hardware can.
-__device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
+__device__ inline bool mbarrier_try_wait(uint32_t address, uint32_t parity) {
 #if __CUDA_ARCH__ >= 900
   uint32_t done;
   asm volatile(
       "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
       : "=r"(done)
-      : "r"(shared_address(barrier)), "r"(parity)
+      : "r"(address), "r"(parity)
       : "memory");
   return done != 0;
 #else
-  return mbarrier_test(barrier, parity);
+  return mbarrier_test(address, parity);
 #endif
 }
 
@@ -78,22 +85,24 @@ __device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
 // -DCMAKE_CUDA_FLAGS=-DTESSERA_WATCHDOG_TRIES=100000000: a wait that takes too long then names its
 // barrier and stops the kernel. It slows the Hopper kernels (ptxas C7510).
 __device__ inline void mbarrier_watch([[maybe_unused]] int64_t tries,
-                                      [[maybe_unused]] uint64_t* barrier,
+                                      [[maybe_unused]] uint32_t address,
                                       [[maybe_unused]] uint32_t parity) {
 #ifdef TESSERA_WATCHDOG_TRIES
   if (tries < TESSERA_WATCHDOG_TRIES) return;
   std::printf("hang: block %d thread %d waits for parity %u of the barrier at %u\n",
-              static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x), parity,
-              shared_address(barrier));
+              static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x), parity, address);
   __trap();
 #endif
 }
 
 // Waits until the phase of this parity is over.
-__device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
-  for (int64_t tries = 0; !mbarrier_try_wait(barrier, parity); ++tries) {
-    mbarrier_watch(tries, barrier, parity);
+__device__ inline void mbarrier_wait(uint32_t address, uint32_t parity) {
+  for (int64_t tries = 0; !mbarrier_try_wait(address, parity); ++tries) {
+    mbarrier_watch(tries, address, parity);
   }
+}
+__device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
+  mbarrier_wait(shared_address(barrier), parity);
 }
 
 }  // namespace tessera

@@ -128,8 +128,8 @@ struct PrefillProducer {
     int next_page = current.next_page;
     copy_keys(tile, key_tile, page);
     copy_queries(tile);
-    // Beside decodes tiles are taken one after the other from the first on: one that was taken while
-    // the tile before it had long to go would wait for this block, though others may be free.
+    // Beside decodes tiles are taken one after the other from the first on: one that was taken
+    // while the tile before it had long to go would wait for this block, though others may be free.
     const int look_up_at =
         schedule.runs_beside_decodes() ? tile.first_key_tile + 1 : tile.end_key_tile - 1;
     Upcoming upcoming;
