@@ -119,7 +119,9 @@ void CudaFusedOperations::normed_linear_activate_mul_impl(const Tensor& out, con
 void CudaFusedOperations::normed_linear_rope_store_kv_impl(const RopeStoreKvParams& to,
                                                            const PendingNorm& x,
                                                            const WeightMatrix& weight) {
-  const LinearPlan plan = operations_.linear_plan(x.values, weight);
+  const LinearPlan plan = rotating_plan(operations_.linear_plan(x.values, weight),
+                                        {x.values.dim(0), weight.out_features, weight.in_features},
+                                        device_.gpu().num_multiprocessors);
   const bool is_plain = to.qk_norm_kind == QkNorm::kNone && to.query_scaling == QueryScalingSpec{};
   if (!is_plain || to.pages.is_fp8() || !fuses_rope(plan, to.pages.head_dim())) {
     return FusedOperations::normed_linear_rope_store_kv_impl(to, x, weight);

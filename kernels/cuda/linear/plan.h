@@ -52,14 +52,16 @@ struct SkinnyPlan {
 };
 
 // The plans that are built.
-inline constexpr SkinnyPlan kSkinnyPlans[] = {{64, 1}, {64, 2}, {96, 2}, {128, 1}, {128, 1, 2}};
+inline constexpr SkinnyPlan kSkinnyPlans[] = {{64, 1}, {64, 2},  {64, 3},    {64, 4},
+                                              {96, 2}, {128, 1}, {128, 1, 2}};
 // The same for tiles that hold rows of gate and of up together.
 inline constexpr SkinnyPlan kGatedSkinnyPlans[] = {{128, 1},   {112, 1},    {96, 1},     {80, 1},
                                                    {64, 1},    {128, 1, 2}, {112, 1, 2}, {96, 1, 2},
                                                    {80, 1, 2}, {64, 1, 2}};
 // The same with rotary positions and the append to KV pages, for heads of 64 or 128.
 inline constexpr SkinnyPlan kRopeSkinnyPlans[] = {{64, 2}, {96, 2}};
-inline constexpr int64_t kSkinnySplitFeatures = 256;  // least in_features to divide
+inline constexpr int kSkinnyStepFeatures = 128;  // of the steps that blocks divide
+inline constexpr int64_t kSkinnySplitFeatures = 2 * kSkinnyStepFeatures;  // least to divide
 
 struct LinearPlan {
   LinearKernel kernel;
@@ -75,13 +77,29 @@ constexpr int tiles_at_once(int64_t num_tokens, int64_t num_tiles, int num_multi
   return num_tokens >= kTilesAtOnceTokens && num_tiles > num_multiprocessors ? 2 : 1;
 }
 
+// How many clusters of 3 or 4 blocks run at once. A cluster lies within one of the parts that a GPU
+// consists of, which have 14 to 18 multiprocessors each, and some are left over. More clusters than
+// these would wait for others to end: with a step of 64 tokens on an H200, 32 clusters of 3 instead
+// of 2 blocks make SmolLM3 3B 4 % faster, 32 of 4 blocks 3 % slower; 16 of 4 make Qwen3 0.6B 3 %
+// faster, 40 of 3 Gemma 3 4B 5 % slower (docs/experiments/skinny-products.md).
+constexpr int clusters_at_once(int num_multiprocessors, int blocks) {
+  return blocks == 3 ? num_multiprocessors / 4 : num_multiprocessors * 7 / 32;
+}
+
 // As many blocks as there are multiprocessors, or a few less, with a tile each; where rows are too
 // many for that, the largest tile, since every tile reads all tokens again. On an H200 with 64
 // tokens, microseconds: 6144 x 4096 in tiles of 96 shared by 2 16.0, of 64 17.6; 4096 x 14336 in
 // tiles of 64 shared by 2 33.3, of 128 shared by 2 34.1; 28672 x 4096 in tiles of 128 61.8, of 64
-// 69.1, of 224 (one each) 62.8. Clusters of 4 do not find room on all multiprocessors at once.
-constexpr SkinnyPlan plan_skinny(const LinearShape& shape, int num_multiprocessors) {
+// 69.1, of 224 (one each) 62.8. most_split: blocks that may share a tile.
+constexpr SkinnyPlan plan_skinny(const LinearShape& shape, int num_multiprocessors,
+                                 int most_split = 4) {
   const auto num_tiles = [&](int rows) { return (shape.out_features + rows - 1) / rows; };
+  for (int split = most_split; split > 2; --split) {
+    if (shape.in_features >= split * kSkinnyStepFeatures &&
+        num_tiles(64) <= clusters_at_once(num_multiprocessors, split)) {
+      return {.tile_rows = 64, .split = split};
+    }
+  }
   if (shape.in_features >= kSkinnySplitFeatures) {
     if (2 * num_tiles(64) <= num_multiprocessors) return {.tile_rows = 64, .split = 2};
     if (2 * num_tiles(96) <= num_multiprocessors) return {.tile_rows = 96, .split = 2};
@@ -121,6 +139,14 @@ constexpr LinearPlan plan_linear(const LinearShape& shape, const GpuTraits& gpu)
     return {.kernel = LinearKernel::kSkinny, .skinny = plan_skinny(shape, gpu.num_multiprocessors)};
   }
   return {.kernel = LinearKernel::kCublas};
+}
+
+// The plan of a product of queries, keys and values that rotates and stores them itself; it is
+// built for tiles that two blocks share at most.
+constexpr LinearPlan rotating_plan(LinearPlan plan, const LinearShape& shape,
+                                   int num_multiprocessors) {
+  if (plan.skinny.split > 2) plan.skinny = plan_skinny(shape, num_multiprocessors, 2);
+  return plan;
 }
 
 // Whether the product of queries, keys and values rotates and stores them itself.

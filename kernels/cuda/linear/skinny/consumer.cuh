@@ -258,18 +258,31 @@ struct SkinnyConsumer {
     }
   }
 
-  // For a tile that two blocks share, which is the only tile of both. Each block finishes one half
-  // of the tile's output features: every warp sends its sums of the other half to the same warp of
-  // the other block.
+  // Sends this block's sums of the half of a tile that block `finisher` finishes to it: every warp
+  // to the same warp there.
+  __device__ void send(const Sums& own_sums, int finisher) const {
+    constexpr int kHalf = Config::kFinishedVectors;
+    const int others_before = share.rank > finisher ? share.rank - 1 : share.rank;
+    float4* const received = shared.received + others_before * Config::kReceived + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      store_in_cluster(received + i * kWarpgroupSize,
+                       finisher == 0 ? vector(own_sums, i) : vector(own_sums, kHalf + i),
+                       &shared.all_received, finisher);
+    }
+  }
+
+  // For a tile that several blocks share, which is the only tile of them. The first two finish one
+  // half of the tile's output features each.
   __device__ void multiply_together(int tile) {
-    constexpr int kHalf = Config::kVectors / kPairBlocks;
-    static_assert(Config::kVectors % kPairBlocks == 0 && !Config::kGated);
+    constexpr int kHalf = Config::kFinishedVectors;
+    static_assert(Config::kVectors % kFinishers == 0 && !Config::kGated);
     constexpr bool kNormalizes = kMayNormalize && kHalf == 4;
     const bool is_first = share.rank == 0;
     const int begin = is_first ? 0 : kHalf;
     float4 results[kHalf] = {};
     [[maybe_unused]] float2 factors[4];
-    if (has_tokens()) {
+    if (has_tokens() && share.finishes()) {
       if (!Config::kRotates && arguments.accumulate) {
 #pragma unroll
         for (int i = 0; i < kHalf; ++i) load(tile, begin + i, results[i]);
@@ -283,18 +296,24 @@ struct SkinnyConsumer {
     if (!has_tokens()) return;
 
     const Sums& own_sums = sums[0];
-    float4* const received = shared.received + threadIdx.x;
-#pragma unroll
-    for (int i = 0; i < kHalf; ++i) {
-      store_in_cluster(received + i * kWarpgroupSize,
-                       is_first ? vector(own_sums, kHalf + i) : vector(own_sums, i),
-                       &shared.all_received, 1 - share.rank);
+    if constexpr (Config::kSplit == kFinishers) {
+      send(own_sums, 1 - share.rank);
+    } else {
+      for (int finisher = 0; finisher < kFinishers; ++finisher) {
+        if (finisher != share.rank) send(own_sums, finisher);
+      }
+      if (!share.finishes()) return;
     }
     mbarrier_wait_for_cluster(&shared.all_received, 0);
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) {
-      const float4 own = is_first ? vector(own_sums, i) : vector(own_sums, kHalf + i);
-      results[i] = plus(results[i], plus(own, received[i * kWarpgroupSize]));
+      float4 sum = is_first ? vector(own_sums, i) : vector(own_sums, kHalf + i);
+#pragma unroll
+      for (int other = 0; other < Config::kSplit - 1; ++other) {
+        const int place = other * Config::kReceived + i * kWarpgroupSize;
+        sum = plus(sum, shared.received[place + threadIdx.x]);
+      }
+      results[i] = plus(results[i], sum);
     }
     if constexpr (Config::kRotates) {
       rotation.store(arguments, first_token(), results);
@@ -319,7 +338,7 @@ struct SkinnyConsumer {
   __device__ void run() {
     for (int tile = share.first_tile; tile < arguments.num_tiles;
          tile += Config::kTilesAtOnce * share.stride) {
-      if constexpr (Config::kSplit == kPairBlocks) {
+      if constexpr (Config::kSplit > 1) {
         multiply_together(tile);
       } else {
         const int num_at_once = share.num_at_once(arguments, tile);

@@ -144,10 +144,11 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
   const auto num_tiles = static_cast<int>(ceil_divide<int64_t>(out_features, Config::kOutRows));
   const auto num_steps = static_cast<int>(ceil_divide<int64_t>(weight.dim(1), kStepFeatures));
   const int num_clusters = std::min(num_tiles, num_multiprocessors / Config::kSplit);
+  constexpr int kFinishing = Config::kSplit > 1 ? kFinishers : 1;  // blocks of a tile
   CHECK(Config::kSplit == 1 || (num_clusters == num_tiles && num_steps >= Config::kSplit),
         "linear_skinny: ", num_tiles, " tiles of ", num_steps, " steps cannot be split");
   CHECK(norm.values.empty() || (out_features % Config::kOutRows == 0 &&
-                                Config::kOutRows / Config::kSplit % kSquaresFeatures == 0),
+                                Config::kOutRows / kFinishing % kSquaresFeatures == 0),
         "linear_skinny: no norm of ", out_features, " features in tiles of ", Config::kOutRows);
   const auto num_tokens = static_cast<int>(x.dim(0));
   const int token_panel_rows = checked_round_up(num_tokens, 8, "token rows");

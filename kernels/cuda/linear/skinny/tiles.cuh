@@ -28,7 +28,8 @@ static_assert(kSkinnyTokens == kWarpgroupRows);
 // and weights that have arrived when the kernel before ends need not be waited for. Tokens come
 // from the L2 cache, which takes time too, so that their ring needs depth as well; how deep each
 // should be was measured (docs/experiments/skinny-products.md).
-inline constexpr int kWeightRingBytes = 160 * 1024;
+// `split` blocks share a tile: what they send each other takes room too.
+constexpr int weight_ring_bytes(int split) { return (split < 4 ? 160 : 144) * 1024; }
 inline constexpr int kTokenRingBytes = 48 * 1024;
 inline constexpr int kMaxTokenStages = 8;
 
@@ -38,6 +39,7 @@ inline constexpr int kMaxTokenStages = 8;
 // (docs/experiments/skinny-products.md).
 inline constexpr int kStepPanels = 2;
 inline constexpr int kStepFeatures = kStepPanels * kPanelColumns;
+static_assert(kStepFeatures == kSkinnyStepFeatures);
 inline constexpr int kBoxRows = 8;
 inline constexpr int kBoxBytes = kBoxRows * kStepPanels * kPanelRowBytes;
 
@@ -47,10 +49,12 @@ inline constexpr int kBoxBytes = kBoxRows * kStepPanels * kPanelRowBytes;
 // a row ends, beyond which it has to write zeros.
 constexpr bool has_whole_panels(int64_t in_features) { return in_features % kPanelColumns == 0; }
 
-inline constexpr int kPairBlocks = 2;  // that may share a tile
+// Of the blocks that share a tile, how many finish it: each half of its rows. The others send these
+// two their sums and are done.
+inline constexpr int kFinishers = 2;
 
 // kRows_         weight rows of a tile
-// kSplit_        blocks that share a tile, each with a part of in_features: 1 or kPairBlocks
+// kSplit_        blocks that share a tile, each with a part of in_features: 1 to 4
 // kGated_        half of a tile's rows belong to the gate, the other half are the same rows of `up`
 // kTilesAtOnce_  tiles that a block computes side by side, 1 or 2: both use one copy of the tokens;
 //                if the block has an odd number of tiles, the last is computed alone
@@ -68,14 +72,20 @@ struct SkinnyConfig {
   static constexpr bool kRotates = kRotates_;
   static constexpr Activation kActivation = kActivation_;
   static_assert(kTilesAtOnce == 1 || (kTilesAtOnce == 2 && kSplit == 1));
-  static_assert(!kRotates || (kSplit > 1 && !kGated));
+  static_assert(kSplit == 1 || !kGated);
+  static_assert(!kRotates || kSplit == kFinishers);
   static_assert(kActivation == Activation::kSilu || kActivation == Activation::kGeluTanh);
   static constexpr int kParts = kGated ? 2 : 1;    // runs of neighbouring rows in a tile
   static constexpr int kOutRows = kRows / kParts;  // output features of a tile
   static constexpr int kSums = kRows / 2;          // sums of a tile that one lane has
   static constexpr int kVectors = kSums / 4;       // vectors of a tile that one lane has
   static constexpr int kWeightElements = kRows * kStepFeatures;
-  static constexpr int kWeightStages = kWeightRingBytes / (kWeightElements * sizeof(Element));
+  static constexpr int kWeightStages =
+      weight_ring_bytes(kSplit) / (kWeightElements * sizeof(Element));
+  // If blocks share a tile: the vectors of a lane that one block finishes, and float4 in shared
+  // memory for the sums that one other block sends it.
+  static constexpr int kFinishedVectors = kVectors / kFinishers;
+  static constexpr int kReceived = kFinishedVectors * kWarpgroupSize;
 };
 
 // The barriers of a ring between the warp that copies and the warpgroup that multiplies. A full
@@ -105,10 +115,9 @@ struct SkinnyShared {
   alignas(1024) Element weights[Config::kWeightStages][Config::kWeightElements];
   RingBarriers<Config::kWeightStages> weight_barriers;
   RingBarriers<kMaxTokenStages> token_barriers;
-  // If two blocks share a tile: the other block's sums of the half of the tile that this block
-  // finishes.
-  alignas(16) float4
-      received[Config::kSplit == kPairBlocks ? Config::kVectors / kPairBlocks * kWarpgroupSize : 1];
+  // If blocks share a tile and this one finishes half of it: the other blocks' sums of that half,
+  // in the order of their ranks.
+  alignas(16) float4 received[Config::kSplit > 1 ? (Config::kSplit - 1) * Config::kReceived : 1];
   uint64_t all_received;
   float scales[kSkinnyTokens];  // RMSNorm's scale of each token, if the inputs lack it
 };
@@ -187,6 +196,9 @@ struct SkinnyShare {
     num_steps = arguments.num_steps * (rank + 1) / Config::kSplit - begin_step;
     first_step = num_steps * first_tile / stride;
   }
+
+  // Of blocks that share a tile.
+  __device__ bool finishes() const { return Config::kSplit <= kFinishers || rank < kFinishers; }
 
   // How many tiles are computed at once when `tile` is the first of them: 1 or 2. The second is
   // tile + stride.

@@ -58,6 +58,23 @@ TEST(LinearPlanTest, EveryMultiprocessorHasATile) {
   EXPECT_EQ(skinny(128256, 4096), (SkinnyPlan{.tile_rows = 128, .split = 1, .tiles_at_once = 2}));
 }
 
+TEST(LinearPlanTest, SeveralBlocksShareFewTiles) {
+  EXPECT_EQ(skinny(2560, 10240), (SkinnyPlan{.tile_rows = 64, .split = 2})) << "40 clusters of 3";
+  EXPECT_EQ(skinny(2048, 11008), (SkinnyPlan{.tile_rows = 64, .split = 3})) << "32 clusters of 4";
+  EXPECT_EQ(skinny(1024, 3072), (SkinnyPlan{.tile_rows = 64, .split = 4}));
+  EXPECT_EQ(skinny(1024, 504), (SkinnyPlan{.tile_rows = 64, .split = 3})) << "a step each";
+}
+
+TEST(LinearPlanTest, TilesThatRotateAreSharedByTwo) {
+  const LinearShape shape{.num_tokens = 64, .out_features = 1152, .in_features = 896};
+  const LinearPlan plan = plan_linear(shape, kH200);
+  EXPECT_EQ(plan.skinny.split, 4);
+  EXPECT_FALSE(fuses_rope(plan, 64));
+  const LinearPlan rotating = rotating_plan(plan, shape, kH200.num_multiprocessors);
+  EXPECT_EQ(rotating.skinny, (SkinnyPlan{.tile_rows = 64, .split = 2}));
+  EXPECT_TRUE(fuses_rope(rotating, 64));
+}
+
 TEST(LinearPlanTest, FewFeaturesAreNotDivided) {
   EXPECT_EQ(skinny(40, kSkinnySplitFeatures).split, 2);
   EXPECT_EQ(skinny(40, kSkinnySplitFeatures - 8).split, 1);

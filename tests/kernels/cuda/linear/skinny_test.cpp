@@ -175,6 +175,14 @@ class LinearSkinnyTest : public HopperStreamTest {
     }
   }
 
+  // Unless there are fewer steps than blocks that share a tile.
+  void check_if_divided(int64_t num_tokens, int64_t out_features, int64_t in_features,
+                        const SkinnyPlan& plan) {
+    if (in_features > (plan.split - 1) * kSkinnyStepFeatures) {
+      check(num_tokens, out_features, in_features, plan);
+    }
+  }
+
   // So many that some blocks have two tiles and the last one is not whole.
   int64_t several_tiles(int64_t tile_features) const {
     return int64_t{gpu().num_multiprocessors} * tile_features * 3 / 2 + 4;
@@ -188,11 +196,11 @@ TEST_P(LinearSkinnyTest, EveryPlanMatchesReference) {
     for (const int64_t num_tokens : {1, 9, 17, 64}) {
       for (const int64_t out_features : {1, 40, 129, 1000, 2056}) {
         for (const int64_t in_features : {264, 320}) {
-          check(num_tokens, out_features, in_features, plan);
+          check_if_divided(num_tokens, out_features, in_features, plan);
         }
       }
-      for (const int64_t in_features : {200, 1000, 2112, 4104}) {
-        check(num_tokens, 232, in_features, plan);
+      for (const int64_t in_features : {200, 520, 1000, 2112, 4104}) {
+        check_if_divided(num_tokens, 232, in_features, plan);
       }
       if (plan.split > 1) continue;
       for (const int64_t in_features : {8, 64, 72}) check(num_tokens, 264, in_features, plan);
@@ -200,15 +208,20 @@ TEST_P(LinearSkinnyTest, EveryPlanMatchesReference) {
   }
 }
 
-// Every kernel that is built, with more steps than its rings have places for, or with several tiles
-// for a block. The latter are what racecheck can follow (tests/sanitize_gpu.sh).
+// Every kernel that is built, with more steps than its rings have places for, or with few steps
+// and, if a block may have them, several tiles. The latter are what racecheck can follow
+// (tests/sanitize_gpu.sh).
 TEST_P(LinearSkinnyTest, OneProductOfEveryPlan) {
   for (const SkinnyPlan& plan : kSkinnyPlans) check(33, 232, 2112, plan);
 }
 
 TEST_P(LinearSkinnyTest, OneProductOfSeveralTilesOfEveryPlan) {
   for (const SkinnyPlan& plan : kSkinnyPlans) {
-    if (plan.split == 1) check(33, several_tiles(plan.tile_rows), 136, plan);
+    if (plan.split == 1) {
+      check(33, several_tiles(plan.tile_rows), 136, plan);
+    } else {
+      check(33, 136, plan.split * 136, plan);
+    }
   }
 }
 
