@@ -21,7 +21,7 @@ constexpr DType kKvDTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat1
 // bits: 2 * 2^12 * 2^28 * 2^22 = 2^63.
 constexpr int64_t kMaxLayers = int64_t{1} << 12;
 constexpr int64_t kMaxDimension = int64_t{1} << 16;
-constexpr int64_t kMaxTokens = int64_t{1} << 28;
+constexpr int64_t kMaxPageTokens = int64_t{1} << 28;
 constexpr int64_t kMaxContext = int64_t{1} << 30;
 constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
 
@@ -84,7 +84,7 @@ void check_sizes(const KvFileHeader& header, const std::string& path) {
   check_range(path, "page size", layout.page_size, kMaxDimension);
   check_range(path, "head_dim", layout.head_dim, kMaxDimension);
   check_range(path, "stretched context", layout.rope_context, kMaxContext, 0);
-  check_range(path, "number of pages", header.num_pages, kMaxTokens / layout.page_size);
+  check_range(path, "number of pages", header.num_pages, kMaxPageTokens / layout.page_size);
   CHECK(layout.page_bytes() <= kMaxKvPageBytes, path, ": its pages have ", layout.page_bytes(),
         " bytes, at most ", kMaxKvPageBytes, " are possible");
   CHECK(header.text_bytes <= kMaxTextBytes, path, ": its text has ", header.text_bytes,

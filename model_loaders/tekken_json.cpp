@@ -14,7 +14,7 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kMaxTokens = 4'000'000;
+constexpr int64_t kMaxVocabTokens = 4'000'000;
 constexpr size_t kMaxMerges = 4'000'000;  // Mistral's have 269,443
 // The longest known token has 78 bytes. Every way to divide a token is looked at.
 constexpr size_t kMaxTokenBytes = 256;
@@ -116,7 +116,8 @@ class TekkenFile {
           ", got ", *rank);
     CHECK(!bytes->empty() && bytes->size() <= kMaxTokenBytes, path_, ": vocab[", index,
           "].token_bytes must be 1 to ", kMaxTokenBytes, " bytes, got ", bytes->size());
-    CHECK(tokens_.size() < kMaxTokens, path_, ": vocab has more than ", kMaxTokens, " tokens");
+    CHECK(tokens_.size() < kMaxVocabTokens, path_, ": vocab has more than ", kMaxVocabTokens,
+          " tokens");
     tokens_.push_back(byte_level_of(*bytes));
   }
 
@@ -197,8 +198,9 @@ TokenizerJson parse_tekken_json(std::string text, const std::string& path) {
   const JsonObject json = JsonObject::parse(file.rest(), path);
   const auto config = json.find_object("config");
   CHECK(config, path, ": config is missing; it must be an object");
-  const int64_t num_special = config->get_integer("default_num_special_tokens", 1, kMaxTokens);
-  const int64_t vocab_size = config->get_integer("default_vocab_size", num_special, kMaxTokens);
+  const int64_t num_special = config->get_integer("default_num_special_tokens", 1, kMaxVocabTokens);
+  const int64_t vocab_size =
+      config->get_integer("default_vocab_size", num_special, kMaxVocabTokens);
   const int64_t num_tokens = vocab_size - num_special;
   CHECK(num_tokens <= std::ssize(file.tokens()), path, ": vocab has ", file.tokens().size(),
         " tokens, but config.default_vocab_size asks for ", num_tokens);

@@ -7,7 +7,6 @@
 namespace tessera {
 namespace {
 
-constexpr size_t kDigits = 16;  // of 64 bits
 constexpr const char* kLogprobs = "logprobs";
 
 // Bytes that are not UTF-8 as the output file has them.
@@ -34,7 +33,8 @@ nlohmann::ordered_json read_record(std::string_view line, const std::string& whe
 void AnswersDigest::add(const nlohmann::ordered_json& record) {
   const std::string digits = sha256(written(record["custom_id"]) + written(answers_of(record)));
   for (size_t i = 0; i < sums_.size(); ++i) {
-    sums_[i] += hexadecimal_number(std::string_view(digits).substr(i * kDigits, kDigits));
+    sums_[i] += hexadecimal_number(
+        std::string_view(digits).substr(i * kHexadecimalDigits, kHexadecimalDigits));
   }
 }
 

@@ -17,7 +17,6 @@ namespace tessera {
 namespace {
 
 constexpr std::string_view kRequestPrefix = "req_";
-constexpr size_t kDigits = 16;  // of 64 bits
 
 // What is written to it goes into a digest. Throws Interrupted on Ctrl-C: a request may have tens
 // of megabytes.
@@ -85,7 +84,7 @@ void add_chat(const BatchRequest& request, nlohmann::json& content) {
 }  // namespace
 
 std::string hexadecimal(uint64_t number) {
-  std::array<char, kDigits + 1> digits;
+  std::array<char, kHexadecimalDigits + 1> digits;
   std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(number));
   return digits.data();
 }
@@ -94,14 +93,16 @@ uint64_t hexadecimal_number(std::string_view digits) {
   uint64_t number = 0;
   const char* const end = digits.data() + digits.size();
   const auto [stop, problem] = std::from_chars(digits.data(), end, number, 16);
-  const bool is_number = digits.size() == kDigits && stop == end && problem == std::errc();
+  const bool is_number =
+      digits.size() == kHexadecimalDigits && stop == end && problem == std::errc();
   return is_number ? number : 0;
 }
 
 IdDigest digest_of_id(const std::string& custom_id) {
   const std::string digits = sha256(custom_id);
-  return {.high = hexadecimal_number(std::string_view(digits).substr(0, kDigits)),
-          .low = hexadecimal_number(std::string_view(digits).substr(kDigits, kDigits))};
+  return {.high = hexadecimal_number(std::string_view(digits).substr(0, kHexadecimalDigits)),
+          .low = hexadecimal_number(
+              std::string_view(digits).substr(kHexadecimalDigits, kHexadecimalDigits))};
 }
 
 uint64_t digest_of_request(const BatchRequest& request) {
@@ -115,7 +116,8 @@ uint64_t digest_of_request(const BatchRequest& request) {
   if (request.num_choices != 1) content["n"] = request.num_choices;
   if (request.logprobs) content["top_logprobs"] = request.top_logprobs;
   const std::string digits = digest_of(content);
-  return std::max<uint64_t>(hexadecimal_number(std::string_view(digits).substr(0, kDigits)), 1);
+  return std::max<uint64_t>(
+      hexadecimal_number(std::string_view(digits).substr(0, kHexadecimalDigits)), 1);
 }
 
 std::string request_id(uint64_t digest) {

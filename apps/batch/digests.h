@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -25,6 +26,7 @@ IdDigest digest_of_id(const std::string& custom_id);
 uint64_t digest_of_request(const BatchRequest& request);
 
 // A number as 16 hexadecimal digits, and the number that 16 such digits spell; 0 for other text.
+inline constexpr size_t kHexadecimalDigits = 16;  // of 64 bits
 std::string hexadecimal(uint64_t number);
 uint64_t hexadecimal_number(std::string_view digits);
 

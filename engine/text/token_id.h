@@ -5,7 +5,8 @@
 
 namespace tessera {
 
-// The index of a token in the vocabulary.
+// The index of a token in the vocabulary, and what stands for none.
 using TokenId = int32_t;
+inline constexpr TokenId kNoToken = -1;
 
 }  // namespace tessera

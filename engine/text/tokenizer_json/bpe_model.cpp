@@ -14,7 +14,6 @@
 namespace tessera {
 namespace {
 
-constexpr TokenId kNone = -1;
 // So few that looking through all of them takes less time than a heap.
 constexpr size_t kFewSymbols = 32;
 constexpr size_t kMergesBetweenPauses = 1 << 14;
@@ -46,8 +45,8 @@ BpeModel::BpeModel(const TokenizerJson& json, const Vocabulary& vocabulary, bool
       fuses_unknown_(json.model.fuses_unknown),
       characters_(json.model.vocabulary.size()),
       merges_(json.model.merges.size()) {
-  byte_ids_.fill(kNone);
-  ascii_ids_.fill(kNone);
+  byte_ids_.fill(kNoToken);
+  ascii_ids_.fill(kNoToken);
   PieceTable pieces(json.model.vocabulary.size());
   for (const VocabularyEntry& entry : json.model.vocabulary) {
     CHECK(pieces.insert(entry.piece, entry.id), json.path,
@@ -76,7 +75,7 @@ void BpeModel::read_pieces(const TokenizerJson& json, const Vocabulary& vocabula
     if (!is_byte_level_ && bytes->size() == 1) ascii_ids_[first] = id;
     if (ignores_merges_ || is_one_character(*bytes)) characters_.insert(*bytes, id);
   }
-  const bool has_all_bytes = std::ranges::find(byte_ids_, kNone) == byte_ids_.end();
+  const bool has_all_bytes = std::ranges::find(byte_ids_, kNoToken) == byte_ids_.end();
   // Unknown characters may become one token across a cut, and whole words one without merges.
   if (is_byte_level_ || !has_all_bytes || ignores_merges_) return;
   chunker_.emplace();
@@ -101,14 +100,14 @@ void BpeModel::read_merges(const TokenizerJson& json, const Vocabulary& vocabula
 }
 
 std::optional<int64_t> BpeModel::max_token_bytes() const {
-  if (std::ranges::find(byte_ids_, kNone) != byte_ids_.end()) return std::nullopt;
+  if (std::ranges::find(byte_ids_, kNoToken) != byte_ids_.end()) return std::nullopt;
   return static_cast<int64_t>(longest_piece_);
 }
 
 void BpeModel::start_with_bytes(std::string_view word, Memory& memory) const {
   for (const char byte : word) {
     const TokenId id = byte_ids_[static_cast<unsigned char>(byte)];
-    if (id != kNone) {
+    if (id != kNoToken) {
       add_symbol(memory, id);
     } else if (unknown_token_) {
       const bool fuses =
@@ -120,7 +119,8 @@ void BpeModel::start_with_bytes(std::string_view word, Memory& memory) const {
 
 bool BpeModel::add_byte_tokens(std::string_view character, Memory& memory) const {
   const auto id_of = [&](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
-  if (std::ranges::any_of(character, [&](char byte) { return id_of(byte) == kNone; })) return false;
+  if (std::ranges::any_of(character, [&](char byte) { return id_of(byte) == kNoToken; }))
+    return false;
   for (const char byte : character) add_symbol(memory, id_of(byte));
   return true;
 }
@@ -130,8 +130,8 @@ void BpeModel::start_with_characters(std::string_view word, Memory& memory) cons
   for (; !word.empty(); word.remove_prefix(utf8_character_bytes(word[0]))) {
     const std::string_view character = word.substr(0, utf8_character_bytes(word[0]));
     const TokenId id = character.size() == 1 ? ascii_ids_[static_cast<unsigned char>(word[0])]
-                                             : characters_.find(character).value_or(kNone);
-    if (id != kNone) {
+                                             : characters_.find(character).value_or(kNoToken);
+    if (id != kNoToken) {
       add_symbol(memory, id);
     } else if (add_byte_tokens(character, memory)) {
     } else if (unknown_token_) {

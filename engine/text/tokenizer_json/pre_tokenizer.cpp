@@ -11,7 +11,7 @@ namespace {
 using Kind = PreTokenizerStep::Kind;
 
 constexpr size_t kMatchesBetweenPauses = 4096;
-constexpr size_t kBytesBetweenPauses = 1 << 20;
+constexpr size_t kReplacedBytesBetweenPauses = 1 << 20;
 
 // Makes words of the matches in a text and of what lies between them, as these are found: a list of
 // all would take more memory than the text.
@@ -67,7 +67,7 @@ std::string replace_spaces(std::string_view text, std::string_view replacement,
   std::string result;
   result.reserve(text.size() + text.size() / 2);
   while (!text.empty()) {
-    const std::string_view block = text.substr(0, kBytesBetweenPauses);
+    const std::string_view block = text.substr(0, kReplacedBytesBetweenPauses);
     for (const char byte : block) {
       if (byte == ' ') {
         result += replacement;

@@ -12,8 +12,7 @@
 namespace tessera {
 namespace {
 
-constexpr TokenId kNone = -1;
-constexpr size_t kBytesBetweenPauses = 1 << 16;
+constexpr size_t kPieceBytesBetweenPauses = 1 << 16;
 // How much less likely than every piece a character is that is none.
 constexpr double kUnknownPenalty = 10.0;
 
@@ -38,7 +37,7 @@ std::vector<PieceTrie::Piece> text_pieces(const TokenizerJson& json, const Vocab
 UnigramModel::UnigramModel(const TokenizerJson& json, const Vocabulary& vocabulary)
     : pieces_(text_pieces(json, vocabulary)), scores_(json.model.scores) {
   unknown_score_ = std::ranges::min(scores_) - kUnknownPenalty;
-  byte_ids_.fill(kNone);
+  byte_ids_.fill(kNoToken);
   for (const auto& [piece, id] : json.model.vocabulary) {
     if (piece == json.model.unknown_token) unknown_token_ = id;
     longest_piece_ = std::max(longest_piece_, piece.size());
@@ -48,17 +47,17 @@ UnigramModel::UnigramModel(const TokenizerJson& json, const Vocabulary& vocabula
 }
 
 std::optional<int64_t> UnigramModel::max_token_bytes() const {
-  if (std::ranges::find(byte_ids_, kNone) != byte_ids_.end()) return std::nullopt;
+  if (std::ranges::find(byte_ids_, kNoToken) != byte_ids_.end()) return std::nullopt;
   return static_cast<int64_t>(longest_piece_);
 }
 
 void UnigramModel::find_ways(std::string_view word, const Pause& pause, Memory& memory) const {
   memory.ways.assign(word.size() + 1, {});
-  size_t next_pause = kBytesBetweenPauses;
+  size_t next_pause = kPieceBytesBetweenPauses;
   for (size_t begin = 0, character_bytes = 0; begin < word.size(); begin += character_bytes) {
     if (begin >= next_pause) {
       pause();
-      next_pause += kBytesBetweenPauses;
+      next_pause += kPieceBytesBetweenPauses;
     }
     character_bytes = utf8_character_bytes(word[begin]);
     const double score = memory.ways[begin].score;
@@ -79,7 +78,7 @@ void UnigramModel::find_ways(std::string_view word, const Pause& pause, Memory& 
 
 bool UnigramModel::has_byte_tokens(std::string_view characters) const {
   return std::ranges::all_of(characters, [this](char byte) {
-    return byte_ids_[static_cast<unsigned char>(byte)] != kNone;
+    return byte_ids_[static_cast<unsigned char>(byte)] != kNoToken;
   });
 }
 
