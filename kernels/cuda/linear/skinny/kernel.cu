@@ -27,8 +27,8 @@ struct SkinnyMaps {
 };
 
 // The warps that set up barriers, and the warp that computes scales, announce that the barriers are
-// there and go on. The warps that multiply wait until all have announced it, those of both blocks
-// when two share tiles.
+// there and go on. The warps that multiply wait until all have announced it, those of all blocks
+// that share their tiles.
 template <typename Config>
 __device__ void announce_barriers() {
   if constexpr (Config::kSplit > 1) {
