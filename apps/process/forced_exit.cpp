@@ -13,7 +13,7 @@ std::atomic<void (*)()> g_clean_up = nullptr;
 
 void before_forced_exit(void (*clean_up)()) { g_clean_up = clean_up; }
 
-void force_exit(int code) noexcept {
+TESSERA_IN_HANDLER void force_exit(int code) noexcept {
   if (void (*const clean_up)() = g_clean_up) clean_up();
   _exit(code);
 }

@@ -1,6 +1,11 @@
 // Ending the process at once, from a signal handler or without memory.
 #pragma once
 
+// Of a function that runs in a signal handler. Before a call that does not return, code that is
+// built with AddressSanitizer asks for memory, and the handler may have interrupted what holds the
+// lock for it.
+#define TESSERA_IN_HANDLER __attribute__((no_sanitize_address))
+
 namespace tessera {
 
 // What a forced exit does first, so that a terminal is left as it was found; nullptr for nothing.

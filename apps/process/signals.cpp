@@ -17,7 +17,7 @@ volatile sig_atomic_t g_pending_signal = 0;
 
 pthread_t g_main_thread = {};
 
-void on_signal(int signal) {
+TESSERA_IN_HANDLER void on_signal(int signal) {
   if (pass_to_main_thread(signal)) return;
   if (g_pending_signal != 0) force_exit(128 + signal);
   g_pending_signal = signal;
