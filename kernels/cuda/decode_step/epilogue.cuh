@@ -276,8 +276,8 @@ class FusedEpilogue {
     static_assert(kUnitRows == 8 && exchange_replicas(kTokens) <= kUnitRows);
     const int place = reread_lane_index() % kUnitRows;  // in the group, and the replica
     const int first_lane = reread_lane_index() - place;
-    const auto pair_at = [&](int place) {
-      return __shfl_sync(kFullWarp, pair, first_lane + 2 * pair_place<kTokens>(place));
+    const auto pair_at = [&](int i) {
+      return __shfl_sync(kFullWarp, pair, first_lane + 2 * pair_place<kTokens>(i));
     };
     const uint4 group = make_uint4(pair_at(0), pair_at(1), pair_at(2), pair_at(3));
     if (!is_valid || place >= exchange_replicas(kTokens)) return;

@@ -95,7 +95,7 @@ __global__ void TESSERA_CLUSTER_OF(Config::kSplit) __launch_bounds__(kThreads, 1
       prefetch_tensor_map(&maps.x);
       shared.token_barriers.init();
       if constexpr (Config::kSplit > 1) {
-        // Counts what the warps with tokens get from the same warps of the other block.
+        // Counts what the warps with tokens get from the same warps of the other blocks.
         mbarrier_init(&shared.all_received, 1);
         fence_barrier_init();
         const int num_warps = (arguments.num_tokens + 15) / 16;

@@ -1,6 +1,6 @@
 // What the warps of the skinny product share: sizes, shared memory, and who computes what.
 //
-//   tile     kRows rows of the weights: what one block, or two that share it, computes at a time
+//   tile     kRows rows of the weights: what one block, or several that share it, compute at a time
 //   step     the next kStepFeatures input features of a tile; a tile's product is the sum of the
 //            products of its steps
 //   panel    kPanelColumns = 64 features, the width that the tensor core reads at a time

@@ -97,7 +97,7 @@ TEST(MixedStepTest, CountsSharedPrefixesOnce) {
 
 TEST(MixedStepTest, TakesLongTilesToo) {
   AttentionParams params = step(193, 514, 1, 300);
-  for (const int64_t keys : {300, 1300, 10000}) {  // before the prompt's last 300 tokens
+  for (const int64_t keys : {300, 1300, 10000}) {  // that each of the 300 tokens sees
     params.batch.num_prefill_scores = 300 * keys;
     EXPECT_GT(prefill_multiprocessors(params, kHopper), 0) << keys;
   }
