@@ -60,7 +60,7 @@ struct FusedDecodeArguments {
   int num_tokens;
   int num_layers;
   float epsilon;
-  int num_stages;      // units per ring
+  FusedRings rings;
   int most_under_way;  // the most units of a ring that may be under way at a time
   int input_stride;    // bytes
   // What follows is for blocks other than Llama's.

@@ -85,8 +85,9 @@ struct FusedSignals {
   using Kind = FusedKind<kTokens, kHeadDim>;
   static_assert(sizeof(Kind) <= fused_kind_bytes(kTokens, kHeadDim));
 
-  uint64_t full[kFusedWarps][kMaxFusedStages];
-  uint64_t empty[kFusedWarps][kMaxFusedStages];
+  // Of all stages of all rings, in the order of FusedRings.
+  uint64_t full[kFusedWarps * kMaxFusedStages];
+  uint64_t empty[kFusedWarps * kMaxFusedStages];
   uint64_t pass_told[kPassSlots];
   uint64_t pass_known[kPassSlots];  // all warps have read the pass
   uint64_t planned;                 // pieces and pages are there

@@ -197,10 +197,12 @@ class FusedStep {
 
   __device__ void multiply() {
     const FusedProduct& product = arguments_.products[position_.product];
-    // A product that ends in the residual stream has one pass, seldom more: it keeps no inputs.
+    // A product that ends in the residual stream has one pass, seldom more.
+    const bool keeps_inputs =
+        !position_.ends_in_residual() && product.keeps_inputs(static_cast<int>(gridDim.x));
     FusedInputs<kTokens, kParts> inputs(shared_address(input_memory_), arguments_.input_stride,
                                         arguments_.num_tokens, input_words(), product.features,
-                                        !position_.ends_in_residual(), num_parts());
+                                        keeps_inputs, num_parts());
     if constexpr (kFinishesOwnPasses) finish_.begin_product(position_);
     LanePass pass;
     do {
@@ -250,7 +252,7 @@ __device__ typename Signals::Kind* second_kind(const FusedDecodeArguments& argum
                                                unsigned char* rings) {
   if (arguments.num_kinds == 1) return nullptr;
   return reinterpret_cast<typename Signals::Kind*>(
-      rings + kFusedWarps * arguments.num_stages * kUnitBytes + arguments.input_bytes);
+      rings + arguments.rings.num_stages() * kUnitBytes + arguments.input_bytes);
 }
 
 template <int kTokens, int kHeadDim, FusedInstance kInstance>
@@ -272,8 +274,8 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   const int warp = __shfl_sync(kFullWarp, warp_index(), 0);
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread < kFusedWarps * kMaxFusedStages) {
-    mbarrier_init(&signals.full[0][0] + thread, 1);
-    mbarrier_init(&signals.empty[0][0] + thread, warp_arrivals());
+    mbarrier_init(&signals.full[thread], 1);
+    mbarrier_init(&signals.empty[thread], warp_arrivals());
     if (thread < kPassSlots) {
       mbarrier_init(&signals.pass_told[thread], warp_arrivals(kFusedWarps));
       mbarrier_init(&signals.pass_known[thread],
@@ -314,17 +316,17 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
     return;
   }
   take_registers<kRegisters.compute>();
-  const int ring_bytes = arguments.num_stages * kUnitBytes;
+  const int first_stage = arguments.rings.first_stage(warp);
   // What a shuffle gives, the compiler does not compute anew.
   const auto opaque = [](uint32_t address) { return __shfl_sync(kFullWarp, address, 0); };
-  const UnitRing ring{.full = opaque(shared_address(signals.full[warp])),
-                      .empty = opaque(shared_address(signals.empty[warp])),
-                      .data = opaque(shared_address(rings) + warp * ring_bytes),
-                      .zero = static_cast<uint32_t>(arguments.num_stages) >> 16,
-                      .num_stages = arguments.num_stages,
+  const UnitRing ring{.full = opaque(shared_address(&signals.full[first_stage])),
+                      .empty = opaque(shared_address(&signals.empty[first_stage])),
+                      .data = opaque(shared_address(rings) + first_stage * kUnitBytes),
+                      .zero = static_cast<uint32_t>(arguments.rings.stages) >> 16,
+                      .num_stages = arguments.rings.of_warp(warp),
                       .position = {}};
   FusedStep<kTokens, kHeadDim, kInstance>(arguments, signals, ring,
-                                          rings + kFusedWarps * ring_bytes)
+                                          rings + arguments.rings.num_stages() * kUnitBytes)
       .run();
 }
 

@@ -234,10 +234,10 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
       2 * shape.num_kv_heads * shape.head_dim * static_cast<int64_t>(size_of(shape.pages));
   plan.most_reread = kRereadBytes / context_bytes;
   const bool is_shared_evenly = hidden_size % (kFusedWarps * kUnitFeatures) == 0;
-  plan.most_under_way =
-      layer_bytes < kSmallLayerBytes && is_shared_evenly ? kFewUnderWay : kMaxFusedStages;
+  plan.has_small_layers = layer_bytes < kSmallLayerBytes;
+  plan.most_under_way = plan.has_small_layers && is_shared_evenly ? kFewUnderWay : kMaxFusedStages;
   const auto fits = [&](int tokens) {
-    return fused_shared_memory(plan, tokens, head_dim, shape.gpu.shared_bytes).stages >=
+    return fused_shared_memory(plan, tokens, head_dim, shape.gpu.shared_bytes).rings.stages >=
            kLeastFusedStages;
   };
   plan.max_tokens = fits(kFusedMaxTokens)

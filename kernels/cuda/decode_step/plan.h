@@ -39,20 +39,18 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/decode_step/rings.h"
 #include "kernels/tensor/check.h"
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
 
-inline constexpr int kFusedWarps = 8;  // that compute
 inline constexpr int kFusedMaxTokens = 8;
 inline constexpr int kUnitRows = 8;
 inline constexpr int kItemRows = 2 * kUnitRows;  // of a pair of groups
 inline constexpr int kUnitFeatures = 256;
 inline constexpr int kUnitBytes = kUnitRows * kUnitFeatures * 2;
 inline constexpr int kPassGroups = 4;
-inline constexpr int kMaxFusedStages = 6;
-inline constexpr int kLeastFusedStages = 3;
 // How many chunks of a product's inputs a warp can keep in shared memory: it notes in one bit per
 // chunk and token whether they have arrived. The first is for a single token, the second for steps
 // of several tokens.
@@ -113,6 +111,12 @@ struct FusedProduct {
 
   constexpr int num_chunks() const { return features / kUnitFeatures; }
   constexpr int num_claimed(int num_blocks) const { return num_items - static_items * num_blocks; }
+  // Whether warps keep the inputs of several tokens in shared memory from pass to pass. With up to
+  // two passes it is faster to ask for other blocks' words again. A block that may have no item
+  // keeps them too: that is how it waits for all words.
+  constexpr bool keeps_inputs(int num_blocks) const {
+    return static_items == 0 || num_items << is_paired > 2 * kPassGroups * num_blocks;
+  }
   // The first row of an item's group; half: 0 or 1.
   constexpr int row(int item, int half) const {
     const int block = item >> item_shift;
@@ -234,6 +238,7 @@ struct FusedDecodePlan {
   int num_blocks = 0;
   int heads_per_kv_head = 0;
   int max_tokens = 0;
+  bool has_small_layers = false;
   int most_under_way = 0;  // units of a ring that are asked for and not there yet
   // Tokens of context that a step may read again: every token reads its context by itself, also
   // those of one sequence.
@@ -320,11 +325,18 @@ constexpr int64_t fused_static_bytes(FusedInstance instance, int tokens, int64_t
                                            : of_llama + of_wide_heads + of_second_sums + 3 * 128;
 }
 
+// How many stages of its ring a warp can spare for one with a chunk of hidden_size more. Large
+// layers got slower by any.
+constexpr int spare_stages(const FusedDecodePlan& plan, int tokens) {
+  if (!plan.has_small_layers) return 0;
+  return tokens == 1 ? 2 : 1;
+}
+
 // Dynamic shared memory of the kernel for steps of up to `tokens`: first the rings; then the input
 // features of a product, in whose place attention's warps leave results for each other; then the
 // second kind of layers.
 struct FusedSharedMemory {
-  int stages;        // units per ring
+  FusedRings rings;
   int input_stride;  // bytes from one token's input features to the next one's
   int input_bytes;
   int total_bytes;
@@ -356,10 +368,10 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   const int64_t left = shared_bytes - kAlignmentBytes -
                        fused_static_bytes(instance, tokens, head_dim) - memory.input_bytes -
                        kind_bytes;
-  memory.stages = static_cast<int>(
-      std::clamp<int64_t>(left / (int64_t{kFusedWarps} * kUnitBytes), 0, kMaxFusedStages));
+  memory.rings =
+      fused_rings(left / kUnitBytes, products[kQkv].num_chunks(), spare_stages(plan, tokens));
   memory.total_bytes = static_cast<int>(kAlignmentBytes + kind_bytes) + memory.input_bytes +
-                       memory.stages * kFusedWarps * kUnitBytes;
+                       memory.rings.num_stages() * kUnitBytes;
   return memory;
 }
 

@@ -18,11 +18,11 @@ class RingFiller {
   // rings: the data of the first ring.
   __device__ RingFiller(const FusedDecodeArguments& arguments, Signals& signals,
                         unsigned char* rings)
-      : signals_(signals),
-        warp_(lane_index()),
-        num_stages_(arguments.num_stages),
-        most_under_way_(arguments.most_under_way),
-        ring_(rings + warp_ * num_stages_ * kUnitBytes) {}
+      : num_stages_(arguments.rings.of_warp(lane_index())),
+        most_under_way_(min(arguments.most_under_way, num_stages_)),
+        full_(&signals.full[arguments.rings.first_stage(lane_index())]),
+        empty_(&signals.empty[arguments.rings.first_stage(lane_index())]),
+        ring_(rings + arguments.rings.first_stage(lane_index()) * kUnitBytes) {}
 
   __device__ void weights(const CUtensorMap* map, int row, int panel) {
     uint64_t* const full = next();
@@ -41,23 +41,23 @@ class RingFiller {
   // Waits until the next stage is free and fewer than most_under_way units are on their way.
   // Returns the stage's full barrier.
   __device__ uint64_t* next() {
-    mbarrier_wait(&signals_.empty[warp_][position_.stage], position_.parity);
+    mbarrier_wait(&empty_[position_.stage], position_.parity);
     if (num_under_way_ == most_under_way_) {
-      mbarrier_wait(&signals_.full[warp_][arriving_.stage], arriving_.parity);
+      mbarrier_wait(&full_[arriving_.stage], arriving_.parity);
       arriving_.advance(1, num_stages_);
     } else {
       ++num_under_way_;
     }
-    uint64_t* const full = &signals_.full[warp_][position_.stage];
+    uint64_t* const full = &full_[position_.stage];
     mbarrier_expect_bytes(full, kUnitBytes);
     return full;
   }
   __device__ void advance() { position_.advance(1, num_stages_); }
 
-  Signals& signals_;
-  int warp_;
   int num_stages_;
   int most_under_way_;
+  uint64_t* full_;  // of the first stage
+  uint64_t* empty_;
   unsigned char* ring_;
   uint64_t policy_ = evict_first_policy();
   RingPosition position_{.stage = 0, .parity = 1};  // stages begin empty

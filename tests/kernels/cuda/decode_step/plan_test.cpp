@@ -233,8 +233,8 @@ TEST(FusedDecodePlanTest, SharedMemoryHoldsTheRings) {
     EXPECT_EQ(plan.max_tokens, 8);
     const int64_t limit = shape.gpu.shared_bytes;
     const int stages = pages == DType::kBFloat16 ? 6 : 5;
-    EXPECT_EQ(fused_shared_memory(plan, 1, 128, limit).stages, stages);
-    EXPECT_GE(fused_shared_memory(plan, 8, 128, limit).stages, kLeastFusedStages);
+    EXPECT_EQ(fused_shared_memory(plan, 1, 128, limit).rings.stages, stages);
+    EXPECT_GE(fused_shared_memory(plan, 8, 128, limit).rings.stages, kLeastFusedStages);
     EXPECT_LE(shared_bytes(plan, 1, 128), limit);
     EXPECT_LE(shared_bytes(plan, 8, 128), limit);
   }
@@ -246,6 +246,8 @@ struct KnownModel {
   FusedDecodeShape shape;
   BlockSpec block;
   int max_tokens;
+  FusedRings rings;             // in a step of a single token
+  FusedRings rings_of_several;  // in a step of several
 };
 
 FusedDecodeShape shape_of(int64_t hidden_size, int64_t intermediate_size, int64_t num_heads,
@@ -281,17 +283,28 @@ std::vector<KnownModel> known_models() {
   BlockSpec gemma3 = gemma(34, 1024);
   gemma3.qk_norm = QkNorm::kPerHead;
   const BlockSpec llama{.layers = std::vector<LayerSpec>(32)};
-  return {{"Qwen2.5 7B", shape_of(3584, 18944, 28, 4, 128), qwen2, 8},
-          {"Qwen3 8B", shape_of(4096, 12288, 32, 8, 128), qwen3, 8},
-          {"Qwen3 0.6B", shape_of(1024, 3072, 16, 8, 128), qwen3, 8},
-          {"SmolLM3 3B", shape_of(2048, 11008, 16, 4, 128), smollm3, 8},
-          {"Phi-4-mini", shape_of(3072, 8192, 24, 8, 128), llama, 8},
-          {"Gemma 3 4B", shape_of(2560, 10240, 8, 4, 256), gemma3, 8},
+  // Where not all stages are equal, so many warps have a chunk of hidden_size more.
+  return {{"Qwen2.5 7B", shape_of(3584, 18944, 28, 4, 128), qwen2, 8, {5, 5, 6}, {4, 4, 6}},
+          {"Qwen3 8B", shape_of(4096, 12288, 32, 8, 128), qwen3, 8, {6, 6, 0}, {4, 4, 0}},
+          {"Qwen3 0.6B", shape_of(1024, 3072, 16, 8, 128), qwen3, 8, {4, 8, 4}, {4, 7, 4}},
+          {"SmolLM3 3B", shape_of(2048, 11008, 16, 4, 128), smollm3, 8, {6, 6, 0}, {4, 4, 0}},
+          {"Phi-4-mini", shape_of(3072, 8192, 24, 8, 128), llama, 8, {4, 8, 4}, {3, 6, 4}},
+          {"Gemma 3 4B", shape_of(2560, 10240, 8, 4, 256), gemma3, 8, {4, 12, 2}, {3, 8, 2}},
           // The inputs of eight tokens leave three units for a ring.
-          {"Gemma 2 9B", shape_of(3584, 14336, 16, 8, 256), gemma2, 8},
-          {"Mistral Nemo", shape_of(5120, 14336, 32, 8, 128), llama, 8},
+          {"Gemma 2 9B", shape_of(3584, 14336, 16, 8, 256), gemma2, 8, {5, 6, 6}, {3, 4, 6}},
+          {"Mistral Nemo", shape_of(5120, 14336, 32, 8, 128), llama, 8, {6, 6, 4}, {3, 4, 4}},
           // They leave two.
-          {"Of wide rows", shape_of(7168, 16384, 56, 8, 128), llama, 1}};
+          {"Of wide rows", shape_of(7168, 16384, 56, 8, 128), llama, 1, {5, 6, 4}, {}}};
+}
+
+TEST(FusedDecodePlanTest, InputsAreKeptForManyPasses) {
+  const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
+  EXPECT_FALSE(plan.products[kQkv].keeps_inputs(plan.num_blocks));
+  EXPECT_TRUE(plan.products[kGateUp].keeps_inputs(plan.num_blocks));
+  EXPECT_TRUE(plan.products[kLmHead].keeps_inputs(plan.num_blocks));
+  FusedProduct few = plan.products[kQkv];
+  few.static_items = 0;
+  EXPECT_TRUE(few.keeps_inputs(plan.num_blocks)) << "some blocks have no item";
 }
 
 TEST(FusedDecodePlanTest, RunsTheModelsThatPeopleDownload) {
@@ -303,7 +316,10 @@ TEST(FusedDecodePlanTest, RunsTheModelsThatPeopleDownload) {
     for (int tokens = 1; tokens <= plan.max_tokens; tokens += 7) {
       const int64_t head_dim = model.shape.head_dim;
       const int64_t limit = model.shape.gpu.shared_bytes;
-      EXPECT_GE(fused_shared_memory(plan, tokens, head_dim, limit).stages, kLeastFusedStages);
+      const FusedRings rings = fused_shared_memory(plan, tokens, head_dim, limit).rings;
+      EXPECT_GE(rings.stages, kLeastFusedStages);
+      EXPECT_GE(rings.deep_stages, rings.stages);
+      EXPECT_EQ(rings, tokens == 1 ? model.rings : model.rings_of_several);
       EXPECT_LE(shared_bytes(plan, tokens, head_dim), limit);
     }
   }
