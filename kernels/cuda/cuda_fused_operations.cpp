@@ -46,8 +46,16 @@ void CudaFusedOperations::linear_add_begin_norm_impl(const Tensor& residual,
                                                      const WeightMatrix& weight,
                                                      const Tensor& norm_weight, float multiplier) {
   if (!defers_scale(next)) {
-    return FusedOperations::linear_add_begin_norm_impl(residual, next, x, weight, norm_weight,
-                                                       multiplier);
+    const int num_parts =
+        residual_parts({x.dim(0), weight.out_features, weight.in_features}, device_.gpu());
+    if (num_parts == 1 || !weight.bias.empty() || next.kind != NormKind::kRmsNorm ||
+        norm_weight.empty()) {
+      return FusedOperations::linear_add_begin_norm_impl(residual, next, x, weight, norm_weight,
+                                                         multiplier);
+    }
+    return launch_add_rms_norm(next.values, residual,
+                               operations_.linear_in_parts(x, weight, num_parts), multiplier,
+                               norm_weight, next.epsilon, device_.stream());
   }
   if (!weight.bias.empty()) {
     operations_.linear_add(residual, x, weight, multiplier);

@@ -1,6 +1,7 @@
 // What the skinny product (linear/skinny/kernel.h) does besides multiplying: RMSNorm before and
 // after it, activation and product of gate and up, bias and rotary positions with the append to KV
-// pages. And for up to 1,024 tokens the gated product (linear/gated/kernel.h).
+// pages. For up to 1,024 tokens the gated product (linear/gated/kernel.h). And for some hundred
+// tokens norms that add to the residual stream what products leave in parts (residual_parts()).
 #pragma once
 
 #include "kernels/cuda/cuda_operations.h"

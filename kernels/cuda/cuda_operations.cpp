@@ -154,6 +154,11 @@ void CudaOperations::linear_impl(const Tensor& out, const Tensor& x, const Weigh
   if (!weight.bias.empty()) launch_add_bias(out, weight.bias, multiplier, stream());
 }
 
+Tensor CudaOperations::linear_in_parts(const Tensor& x, const WeightMatrix& weight, int num_parts) {
+  CHECK(weight.bias.empty(), "a bias would be added in every part");
+  return cublas_.run_in_parts(x, weight.data, num_parts, stream());
+}
+
 void CudaOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
   if (params.qk_norm_kind != QkNorm::kNone && !rope_normalizes(params)) {
     launch_qk_norm(params, stream());

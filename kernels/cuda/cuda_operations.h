@@ -23,6 +23,9 @@ class CudaOperations final : public Operations {
   // Which kernel multiplies x [num_tokens, in_features] with `weight`. Throws Error where none can.
   LinearPlan linear_plan(const Tensor& x, const WeightMatrix& weight) const;
 
+  // CublasLinear::run_in_parts, of a weight without a bias
+  Tensor linear_in_parts(const Tensor& x, const WeightMatrix& weight, int num_parts);
+
  private:
   void embed_impl(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
                   float multiplier) override;

@@ -5,12 +5,17 @@
 
 #include "kernels/cuda/device/cublas_check.h"
 #include "kernels/cuda/device/memory.h"
+#include "kernels/cuda/linear/plan.h"
 
 namespace tessera {
 namespace {
 
 // What NVIDIA recommends for Hopper; with less, the library silently leaves out algorithms.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+// Products in parts leave these at the beginning of the workspace, and the rest to the library.
+constexpr size_t kPartsBytes = size_t{kResidualPartsBytes};
+static_assert(kPartsBytes < kWorkspaceBytes);
+constexpr size_t workspace_begin(int num_parts) { return num_parts > 1 ? kPartsBytes : 0; }
 
 // For so many tokens the algorithm is chosen that all numbers of tokens take. Tiles of so many are
 // still as fast as memory with few tokens, and not much slower than larger ones with many.
@@ -68,6 +73,14 @@ const cublasLtMatmulHeuristicResult_t& choose(
   return proposals[0];
 }
 
+// The same matrix num_parts times, each `distance` elements behind the one before.
+void repeat(cublasLtMatrixLayout_t matrix, int32_t num_parts, int64_t distance) {
+  CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(matrix, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                &num_parts, sizeof(num_parts)));
+  CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(matrix, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                &distance, sizeof(distance)));
+}
+
 template <typename Value>
 void set_attribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
                    Value value) {
@@ -114,7 +127,8 @@ const CublasLinear::Solution& CublasLinear::solve(const Problem& problem) {
   auto solution = std::make_unique<Solution>();
   const auto rows = static_cast<uint64_t>(problem.out_features);
   const auto columns = static_cast<uint64_t>(problem.num_tokens);
-  const auto depth = static_cast<uint64_t>(problem.in_features);
+  const int64_t part_features = problem.in_features / problem.num_parts;
+  const auto depth = static_cast<uint64_t>(part_features);
   const cudaDataType_t in_type = cublas_type(problem.in_dtype);
   CUBLAS_CHECK(cublasLtMatmulDescCreate(&solution->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   set_attribute(solution->operation, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
@@ -124,6 +138,11 @@ const CublasLinear::Solution& CublasLinear::solve(const Problem& problem) {
       cublasLtMatrixLayoutCreate(&solution->x, in_type, depth, columns, problem.in_features));
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&solution->out, cublas_type(problem.out_dtype), rows,
                                           columns, problem.out_features));
+  if (problem.num_parts > 1) {
+    repeat(solution->weight, problem.num_parts, part_features);
+    repeat(solution->x, problem.num_parts, part_features);
+    repeat(solution->out, problem.num_parts, problem.num_tokens * problem.out_features);
+  }
 
   if (is_batch_invariant_ && problem.num_tokens != kInvariantTokens) {
     Problem chosen = problem;
@@ -142,7 +161,7 @@ void CublasLinear::choose_algorithm(Solution& solution, const Problem& problem) 
   CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
   std::array<cublasLtMatmulHeuristicResult_t, kProposals> proposals{};
   int num_results = 0;
-  const size_t workspace_bytes = kWorkspaceBytes;
+  const size_t workspace_bytes = kWorkspaceBytes - workspace_begin(problem.num_parts);
   cublasStatus_t status =
       cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                            &workspace_bytes, sizeof(workspace_bytes));
@@ -166,17 +185,41 @@ void CublasLinear::choose_algorithm(Solution& solution, const Problem& problem) 
 
 void CublasLinear::run(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
                        float multiplier, cudaStream_t stream) {
-  const Solution& solution = solve({.num_tokens = x.dim(0),
-                                    .out_features = weight.dim(0),
-                                    .in_features = weight.dim(1),
-                                    .in_dtype = x.dtype,
-                                    .out_dtype = out.dtype,
-                                    .accumulate = accumulate});
-  const float beta = accumulate ? 1.0f : 0.0f;
-  CUBLAS_CHECK(cublasLtMatmul(handle_, solution.operation, &multiplier, weight.data,
-                              solution.weight, x.data, solution.x, &beta, out.data, solution.out,
-                              out.data, solution.out, &solution.algorithm, workspace_.data(),
-                              workspace_.size_bytes(), stream));
+  launch({.num_tokens = x.dim(0),
+          .out_features = weight.dim(0),
+          .in_features = weight.dim(1),
+          .in_dtype = x.dtype,
+          .out_dtype = out.dtype,
+          .accumulate = accumulate},
+         out, x, weight, multiplier, stream);
+}
+
+Tensor CublasLinear::run_in_parts(const Tensor& x, const Tensor& weight, int num_parts,
+                                  cudaStream_t stream) {
+  const Tensor parts{
+      workspace_.data(), DType::kFloat32, x.device, {num_parts, x.dim(0), weight.dim(0)}};
+  CHECK(parts.size_bytes() <= kPartsBytes, "the parts of a product, ", parts.shape, ", have ",
+        parts.size_bytes(), " bytes; at most ", kPartsBytes);
+  launch({.num_tokens = x.dim(0),
+          .out_features = weight.dim(0),
+          .in_features = weight.dim(1),
+          .in_dtype = x.dtype,
+          .out_dtype = parts.dtype,
+          .accumulate = false,
+          .num_parts = num_parts},
+         parts, x, weight, 1.0f, stream);
+  return parts;
+}
+
+void CublasLinear::launch(const Problem& problem, const Tensor& out, const Tensor& x,
+                          const Tensor& weight, float multiplier, cudaStream_t stream) {
+  const Solution& solution = solve(problem);
+  const float beta = problem.accumulate ? 1.0f : 0.0f;
+  const size_t begin = workspace_begin(problem.num_parts);
+  CUBLAS_CHECK(cublasLtMatmul(
+      handle_, solution.operation, &multiplier, weight.data, solution.weight, x.data, solution.x,
+      &beta, out.data, solution.out, out.data, solution.out, &solution.algorithm,
+      static_cast<std::byte*>(workspace_.data()) + begin, workspace_.size_bytes() - begin, stream));
 }
 
 }  // namespace tessera

@@ -35,6 +35,12 @@ class CublasLinear {
   void run(const Tensor& out, const Tensor& x, const Tensor& weight, bool accumulate,
            float multiplier, cudaStream_t stream);
 
+  // The sums of out = x . weight^T over each of num_parts equal parts of in_features:
+  //   float32 [num_parts, num_tokens, out_features], at most kResidualPartsBytes, which the next
+  //   product may overwrite
+  //   in_features a multiple of 8 * num_parts; the rest as in run()
+  Tensor run_in_parts(const Tensor& x, const Tensor& weight, int num_parts, cudaStream_t stream);
+
  private:
   struct Problem {
     int64_t num_tokens;
@@ -43,6 +49,7 @@ class CublasLinear {
     DType in_dtype;
     DType out_dtype;
     bool accumulate;
+    int num_parts = 1;  // of in_features, each with a result of its own
 
     auto operator<=>(const Problem&) const = default;
   };
@@ -50,6 +57,8 @@ class CublasLinear {
 
   const Solution& solve(const Problem& problem);
   void choose_algorithm(Solution& solution, const Problem& problem) const;
+  void launch(const Problem& problem, const Tensor& out, const Tensor& x, const Tensor& weight,
+              float multiplier, cudaStream_t stream);
 
   bool is_batch_invariant_;
   cublasLtContext* handle_ = nullptr;

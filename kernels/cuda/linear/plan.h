@@ -141,6 +141,29 @@ constexpr LinearPlan plan_linear(const LinearShape& shape, const GpuTraits& gpu)
   return {.kernel = LinearKernel::kCublas};
 }
 
+// The residual stream takes what such a product adds in so many parts, each the sum over as many of
+// the in_features: two for a product that cuBLAS computes for up to kResidualPartsTokens tokens,
+// else one, which the product adds itself. Products of so few tokens have too few tiles for all
+// multiprocessors. cuBLAS then divides in_features as well, but adds up the parts in a kernel of
+// its own, or does not divide, and leaves multiprocessors idle; here the norm that follows adds
+// them to the stream, which it reads anyway. On an H200, microseconds of cuBLAS as it chooses and
+// of two parts: 4096 x 14336 with 96 tokens 38.5 and 32.0, 128 38.1 and 33.5, 192 46.6 and 37.1,
+// 320 57.4 and 54.7; 4096 x 4096 17.9 and 11.5, 14.0 and 11.9, 17.3 and 12.8, 19.1 and 18.9
+// (docs/experiments/batches.md).
+inline constexpr int kResidualParts = 2;
+inline constexpr int64_t kPartFeatures = 64;  // a part has a multiple of these
+inline constexpr int64_t kResidualPartsTokens = 240;
+// Memory for the parts.
+inline constexpr int64_t kResidualPartsBytes = int64_t{24} << 20;
+constexpr int residual_parts(const LinearShape& shape, const GpuTraits& gpu) {
+  const int64_t bytes = kResidualParts * shape.num_tokens * shape.out_features * 4;
+  const bool is_divided =
+      plan_linear(shape, gpu).kernel == LinearKernel::kCublas && gpu.runs_hopper() &&
+      !gpu.is_batch_invariant() && shape.num_tokens <= kResidualPartsTokens &&
+      shape.in_features % (kResidualParts * kPartFeatures) == 0 && bytes <= kResidualPartsBytes;
+  return is_divided ? kResidualParts : 1;
+}
+
 // The plan of a product of queries, keys and values that rotates and stores them itself; it is
 // built for tiles that two blocks share at most.
 constexpr LinearPlan rotating_plan(LinearPlan plan, const LinearShape& shape,

@@ -41,13 +41,56 @@ struct Squares {
   int num_parts = 0;
 };
 
+// The rows that are normalised: what a thread reads of them, and what it leaves there in the end.
+struct Rows {
+  const float* x;
+
+  __device__ void begin_at(int64_t element) { x += element; }
+  template <int kWidth>
+  __device__ Vector<float, kWidth> vector(int64_t i) const {
+    return load_vector<kWidth>(x, i);
+  }
+  template <int kWidth>
+  __device__ void leave(int64_t, const Vector<float, kWidth>&) const {}
+};
+
+// Rows of the residual stream, to which the sums of a product in two parts are added. They are
+// stored when all has been read, so that no load has to wait for a store.
+struct SummedRows {
+  static constexpr int kParts = 2;
+
+  float* residual;
+  const float* parts[kParts];
+  float multiplier;
+
+  __device__ void begin_at(int64_t element) {
+    residual += element;
+    for (const float*& part : parts) part += element;
+  }
+  template <int kWidth>
+  __device__ Vector<float, kWidth> vector(int64_t i) const {
+    auto sum = load_vector<kWidth>(residual, i);
+    const auto first = load_vector<kWidth>(parts[0], i);
+    const auto second = load_vector<kWidth>(parts[1], i);
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      sum.values[j] += multiplier * (first.values[j] + second.values[j]);
+    }
+    return sum;
+  }
+  template <int kWidth>
+  __device__ void leave(int64_t i, const Vector<float, kWidth>& sum) const {
+    store_vector(residual, i, sum);
+  }
+};
+
 // A block per token. The order of summation depends on hidden_size only.
-template <typename Element, int kWidth>
+template <typename Element, int kWidth, typename Source>
 __global__ void __launch_bounds__(kMaxThreads)
-    rms_norm_kernel(Element* out, const float* x, const float* weight, int64_t hidden_size,
+    rms_norm_kernel(Element* out, Source rows, const float* weight, int64_t hidden_size,
                     float epsilon, Squares squares) {
   const int64_t num_vectors = hidden_size / kWidth;
-  x += blockIdx.x * hidden_size;
+  rows.begin_at(blockIdx.x * hidden_size);
   out += blockIdx.x * hidden_size;
   const auto held_index = [](int k) { return threadIdx.x + int64_t{k} * blockDim.x; };
 
@@ -61,14 +104,14 @@ __global__ void __launch_bounds__(kMaxThreads)
   Vector<float, kWidth> inputs[kHeldVectors] = {};
 #pragma unroll
   for (int k = 0; k < kHeldVectors; ++k) {
-    if (held_index(k) < num_vectors) inputs[k] = load_vector<kWidth>(x, held_index(k));
+    if (held_index(k) < num_vectors) inputs[k] = rows.template vector<kWidth>(held_index(k));
   }
 
   float sum = 0.0f;
 #pragma unroll
   for (const auto& input : inputs) sum += sum_of_squares(input);
   for (int64_t i = held_index(kHeldVectors); i < num_vectors; i += blockDim.x) {
-    sum += sum_of_squares(load_vector<kWidth>(x, i));
+    sum += sum_of_squares(rows.template vector<kWidth>(i));
   }
   sum = block_sum(sum);
   const float mean = sum / static_cast<float>(hidden_size);
@@ -81,37 +124,40 @@ __global__ void __launch_bounds__(kMaxThreads)
 #pragma unroll
   for (int k = 0; k < kHeldVectors; ++k) {
     if (held_index(k) < num_vectors) {
+      rows.leave(held_index(k), inputs[k]);
       store_vector(out, held_index(k), scaled<Element>(inputs[k], scale, factors[k]));
     }
   }
   for (int64_t i = held_index(kHeldVectors); i < num_vectors; i += blockDim.x) {
-    store_vector(out, i,
-                 scaled<Element>(load_vector<kWidth>(x, i), scale, load_vector<kWidth>(weight, i)));
+    const auto input = rows.template vector<kWidth>(i);
+    rows.leave(i, input);
+    store_vector(out, i, scaled<Element>(input, scale, load_vector<kWidth>(weight, i)));
   }
 }
 
 // Enough threads to hold the row, if there may be so many.
-template <typename Element, int kWidth>
-void launch(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
+template <typename Element, int kWidth, typename Source>
+void launch(const Tensor& out, const Source& rows, const Tensor& weight, float epsilon,
             const Squares& squares, cudaStream_t stream) {
   constexpr int64_t kWarpElements = kWarpSize * kHeldVectors * kWidth;
-  const int64_t hidden_size = x.dim(1);
+  const int64_t hidden_size = out.dim(1);
   const int64_t num_threads =
       std::min<int64_t>(ceil_divide(hidden_size, kWarpElements) * kWarpSize, kMaxThreads);
-  launch_dependent(rms_norm_kernel<Element, kWidth>,
-                   {.blocks = dim3(static_cast<unsigned>(x.dim(0))),
+  launch_dependent(rms_norm_kernel<Element, kWidth, Source>,
+                   {.blocks = dim3(static_cast<unsigned>(out.dim(0))),
                     .threads = static_cast<unsigned>(num_threads)},
-                   stream, static_cast<Element*>(out.data), x.as<float>(), weight.as<float>(),
-                   hidden_size, epsilon, squares);
+                   stream, static_cast<Element*>(out.data), rows, weight.as<float>(), hidden_size,
+                   epsilon, squares);
 }
 
-void launch(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
+template <typename Source>
+void launch(const Tensor& out, const Source& rows, const Tensor& weight, float epsilon,
             const Squares& squares, cudaStream_t stream) {
   dispatch_element(out.dtype, [&]<typename Element>() {
-    if (x.dim(1) % 4 == 0) {
-      launch<Element, 4>(out, x, weight, epsilon, squares, stream);
+    if (out.dim(1) % 4 == 0) {
+      launch<Element, 4>(out, rows, weight, epsilon, squares, stream);
     } else {
-      launch<Element, 1>(out, x, weight, epsilon, squares, stream);
+      launch<Element, 1>(out, rows, weight, epsilon, squares, stream);
     }
   });
 }
@@ -120,12 +166,23 @@ void launch(const Tensor& out, const Tensor& x, const Tensor& weight, float epsi
 
 void launch_rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
                      cudaStream_t stream) {
-  launch(out, x, weight, epsilon, {}, stream);
+  launch(out, Rows{x.as<float>()}, weight, epsilon, {}, stream);
+}
+
+void launch_add_rms_norm(const Tensor& out, const Tensor& residual, const Tensor& parts,
+                         float multiplier, const Tensor& weight, float epsilon,
+                         cudaStream_t stream) {
+  CHECK(parts.dim(0) == SummedRows::kParts, "parts have shape ", parts.shape);
+  launch(out,
+         SummedRows{.residual = residual.as<float>(),
+                    .parts = {parts.as<float>(), parts.as<float>() + residual.num_elements()},
+                    .multiplier = multiplier},
+         weight, epsilon, {}, stream);
 }
 
 void launch_rms_norm_unscaled(const Tensor& out, const Tensor& squares, const Tensor& x,
                               const Tensor& weight, cudaStream_t stream) {
-  launch(out, x, weight, 0.0f,
+  launch(out, Rows{x.as<float>()}, weight, 0.0f,
          {.parts = squares.as<float>(), .num_parts = static_cast<int>(squares.dim(1))}, stream);
 }
 

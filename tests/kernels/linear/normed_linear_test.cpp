@@ -148,6 +148,39 @@ TEST_P(NormedLinearTest, MatchesReference) {
   }
 }
 
+// On Hopper, products of some hundred tokens leave parts that the norm adds to the residual stream
+// (residual_parts() in linear/plan.h), but not those of 241 tokens nor of 72 in_features.
+TEST_P(NormedLinearTest, ProductsInParts) {
+  constexpr float kMultiplier = 0.25f;
+  for (const auto& [hidden, in_features] :
+       {std::pair{40, 128}, std::pair{1152, 640}, std::pair{1152, 72}, std::pair{8576, 128}}) {
+    for (const int64_t num_tokens : {65, 240, 241}) {
+      SCOPED_TRACE(testing::Message()
+                   << num_tokens << " tokens, " << hidden << " x " << in_features);
+      RandomValues random(static_cast<uint64_t>(num_tokens));
+      const Shape shape{num_tokens, hidden};
+      const auto residual = rounded(random.normal(num_tokens * hidden), DType::kFloat32);
+      const auto x = rounded(random.normal(num_tokens * in_features), activation());
+      const auto added = rounded(random.normal(hidden * in_features), weight_type());
+      const auto norm_weight = rounded(random.normal(hidden), DType::kFloat32);
+      const DeviceTensor sum = floats(residual, shape);
+      const PoisonedRows rows(backend(), num_tokens, hidden);
+      fused().linear_add_begin_norm(sum, rows.view(), activations(x, {num_tokens, in_features}),
+                                    matrix(added, hidden, in_features),
+                                    floats(norm_weight, {hidden}), kMultiplier);
+      Reference stream = reference_linear(x, added, in_features);
+      for (size_t i = 0; i < residual.size(); ++i) {
+        stream.values[i] = residual[i] + kMultiplier * stream.values[i];
+        stream.magnitudes[i] = std::abs(residual[i]) + kMultiplier * stream.magnitudes[i];
+      }
+      expect_close(host(sum), stream, shape, {.length = in_features + 2});
+      expect_close(host(rows.view().values),
+                   reference_rms_norm(host(sum), norm_weight, kNormEpsilon), shape,
+                   {.out = activation(), .length = hidden});
+    }
+  }
+}
+
 // A token's results must not depend on others, nor on how many there are within one kernel.
 TEST_P(NormedLinearTest, IgnoresOtherTokens) {
   if (!runs_hopper()) GTEST_SKIP() << "what Hopper's kernels promise";

@@ -27,6 +27,23 @@ TEST(LinearPlanTest, FewTokensAreReadBound) {
   EXPECT_EQ(kernel(8192, kH200), LinearKernel::kCublas);
 }
 
+TEST(LinearPlanTest, NormsAddProductsOfSomeHundredTokens) {
+  const auto parts = [](int64_t num_tokens, const GpuTraits& gpu, int64_t in_features = 4096,
+                        int64_t out_features = 4096) {
+    return residual_parts({num_tokens, out_features, in_features}, gpu);
+  };
+  EXPECT_EQ(parts(kSkinnyMaxTokens, kH200), 1);
+  EXPECT_EQ(parts(kSkinnyMaxTokens + 1, kH200), kResidualParts);
+  EXPECT_EQ(parts(kResidualPartsTokens, kH200), kResidualParts);
+  EXPECT_EQ(parts(kResidualPartsTokens + 1, kH200), 1);
+  EXPECT_EQ(parts(128, kH200, 4160), 1) << "65 times 64";
+  EXPECT_EQ(parts(kResidualPartsTokens, kH200, 4096, 16384), 1) << "30 MiB";
+  EXPECT_EQ(parts(128, kAmpere), 1);
+  GpuTraits invariant = kH200;
+  invariant.choice = KernelChoice::kBatchInvariant;
+  EXPECT_EQ(parts(128, invariant), 1);
+}
+
 TEST(LinearPlanTest, SkinnyKernelTakesAnyInFeatures) {
   for (const int64_t in_features : {8, 72, 200, 1000, 4104}) {
     EXPECT_EQ(plan_linear({.num_tokens = 64, .out_features = 40, .in_features = in_features}, kH200)
