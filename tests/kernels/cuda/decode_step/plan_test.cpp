@@ -298,13 +298,15 @@ std::vector<KnownModel> known_models() {
 }
 
 TEST(FusedDecodePlanTest, InputsAreKeptForManyPasses) {
-  const FusedDecodePlan plan = plan_fused_decode({}, kLlama8B);
+  const FusedDecodePlan plan = plan_fused_decode({}, llama_1b());
   EXPECT_FALSE(plan.products[kQkv].keeps_inputs(plan.num_blocks));
   EXPECT_TRUE(plan.products[kGateUp].keeps_inputs(plan.num_blocks));
   EXPECT_TRUE(plan.products[kLmHead].keeps_inputs(plan.num_blocks));
   FusedProduct few = plan.products[kQkv];
   few.static_items = 0;
   EXPECT_TRUE(few.keeps_inputs(plan.num_blocks)) << "some blocks have no item";
+  const FusedDecodePlan large = plan_fused_decode({}, kLlama8B);
+  EXPECT_TRUE(large.products[kQkv].keeps_inputs(large.num_blocks)) << "two chunks for a warp";
 }
 
 TEST(FusedDecodePlanTest, RunsTheModelsThatPeopleDownload) {
