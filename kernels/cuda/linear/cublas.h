@@ -36,8 +36,8 @@ class CublasLinear {
            float multiplier, cudaStream_t stream);
 
   // The sums of out = x . weight^T over each of num_parts equal parts of in_features:
-  //   float32 [num_parts, num_tokens, out_features], at most kResidualPartsBytes, which the next
-  //   product may overwrite
+  //   float32 [num_parts, num_tokens, out_features], at most kResidualPartsBytes (linear/plan.h),
+  //   which the next product may overwrite
   //   in_features a multiple of 8 * num_parts; the rest as in run()
   Tensor run_in_parts(const Tensor& x, const Tensor& weight, int num_parts, cudaStream_t stream);
 

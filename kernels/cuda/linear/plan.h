@@ -141,15 +141,14 @@ constexpr LinearPlan plan_linear(const LinearShape& shape, const GpuTraits& gpu)
   return {.kernel = LinearKernel::kCublas};
 }
 
-// The residual stream takes what such a product adds in so many parts, each the sum over as many of
-// the in_features: two for a product that cuBLAS computes for up to kResidualPartsTokens tokens,
-// else one, which the product adds itself. Products of so few tokens have too few tiles for all
-// multiprocessors. cuBLAS then divides in_features as well, but adds up the parts in a kernel of
-// its own, or does not divide, and leaves multiprocessors idle; here the norm that follows adds
-// them to the stream, which it reads anyway. On an H200, microseconds of cuBLAS as it chooses and
-// of two parts: 4096 x 14336 with 96 tokens 38.5 and 32.0, 128 38.1 and 33.5, 192 46.6 and 37.1,
-// 320 57.4 and 54.7; 4096 x 4096 17.9 and 11.5, 14.0 and 11.9, 17.3 and 12.8, 19.1 and 18.9
-// (docs/experiments/batches.md).
+// How many parts a product leaves that is added to the residual stream before a norm, each the sum
+// over an equal share of in_features: kResidualParts where cuBLAS computes it for up to
+// kResidualPartsTokens tokens; the norm then adds them to the stream, which it reads anyway. Else
+// 1, and the product adds itself. So few tokens have too few tiles for all multiprocessors, and
+// cuBLAS either leaves some idle or adds up parts in a kernel of its own. On an H200, microseconds
+// of cuBLAS as it chooses and of two parts: 4096 x 14336 with 96 tokens 38.5 and 32.0, 128 38.1 and
+// 33.5, 192 46.6 and 37.1, 320 57.4 and 54.7; 4096 x 4096 17.9 and 11.5, 14.0 and 11.9, 17.3 and
+// 12.8, 19.1 and 18.9 (docs/experiments/batches.md).
 inline constexpr int kResidualParts = 2;
 inline constexpr int64_t kPartFeatures = 64;  // a part has a multiple of these
 inline constexpr int64_t kResidualPartsTokens = 240;
