@@ -66,6 +66,7 @@ struct FusedDecodeArguments {
   // What follows is for blocks other than Llama's.
   FusedBlock block;
   int num_kinds;                        // of layers
+  int num_windows;                      // of these kinds
   int input_bytes;                      // for all input features in shared memory
   AttentionArguments second_attention;  // `attention` with the window of the second kind of layers
   // What follows is for keys and values in float8_e4m3.

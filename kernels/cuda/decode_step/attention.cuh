@@ -32,7 +32,7 @@ class FusedAttention {
         attention_(!is_llama(kInstance) && arguments.block.kind(layer) != 0
                        ? arguments.second_attention
                        : arguments.attention),
-        kind_(kind_of_layer(arguments, signals, layer)),
+        share_(share_of_layer(arguments, signals, layer)),
         signals_(signals),
         layer_(layer),
         copy_(copy),
@@ -40,13 +40,13 @@ class FusedAttention {
 
   // The pieces are planned.
   __device__ void run(UnitRing& ring) const {
-    const int num_pieces = kind_.num_pieces;
+    const int num_pieces = share_.num_pieces;
     if (num_pieces == 0) return;
 #pragma unroll 1
-    for (int i = 0; i < num_pieces; ++i) compute_piece(kind_.pieces[i], ring);
+    for (int i = 0; i < num_pieces; ++i) compute_piece(share_.pieces[i], ring);
 #pragma unroll 1
     for (int i = 0; i < num_pieces; ++i) {
-      if (kind_.pieces[i].owners.count > 1) merge_piece(kind_.pieces[i]);
+      if (share_.pieces[i].owners.count > 1) merge_piece(share_.pieces[i]);
     }
     sync_fused_consumers();  // the staging area is free for inputs
   }
@@ -388,7 +388,7 @@ class FusedAttention {
 
   const FusedDecodeArguments& arguments_;
   const AttentionArguments& attention_;
-  const FusedKind<kTokens, kHeadDim>& kind_;  // of layers
+  const FusedAttentionShare<kTokens>& share_;
   const Signals& signals_;
   int layer_;
   uint32_t* copy_;

@@ -69,21 +69,28 @@ struct FusedPass {
   int is_last;            // of the product
 };
 
-// What a block knows of a kind of layers: its pieces of their attention, and their rotations.
-template <int kTokens, int kHeadDim>
-struct FusedKind {
+// A block's share of attention in layers of the same window.
+template <int kTokens>
+struct FusedAttentionShare {
   int num_pieces;
   DecodePiece pieces[max_fused_pieces(kTokens)];
   // Where a piece's pages begin in `pages`; kMaxFusedPages: they are not there.
   int first_pages[max_fused_pieces(kTokens)];
   int pages[kMaxFusedPages];
-  float2 rotations[kTokens][kHeadDim / 2];  // cos, sin
+};
+
+// The rotations of the step's tokens in layers of the same RoPE table.
+template <int kTokens, int kHeadDim>
+struct FusedRotations {
+  float2 of_token[kTokens][kHeadDim / 2];  // cos, sin
 };
 
 template <int kTokens, int kHeadDim, FusedInstance kInstance>
 struct FusedSignals {
-  using Kind = FusedKind<kTokens, kHeadDim>;
-  static_assert(sizeof(Kind) <= fused_kind_bytes(kTokens, kHeadDim));
+  using Share = FusedAttentionShare<kTokens>;
+  using Rotations = FusedRotations<kTokens, kHeadDim>;
+  static_assert(sizeof(Share) <= fused_share_bytes(kTokens));
+  static_assert(sizeof(Rotations) == fused_rotation_bytes(kTokens, kHeadDim));
 
   // Of all stages of all rings, in the order of FusedRings.
   uint64_t full[kFusedWarps * kMaxFusedStages];
@@ -97,8 +104,12 @@ struct FusedSignals {
   // Layer l's pointers are at index l % 2. They are there when words_cleared has completed in layer
   // l - 1.
   FusedLayerPointers layers[2];
-  Kind first_kind;
-  Kind* second_kind;           // in dynamic shared memory; null: all layers are of the first kind
+  Share first_share;
+  Rotations first_rotations;
+  // Of each kind of layers. Those of a second kind lie in dynamic shared memory, unless both kinds
+  // have the same window and so the same share. Not set for Llama's block.
+  Share* shares[2];
+  Rotations* rotations[2];
   int64_t page_rows[kTokens];  // the row of each new token in KV head 0 of its page
   // A pass's sums, from the warps that compute to the warps that finish it.
   uint64_t sums_full[kSumBuffers];
@@ -107,15 +118,24 @@ struct FusedSignals {
   float sums[kSumBuffers][kFusedWarps][kSumRows][kSumStride];
 };
 
-// The kind of layers that a layer is of.
+// What a layer takes of these, by its kind.
 template <int kTokens, int kHeadDim, FusedInstance kInstance>
-__device__ const FusedKind<kTokens, kHeadDim>& kind_of_layer(
+__device__ const FusedAttentionShare<kTokens>& share_of_layer(
     const FusedDecodeArguments& arguments,
     const FusedSignals<kTokens, kHeadDim, kInstance>& signals, int layer) {
   if constexpr (!is_llama(kInstance)) {
-    if (arguments.block.kind(layer) != 0) return *signals.second_kind;
+    return *signals.shares[arguments.block.kind(layer)];
   }
-  return signals.first_kind;
+  return signals.first_share;
+}
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
+__device__ const FusedRotations<kTokens, kHeadDim>& rotations_of_layer(
+    const FusedDecodeArguments& arguments,
+    const FusedSignals<kTokens, kHeadDim, kInstance>& signals, int layer) {
+  if constexpr (!is_llama(kInstance)) {
+    return *signals.rotations[arguments.block.kind(layer)];
+  }
+  return signals.first_rotations;
 }
 
 // The product that a warp has come to.

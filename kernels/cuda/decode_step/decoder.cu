@@ -209,6 +209,7 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .input_stride = memory.input_stride,
       .block = plan_.block,
       .num_kinds = plan_.num_kinds,
+      .num_windows = plan_.num_windows,
       .input_bytes = memory.input_bytes,
       .second_attention = attention_of(kinds.back()),
       .kv_scales = scales_};

@@ -59,16 +59,16 @@ class FusedStep {
   __device__ void start() {
     const auto thread = static_cast<int>(threadIdx.x);
     if (warp_index() == kFusedWarps - 1) {
-      plan(signals_.first_kind, arguments_.attention);
+      plan(signals_.first_share, arguments_.attention);
       if constexpr (!is_llama(kInstance)) {
-        if (has_second_kind()) plan(*signals_.second_kind, arguments_.second_attention);
+        if (arguments_.num_kinds > 1) plan(*signals_.shares[1], arguments_.second_attention);
       }
       if (arrives_for_warp(lane_index())) mbarrier_arrive(&signals_.planned);
     }
     if (warp_index() < arguments_.num_tokens) embed(warp_index());
-    rotate(signals_.first_kind, arguments_.rope_tables[0]);
+    rotate(signals_.first_rotations, arguments_.rope_tables[0]);
     if constexpr (!is_llama(kInstance)) {
-      if (has_second_kind()) rotate(*signals_.second_kind, arguments_.rope_tables[1]);
+      if (arguments_.num_kinds > 1) rotate(*signals_.rotations[1], arguments_.rope_tables[1]);
     }
     if (thread < arguments_.num_tokens) {
       const AttentionArguments& attention = arguments_.attention;
@@ -135,14 +135,13 @@ class FusedStep {
                              share, true);
   }
 
-  __device__ bool has_second_kind() const { return signals_.second_kind != nullptr; }
-
-  // Computes the rotations of the step's tokens in the layers of a kind.
-  __device__ void rotate(FusedKind<kTokens, kHeadDim>& kind, const float* rope_table) const {
+  // Computes the rotations of the step's tokens in layers with this RoPE table.
+  __device__ void rotate(FusedRotations<kTokens, kHeadDim>& rotations,
+                         const float* rope_table) const {
     constexpr int kHalf = kHeadDim / 2;
     for (int i = static_cast<int>(threadIdx.x); i < arguments_.num_tokens * kHalf;
          i += kFusedConsumers) {
-      kind.rotations[i / kHalf][i % kHalf] =
+      rotations.of_token[i / kHalf][i % kHalf] =
           is_llama(kInstance) || rope_table != nullptr
               ? rotation_of(arguments_.positions[i / kHalf], rope_table[i % kHalf],
                             rope_table[kHalf + i % kHalf])
@@ -150,8 +149,8 @@ class FusedStep {
     }
   }
 
-  // Finds the block's share of attention in the layers of a kind: its pieces and their pages.
-  __device__ void plan(FusedKind<kTokens, kHeadDim>& kind, const AttentionArguments& attention) {
+  // Finds the block's share of attention in layers with this window: its pieces and their pages.
+  __device__ void plan(FusedAttentionShare<kTokens>& share, const AttentionArguments& attention) {
     DecodeItems<1, false> items(attention, arguments_.division);
     items.divide();
     DecodePiece piece;
@@ -169,16 +168,16 @@ class FusedStep {
       const int32_t* const table =
           attention.block_tables + static_cast<int64_t>(piece.sequence) * attention.max_pages;
       for (int page = begin + lane_index(); fits && page < end; page += kWarpSize) {
-        kind.pages[num_pages + page - begin] = table[page];
+        share.pages[num_pages + page - begin] = table[page];
       }
       if (lane_index() == 0) {
-        kind.pieces[count] = piece;
-        kind.first_pages[count] = fits ? num_pages : kMaxFusedPages;
+        share.pieces[count] = piece;
+        share.first_pages[count] = fits ? num_pages : kMaxFusedPages;
       }
       if (fits) num_pages += end - begin;
     }
     __syncwarp();
-    if (lane_index() == 0) kind.num_pieces = count;
+    if (lane_index() == 0) share.num_pieces = count;
     __syncwarp();
   }
 
@@ -246,13 +245,22 @@ class FusedStep {
   FusedEpilogue<kTokens, kHeadDim, kInstance> finish_;  // of token `warp`, if kFinishesOwnPasses
 };
 
-// Where the second kind of layers lies in shared memory, behind the inputs; null without one.
-template <typename Signals>
-__device__ typename Signals::Kind* second_kind(const FusedDecodeArguments& arguments,
-                                               unsigned char* rings) {
-  if (arguments.num_kinds == 1) return nullptr;
-  return reinterpret_cast<typename Signals::Kind*>(
-      rings + arguments.rings.num_stages() * kUnitBytes + arguments.input_bytes);
+// Tells where the rotations and shares of layers lie in shared memory: those of a second kind
+// behind the inputs.
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
+__device__ void place_kinds(FusedSignals<kTokens, kHeadDim, kInstance>& signals,
+                            const FusedDecodeArguments& arguments, unsigned char* rings) {
+  using Rotations = FusedRotations<kTokens, kHeadDim>;
+  using Share = FusedAttentionShare<kTokens>;
+  unsigned char* const place =
+      rings + arguments.rings.num_stages() * kUnitBytes + arguments.input_bytes;
+  signals.shares[0] = &signals.first_share;
+  signals.rotations[0] = &signals.first_rotations;
+  signals.rotations[1] = reinterpret_cast<Rotations*>(place);
+  signals.shares[1] = reinterpret_cast<Share*>(place + sizeof(Rotations));
+  if (attends_by_window(kTokens) && arguments.num_windows == 1) {
+    signals.shares[1] = &signals.first_share;
+  }
 }
 
 template <int kTokens, int kHeadDim, FusedInstance kInstance>
@@ -301,7 +309,7 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
   }
   if (thread == 0) {
     signals.layers[0] = launched.layers[0];
-    if constexpr (!is_llama(kInstance)) signals.second_kind = second_kind<Signals>(launched, rings);
+    if constexpr (!is_llama(kInstance)) place_kinds(signals, launched, rings);
   }
   __syncthreads();
   // Up to here, only what is the same in all steps has been read.

@@ -169,7 +169,10 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
                           " it computes Llama's block alone");
     return plan;
   }
-  plan.num_kinds = std::max(1, static_cast<int>(fused_kinds(block).size()));
+  const std::vector<LayerSpec> kinds = fused_kinds(block);
+  plan.num_kinds = std::max(1, static_cast<int>(kinds.size()));
+  plan.num_windows =
+      plan.num_kinds > 1 && kinds[0].sliding_window != kinds[1].sliding_window ? 2 : 1;
   plan.stream_parts =
       stream_parts(1, fused_instance(plan.block, plan.has_fp8_pages, 1, shape.head_dim));
 

@@ -236,6 +236,7 @@ struct FusedDecodePlan {
   FusedBlock block{};
   bool has_fp8_pages = false;
   int num_kinds = 1;     // of layers
+  int num_windows = 1;   // of these kinds
   int stream_parts = 1;  // in a step of a single token
   int num_blocks = 0;
   int heads_per_kv_head = 0;
@@ -311,14 +312,23 @@ constexpr int fused_partial_words(int heads_per_kv_head, int head_dim) {
   return heads_per_kv_head * head_dim + (heads_per_kv_head + 3) / 4 * 4;
 }
 
-// Shared memory for what a block knows of a kind of layers: pieces, pages, rotations.
-constexpr int64_t fused_kind_bytes(int tokens, int64_t head_dim) {
+// Whether kinds of layers with the same window have one share of attention. In a step of a single
+// token there is room for two, and the instance for blocks without norms of what the halves add has
+// no register to tell them apart.
+constexpr bool attends_by_window(int tokens) { return tokens > 1; }
+// Shared memory for a block's share of attention in layers of one window (pieces and pages), and
+// for the rotations of one RoPE table.
+constexpr int64_t fused_share_bytes(int tokens) {
   constexpr int64_t kPieceBytes = 64;
-  return max_fused_pieces(tokens) * kPieceBytes + kMaxFusedPages * 4 + 16 + tokens * head_dim * 4;
+  return max_fused_pieces(tokens) * kPieceBytes + kMaxFusedPages * 4 + 16;
+}
+constexpr int64_t fused_rotation_bytes(int tokens, int64_t head_dim) {
+  return tokens * head_dim * int64_t{sizeof(float)};
 }
 
-// Static shared memory: barriers, sums, arguments, the first kind of layers. Instances other than
-// Llama's over bfloat16 pages have more arguments (fused_argument_bytes).
+// Static shared memory: barriers, sums, arguments, the share and rotations of the first kind of
+// layers. Instances other than Llama's over bfloat16 pages have more arguments
+// (fused_argument_bytes).
 constexpr int64_t fused_static_bytes(FusedInstance instance, int tokens, int64_t head_dim) {
   const int64_t of_llama = tokens == 1 ? 47 * 128 : 29 * 1024;
   const int64_t of_wide_heads = 4 * tokens * std::max<int64_t>(head_dim - 128, 0);
@@ -336,7 +346,7 @@ constexpr int spare_stages(const FusedDecodePlan& plan, int tokens) {
 
 // Dynamic shared memory of the kernel for steps of up to `tokens`: first the rings; then the input
 // features of a product, in whose place attention's warps leave results for each other; then the
-// second kind of layers.
+// rotations and the share of attention of the second kind of layers, if they are not the first's.
 struct FusedSharedMemory {
   FusedRings rings;
   int input_stride;  // bytes from one token's input features to the next one's
@@ -365,7 +375,9 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   const int64_t staging = kFusedWarps * int64_t{plan.heads_per_kv_head} * (head_dim + 8 + 2) * 4;
   memory.input_bytes = static_cast<int>(
       ceil_divide(std::max(int64_t{memory.input_stride} * tokens, staging), int64_t{128}) * 128);
-  const int64_t kind_bytes = plan.num_kinds > 1 ? fused_kind_bytes(tokens, head_dim) : 0;
+  const int num_shares = attends_by_window(tokens) ? plan.num_windows : plan.num_kinds;
+  const int64_t kind_bytes = (plan.num_kinds - 1) * fused_rotation_bytes(tokens, head_dim) +
+                             (num_shares - 1) * fused_share_bytes(tokens);
   const FusedInstance instance = fused_instance(plan.block, plan.has_fp8_pages, tokens, head_dim);
   const int64_t left = shared_bytes - kAlignmentBytes -
                        fused_static_bytes(instance, tokens, head_dim) - memory.input_bytes -

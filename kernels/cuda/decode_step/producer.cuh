@@ -182,7 +182,7 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
   prefetch_later_map(arguments, values);
   mbarrier_wait(&signals.planned, 0);
   const AttentionArguments& attention = arguments.attention;
-  const auto& own = kind_of_layer(arguments, signals, layer);
+  const auto& own = share_of_layer(arguments, signals, layer);
   for (int i = 0; i < own.num_pieces; ++i) {
     const DecodePiece& piece = own.pieces[i];
     const PieceUnits units = PieceUnits::of<kUnitTokens>(piece, lane_index());

@@ -60,8 +60,8 @@ struct QkvRow {
     constexpr int kHalf = kHeadDim / 2;
     const float other_half = __shfl_xor_sync(kFullWarp, value, kUnitRows);
     if (!is_value()) {
-      const auto& kind = kind_of_layer(arguments, signals, layer);
-      const float2 rotation = kind.rotations[token][column() % kHalf];
+      const auto& rotations = rotations_of_layer(arguments, signals, layer);
+      const float2 rotation = rotations.of_token[token][column() % kHalf];
       value = value * rotation.x + (half == 0 ? -other_half : other_half) * rotation.y;
     }
     if (is_valid) {

@@ -287,7 +287,7 @@ std::vector<KnownModel> known_models() {
   return {{"Qwen2.5 7B", shape_of(3584, 18944, 28, 4, 128), qwen2, 8, {5, 5, 6}, {4, 4, 6}},
           {"Qwen3 8B", shape_of(4096, 12288, 32, 8, 128), qwen3, 8, {6, 6, 0}, {4, 4, 0}},
           {"Qwen3 0.6B", shape_of(1024, 3072, 16, 8, 128), qwen3, 8, {4, 8, 4}, {4, 7, 4}},
-          {"SmolLM3 3B", shape_of(2048, 11008, 16, 4, 128), smollm3, 8, {6, 6, 0}, {4, 4, 0}},
+          {"SmolLM3 3B", shape_of(2048, 11008, 16, 4, 128), smollm3, 8, {6, 6, 0}, {5, 5, 0}},
           {"Phi-4-mini", shape_of(3072, 8192, 24, 8, 128), llama, 8, {4, 8, 4}, {3, 6, 4}},
           {"Gemma 3 4B", shape_of(2560, 10240, 8, 4, 256), gemma3, 8, {4, 12, 2}, {3, 8, 2}},
           // The inputs of eight tokens leave three units for a ring.
@@ -347,7 +347,14 @@ TEST(FusedDecodePlanTest, LayersOfTwoKindsAreToldApart) {
   const BlockSpec block = gemma(42, 4096);
   const FusedDecodePlan plan = plan_fused_decode(block, shape_of(3584, 14336, 16, 8, 256));
   EXPECT_EQ(plan.num_kinds, 2);
+  EXPECT_EQ(plan.num_windows, 2);
   for (int layer = 0; layer < 42; ++layer) EXPECT_EQ(plan.block.kind(layer), layer % 2) << layer;
+  BlockSpec same_window = block;
+  for (LayerSpec& layer : same_window.layers) layer = {};
+  same_window.layers[3].rope_table.reset();
+  const FusedDecodePlan same = plan_fused_decode(same_window, shape_of(3584, 14336, 16, 8, 256));
+  EXPECT_EQ(same.num_kinds, 2);
+  EXPECT_EQ(same.num_windows, 1);
 
   BlockSpec three_kinds = block;
   three_kinds.layers[5].sliding_window = 7;
