@@ -119,7 +119,8 @@ class Engine {
   const GenerationResult& result(const Sequence& sequence) const;
   ServingStatistics statistics() const;
 
-  // Files of keys and values; see model_loaders/kv_file.h. They need EngineOptions::prefix_cache.
+  // Files of keys and values; see model_loaders/kv_file.h. They need EngineOptions::prefix_cache:
+  // without it both throw Error.
   //
   // From now on the file's tokens count as computed: a prompt of any sequence that begins with them
   // is computed only from there on, as long as nothing else needs their pages. Does not check that
@@ -133,7 +134,9 @@ class Engine {
                   const ByteSink& write, const LoadProgress& progress = {}) const;
 
   // For tests and benchmarks: logits of every prompt token, float32 [num_tokens, vocab_size]
-  // row-major, computed in one pass over a fresh cache. Throws Stopped when told to.
+  // row-major, computed anew in steps of as many tokens as a step may have. Where pages are
+  // missing, idle sequences lose theirs. Throws Stopped when told to, and Error when sequences that
+  // still generate hold too many pages.
   std::vector<float> prompt_logits(std::span<const TokenId> prompt,
                                    const StopQuestion& should_stop = {});
 

@@ -46,7 +46,10 @@ void Engine::Impl::submit(Sequence& sequence, std::span<const TokenId> prompt,
   loop->submit(sequence, prompt, params, callbacks);
 }
 
+static constexpr const char* kNeedsPrefixCache = "files of keys and values need the prefix cache";
+
 void Engine::Impl::load_kv(const KvFile& file, const LoadProgress& progress) {
+  CHECK(loop->has_prefix_cache(), kNeedsPrefixCache);
   const KvLayout& layout = file.header().layout;
   const KvLayout own = kv_layout();
   CHECK(layout == own, file.path(), ": holds ", layout.text(), "; this run has ", own.text());
@@ -62,6 +65,7 @@ void Engine::Impl::load_kv(const KvFile& file, const LoadProgress& progress) {
 
 int64_t Engine::Impl::save_kv(std::span<const TokenId> prompt, const KvFileOrigin& origin,
                               const ByteSink& write, const LoadProgress& progress) const {
+  CHECK(loop->has_prefix_cache(), kNeedsPrefixCache);
   const BlockTable table = loop->cached_pages(prompt);
   const int64_t num_tokens = std::ssize(table) * pages->page_size();
   if (num_tokens == 0) return 0;

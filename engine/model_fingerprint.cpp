@@ -1,6 +1,7 @@
 #include "engine/model_fingerprint.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "engine/text/sha256.h"
 #include "model_loaders/checkpoint.h"
@@ -11,11 +12,6 @@ namespace {
 
 constexpr uint64_t kSampleBytes = 1024;
 constexpr uint64_t kMaxTextFileBytes = uint64_t{64} << 20;
-
-// The files besides the weights that loading reads.
-constexpr const char* kTextFiles[] = {
-    "config.json",           "generation_config.json",  "tokenizer.model",   "tokenizer.json",
-    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"};
 
 std::string sample(const Checkpoint& checkpoint, const TensorEntry& tensor) {
   const uint64_t size_bytes = std::min(tensor.size_bytes, kSampleBytes);
@@ -29,9 +25,8 @@ std::string sample(const Checkpoint& checkpoint, const TensorEntry& tensor) {
 std::string model_fingerprint(const EngineOptions& options) {
   const ModelFolder folder = read_model_folder(options);
   std::string parts;
-  for (const char* const name : kTextFiles) {
-    const std::string path = join_path(folder.path, name);
-    if (!file_exists(path)) continue;
+  for (const std::string& path : folder.text_files) {
+    const std::string name = std::filesystem::path(path).filename();
     parts += concat(name, ' ', sha256(read_whole_file(path, kMaxTextFileBytes)), '\n');
   }
   const Checkpoint checkpoint = Checkpoint::open(folder.path);

@@ -52,8 +52,8 @@ KvFile::KvFile(FileReader reader, const KvFileHeader& header)
 void KvFile::read_checked(void* target, uint64_t begin, uint64_t size_bytes, uint64_t hash,
                           const char* name) const {
   reader_.read(target, begin, size_bytes);
-  CHECK(xxhash64(target, size_bytes) == hash, path(), ": is damaged: the ", name, " at bytes ",
-        begin, " to ", begin + size_bytes, " have another checksum than the header says");
+  CHECK(xxhash64(target, size_bytes) == hash, path(), ": is damaged: the checksum of its ", name,
+        ", at bytes ", begin, " to ", begin + size_bytes, ", is not the one in its header");
 }
 
 void KvFile::read_pages(uint64_t tensor, uint64_t begin, uint64_t end, std::byte* target) const {

@@ -1,5 +1,8 @@
 #include "model_loaders/model_folder.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
 #include "model_loaders/hf_config.h"
@@ -50,6 +53,12 @@ ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_conf
   result.tokenizer = read_tokenizer_config(folder);
   result.tokenizer_path =
       tokenizer.empty() ? find_tokenizer(folder) : find_chosen_tokenizer(folder, tokenizer);
+  result.text_files = {join_path(folder, "config.json")};
+  if (std::string path = join_path(folder, "generation_config.json"); file_exists(path)) {
+    result.text_files.push_back(std::move(path));
+  }
+  std::ranges::copy(result.tokenizer.files, std::back_inserter(result.text_files));
+  if (tokenizer.empty()) result.text_files.push_back(result.tokenizer_path);
   return result;
 }
 

@@ -41,6 +41,7 @@ void add_template_files(const std::string& folder, TokenizerConfig& config) {
   for (const auto& [name, path] : paths) {
     std::erase_if(templates, [&](const NamedChatTemplate& other) { return other.name == name; });
     templates.push_back({.name = name, .source = read_whole_file(path, kMaxChatTemplateBytes)});
+    config.files.push_back(path);
     if (name == "default") config.chat_template = templates.back().source;
   }
 }
@@ -125,27 +126,35 @@ void read_main_file(const JsonObject& json, TokenizerConfig& config) {
 
 TokenizerConfig read_tokenizer_config(const std::string& folder) {
   TokenizerConfig config;
-  if (const std::string path = join_path(folder, "tokenizer_config.json"); file_exists(path)) {
-    read_main_file(JsonObject::read(path), config);
+  // The path of a file that is about to be read; nothing where the folder has none of this name.
+  const auto find_file = [&](const char* name) -> std::optional<std::string> {
+    std::string path = join_path(folder, name);
+    if (!file_exists(path)) return std::nullopt;
+    return config.files.emplace_back(std::move(path));
+  };
+  if (const auto path = find_file("tokenizer_config.json")) {
+    read_main_file(JsonObject::read(*path), config);
   }
-  if (const std::string path = join_path(folder, "special_tokens_map.json"); file_exists(path)) {
-    const JsonObject json = JsonObject::read(path);
+  if (const auto path = find_file("special_tokens_map.json")) {
+    const JsonObject json = JsonObject::read(*path);
     if (!config.bos_token) config.bos_token = find_token(json, "bos_token");
     if (!config.eos_token) config.eos_token = find_token(json, "eos_token");
     if (!config.unk_token) config.unk_token = find_token(json, "unk_token");
   }
-  const std::string added_path = join_path(folder, "added_tokens.json");
-  if (config.added_tokens.empty() && file_exists(added_path)) {
-    config.added_tokens = read_added_tokens(JsonObject::read(added_path), config);
-    sort_and_check(config.added_tokens, added_path);
+  if (config.added_tokens.empty()) {
+    if (const auto path = find_file("added_tokens.json")) {
+      config.added_tokens = read_added_tokens(JsonObject::read(*path), config);
+      sort_and_check(config.added_tokens, *path);
+    }
   }
   // Where a processor once kept its template, in some folders the only one.
-  if (const std::string path = join_path(folder, "chat_template.json");
-      !config.chat_template && config.named_chat_templates.empty() && file_exists(path)) {
-    read_chat_templates(JsonObject::read(path), config);
+  if (!config.chat_template && config.named_chat_templates.empty()) {
+    if (const auto path = find_file("chat_template.json")) {
+      read_chat_templates(JsonObject::read(*path), config);
+    }
   }
-  if (const std::string path = join_path(folder, "chat_template.jinja"); file_exists(path)) {
-    config.chat_template = read_whole_file(path, kMaxChatTemplateBytes);
+  if (const auto path = find_file("chat_template.jinja")) {
+    config.chat_template = read_whole_file(*path, kMaxChatTemplateBytes);
     config.named_chat_templates.clear();
   }
   add_template_files(join_path(folder, "additional_chat_templates"), config);

@@ -40,6 +40,7 @@ struct TokenizerConfig {
   std::optional<std::string> chat_template;
   std::vector<NamedChatTemplate> named_chat_templates;  // where there are several, all
   std::vector<AddedToken> added_tokens;                 // by id
+  std::vector<std::string> files;                       // paths of what was read
 };
 
 // Reads what the folder has of tokenizer_config.json, chat_template.jinja,

@@ -13,7 +13,9 @@
 namespace tessera {
 
 struct AttentionBenchmarkOptions {
-  // device, cuda_index, compute_dtype, portable_kernels, num_threads; the rest is not read
+  // What says where and in which number formats to compute, and by which kernels: device,
+  // cuda_index, compute_dtype, fp8_attention, portable_kernels, batch_invariant, num_threads. The
+  // rest is not read.
   EngineOptions device;
   AttentionHeads heads;
   PageLayout layout;

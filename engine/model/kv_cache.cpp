@@ -9,6 +9,13 @@
 #include "kernels/tensor/checked_math.h"
 
 namespace tessera {
+namespace {
+
+int64_t num_calibration_pages(int64_t num_pages, int64_t page_size) {
+  return std::min(num_pages, ceil_divide(kCalibrationTokens, page_size));
+}
+
+}  // namespace
 
 std::vector<KvPages> KvCache::lay_out(Arena& arena, const Sizes& sizes) {
   const Shape shape{sizes.num_pages, sizes.num_kv_heads, sizes.page_size, sizes.head_dim};
@@ -29,7 +36,7 @@ KvCache::KvCache(const ModelConfig& config, int64_t num_pages, int64_t page_size
   const Sizes sizes{config.num_layers, num_pages,       config.num_kv_heads,
                     page_size,         config.head_dim, stored_dtype(kv_dtype, activation)};
   calibration_ = sizes;
-  calibration_.num_pages = std::min(num_pages, ceil_divide(kCalibrationTokens, page_size));
+  calibration_.num_pages = num_calibration_pages(num_pages, page_size);
   calibration_.dtype = activation;
   Arena measure, measure_calibration;
   lay_out(measure, sizes);
@@ -70,7 +77,7 @@ std::vector<KvPages> KvCache::calibration_pages() const {
 
 size_t KvCache::calibration_bytes(const ModelConfig& config, int64_t num_pages, int64_t page_size,
                                   DType activation) {
-  const int64_t pages = std::min(num_pages, ceil_divide(kCalibrationTokens, page_size));
+  const int64_t pages = num_calibration_pages(num_pages, page_size);
   return static_cast<size_t>(pages * page_size) * bytes_per_token(config, activation);
 }
 

@@ -111,7 +111,6 @@ std::vector<float> ModelRunner::prompt_logits(std::span<const TokenId> prompt,
 
 void ModelRunner::read_kv(const KvFile& file, std::span<const int32_t> pages,
                           const LoadProgress& progress) {
-  backend_->device().synchronize();
   read_kv_pages(file, pages, cache_.layers(), backend_->device(), progress);
 }
 

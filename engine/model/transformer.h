@@ -34,8 +34,8 @@ class Transformer {
   //   rows int32 [num_rows]; returns float32 [num_rows, vocab_size]
   Tensor logits(const Tensor& rows);
 
-  // Logits of the sampled tokens of a step, as forward() and logits() compute them. Small steps of
-  // one token per sequence take the fused decoder, if there is one.
+  // Logits of the sampled tokens of a step, as forward() and logits() compute them. Small steps
+  // that draw behind every token take the fused decoder, if there is one.
   Tensor sampled_logits(const ForwardBatch& batch);
 
  private:

@@ -30,7 +30,7 @@ struct GenerationResult {
   std::vector<TokenLogprobs> logprobs;  // of each of these, where SamplingParams ask for them
   std::string error;                    // for kNonFiniteLogits: what and where
   int64_t prompt_tokens = 0;
-  int64_t cached_prompt_tokens = 0;    // of these, found in the sequence's KV cache
+  int64_t cached_prompt_tokens = 0;    // of these, not computed for this answer
   int64_t computed_prompt_tokens = 0;  // and computed now
   int64_t drafted_tokens = 0;          // computed before they were known to be the next ones
   int64_t accepted_tokens = 0;         // of these, those that were

@@ -36,6 +36,8 @@ class PrefixCache {
   PrefixCache(const PrefixCache&) = delete;
   PrefixCache& operator=(const PrefixCache&) = delete;
 
+  bool is_on() const { return is_on_; }
+
   // The longest prefix that is there. The last of the tokens, whose logits are needed, is never
   // part of it.
   CachedPrefix find(std::span<const TokenId> tokens) const;

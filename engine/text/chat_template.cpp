@@ -173,7 +173,9 @@ std::vector<TokenId> ChatTemplate::stop_tokens(const Tokenizer& tokenizer) const
   std::vector<TokenId> tokens;
   for (const std::string_view content : kTurnEnds) {
     const auto token = tokenizer.special_token(content);
-    if (token && jinja_->writes(content)) tokens.push_back(*token);
+    const bool is_written =
+        jinja_->writes(content) || (tools_jinja_ && tools_jinja_->writes(content));
+    if (token && is_written) tokens.push_back(*token);
   }
   return tokens;
 }

@@ -18,7 +18,8 @@ class PromptTooLong : public Error {
 // What helps where a text alone is longer than the model's own context.
 inline constexpr const char* kForLongTexts =
     "tessera summarize reads texts of any length in parts; --rope-scaling auto -c N takes more "
-    "than the model was trained for; --on-overflow middle leaves the middle out";
+    "than the model was trained for; chat, generate and batch leave the middle out with "
+    "--on-overflow middle";
 
 struct TextLimit {
   int64_t context_size = 0;                // tokens

@@ -36,6 +36,38 @@ TEST(ModelFolder, ReadsEveryFile) {
   EXPECT_THAT(model.warnings, IsEmpty());
 }
 
+TEST(ModelFolder, TextFilesAreAllThatDecideWhatItSays) {
+  const TemporaryFolder folder;
+  folder.write("config.json", kTinyConfigJson);
+  folder.write("tekken.json", "");
+  folder.write("README.md", "read by nobody");
+  const auto names = [&](const std::string& tokenizer = "") {
+    std::vector<std::string> result;
+    for (const std::string& path : read_model_folder(folder.path(), false, tokenizer).text_files) {
+      result.push_back(std::filesystem::relative(path, folder.path()));
+    }
+    return result;
+  };
+  EXPECT_THAT(names(), ElementsAre("config.json", "tekken.json"));
+  folder.write("chat_template.json", R"({"chat_template": "t"})");
+  EXPECT_THAT(names(), ElementsAre("config.json", "chat_template.json", "tekken.json"));
+  folder.write("generation_config.json", "{}");
+  folder.write("tokenizer_config.json", R"({"chat_template": "u"})");
+  folder.write("special_tokens_map.json", "{}");
+  folder.write("added_tokens.json", "{}");
+  folder.write("chat_template.jinja", "v");
+  std::filesystem::create_directory(folder.path("additional_chat_templates"));
+  folder.write("additional_chat_templates/rag.jinja", "w");
+  folder.write("tokenizer.json", "{}");
+  folder.write("other.json", "{}");
+  // chat_template.json is not read any more: tokenizer_config.json has a template.
+  EXPECT_THAT(names("other.json"),
+              ElementsAre("config.json", "generation_config.json", "tokenizer_config.json",
+                          "special_tokens_map.json", "added_tokens.json", "chat_template.jinja",
+                          "additional_chat_templates/rag.jinja"));
+  EXPECT_EQ(names().back(), "tokenizer.json");
+}
+
 TEST(ModelFolder, NeedsAConfig) {
   const TemporaryFolder folder;
   EXPECT_EQ(read_error(folder).message,

@@ -118,6 +118,24 @@ struct FusedSignals {
   float sums[kSumBuffers][kFusedWarps][kSumRows][kSumStride];
 };
 
+// Tells where the rotations and shares of layers lie: those of a second kind behind the inputs.
+// rings: the data of the first ring.
+template <int kTokens, int kHeadDim, FusedInstance kInstance>
+__device__ void place_kinds(FusedSignals<kTokens, kHeadDim, kInstance>& signals,
+                            const FusedDecodeArguments& arguments, unsigned char* rings) {
+  using Rotations = FusedRotations<kTokens, kHeadDim>;
+  using Share = FusedAttentionShare<kTokens>;
+  unsigned char* const place =
+      rings + arguments.rings.num_stages() * kUnitBytes + arguments.input_bytes;
+  signals.shares[0] = &signals.first_share;
+  signals.rotations[0] = &signals.first_rotations;
+  signals.rotations[1] = reinterpret_cast<Rotations*>(place);
+  signals.shares[1] = reinterpret_cast<Share*>(place + sizeof(Rotations));
+  if (attends_by_window(kTokens) && arguments.num_windows == 1) {
+    signals.shares[1] = &signals.first_share;
+  }
+}
+
 // What a layer takes of these, by its kind.
 template <int kTokens, int kHeadDim, FusedInstance kInstance>
 __device__ const FusedAttentionShare<kTokens>& share_of_layer(

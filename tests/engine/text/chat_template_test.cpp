@@ -119,12 +119,24 @@ TEST(ChatTemplate, PassesOnWhatMessagesHave) {
        .has_content = false},
       {.role = Role::kTool, .content = "4", .tool_call_id = "c1", .name = "add"}};
   EXPECT_EQ(text_of(chat.render(messages, {.tools = R"([{"b": 1, "a": {}}])"})),
-            R"({"role": "assistant", "content": null, "reasoning_content": "hm", )"
+            R"({"thinking": "hm", "role": "assistant", "reasoning_content": "hm", )"
             R"("tool_calls": [{"z": 1, "a": "é"}]})"
             "\n"
             R"({"role": "tool", "content": "4", "tool_call_id": "c1", "name": "add"})"
             "\n"
             R"([{"b": 1, "a": {}}]True)");
+}
+
+// As Hugging Face, which drops what is null before the template sees it.
+TEST(ChatTemplate, ContentThatIsNullIsNotThere) {
+  const ModelFolder folder = folder_with(
+      "{% for m in messages %}{{ 'content' in m }}[{{ m.content }}]{{ m.thinking }}{% endfor %}"
+      "{# tool_calls #}{{ 'tool_calls' in messages[0] }}");
+  const ChatTemplate chat = ChatTemplate::choose("", folder, full_tokenizer());
+  const std::vector<Message> messages = {
+      {.role = Role::kAssistant, .tool_calls = "[{}]", .has_content = false},
+      {.role = Role::kAssistant, .content = "a", .reasoning = "hm"}};
+  EXPECT_EQ(text_of(chat.render(messages)), "False[]True[a]hmTrue");
 }
 
 TEST(ChatTemplate, RefusesWhatItsTextDoesNotMention) {
@@ -142,7 +154,7 @@ TEST(ChatTemplate, RefusesWhatItsTextDoesNotMention) {
 // Names, arguments and results of calls, schemas, thoughts and variables of a request.
 TEST(ChatTemplate, NothingOfARequestBecomesSpecial) {
   const ModelFolder folder = folder_with(
-      "{% for m in messages %}{{ m.reasoning_content ~ m.name ~ m.tool_call_id }}"
+      "{% for m in messages %}{{ m.thinking ~ m.reasoning_content ~ m.name ~ m.tool_call_id }}"
       "{% for call in m.tool_calls or [] %}{{ call.function.name }}{{ call | tojson }}"
       "{% for key, value in call.function.arguments.items() %}{{ key ~ value }}{% endfor %}"
       "{% endfor %}{% endfor %}"
@@ -331,6 +343,11 @@ TEST(ChatTemplate, StopTokensAreThoseThatTheTemplateWrites) {
               ElementsAre(tokenizer.special_token("<|im_end|>").value()));
   const ModelFolder own = folder_with("{{ messages[0].content }}<|eom_id|>");
   EXPECT_THAT(stop_tokens(ChatTemplate::choose("", own, tokenizer)), IsEmpty());
+  // The template for tools may end turns otherwise than the one for chats without them.
+  const ModelFolder two = folder_with({{"default", "{{ messages[0].content }}"},
+                                       {"tool_use", "{{ messages[0].content }}<|im_end|>"}});
+  EXPECT_THAT(stop_tokens(ChatTemplate::choose("", two, tokenizer)),
+              ElementsAre(tokenizer.special_token("<|im_end|>").value()));
 }
 
 }  // namespace
