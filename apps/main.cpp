@@ -62,6 +62,9 @@ void build_parser(CLI::App& app, Invocation& invocation) {
   add_inspect(app, invocation);
   add_bench(app, invocation);
   finish_commands(app);
+  // Without this, what follows a command is taken for another command if it has the name of one,
+  // even a file's name.
+  app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n"
       "  tessera chat -m weights/demo\n"
@@ -118,9 +121,9 @@ int run(const CLI::App& app, const Invocation& invocation) {
   } catch (const Error& error) {
     console.report(error);
   } catch (const Interrupted& interrupted) {
-    return 128 + interrupted.signal;
+    return exit_code_of(interrupted.signal);
   } catch (const Stopped&) {  // by the question is_interrupted
-    return 128 + pending_signal();
+    return exit_code_of(pending_signal());
   } catch (const std::bad_alloc&) {
     end_out_of_memory();
   } catch (const std::exception& error) {
@@ -155,7 +158,7 @@ int parse_and_run(int argument_count, char** arguments) {
         unexpected_argument(parsed_command(app), app.remaining(/*recurse=*/true).front());
     return report_usage(app, Console(), error.what(), error.hint());
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, Console(), error.what(), "");
+    return report_usage(app, Console(), parse_problem(error), "");
   } catch (const UsageError& error) {
     return report_usage(app, Console(), error.what(), error.hint());
   }

@@ -40,7 +40,7 @@ void parse_device(const std::string& text, EngineOptions& options) {
                            std::from_chars(text.data() + kPrefix.size(), end, index).ptr == end &&
                            index >= 0;
     if (!has_index) {
-      throw CLI::ValidationError("--device", "must be auto, cpu, cuda or cuda:N, got " + text);
+      throw UsageError(refusal("--device", "auto, cpu, cuda or cuda:N", text));
     }
     options.device = DeviceChoice::kCuda;
     options.cuda_index = index;
@@ -53,7 +53,7 @@ void parse_lookup(const std::string& text, EngineOptions& options) {
   } else if (text == "off") {
     options.prompt_lookup = PromptLookupChoice::kNever;
   } else {
-    throw CLI::ValidationError("--prompt-lookup", "must be auto or off, got " + text);
+    throw UsageError(refusal("--prompt-lookup", "auto or off", text));
   }
 }
 
@@ -63,7 +63,7 @@ void parse_rope_scaling(const std::string& text, EngineOptions& options) {
   } else if (text == "model") {
     options.rope_scaling = RopeScalingChoice::kModel;
   } else {
-    throw CLI::ValidationError("--rope-scaling", "must be auto or model, got " + text);
+    throw UsageError(refusal("--rope-scaling", "auto or model", text));
   }
 }
 
@@ -73,7 +73,7 @@ void parse_dtype(const std::string& text, EngineOptions& options) {
   } else if (text == "float16") {
     options.compute_dtype = DType::kFloat16;
   } else {
-    throw CLI::ValidationError("--dtype", "must be auto, bfloat16 or float16, got " + text);
+    throw UsageError(refusal("--dtype", "auto, bfloat16 or float16", text));
   }
 }
 
@@ -83,13 +83,13 @@ void parse_kv_dtype(const std::string& text, KvDType& kv_dtype) {
   } else if (text == "fp8") {
     kv_dtype = KvDType::kFloat8E4M3;
   } else {
-    throw CLI::ValidationError("--kv-dtype", "must be auto or fp8, got " + text);
+    throw UsageError(refusal("--kv-dtype", "auto or fp8", text));
   }
 }
 
 void parse_attention_dtype(const std::string& text, EngineOptions& options) {
   if (text != "auto" && text != "fp8") {
-    throw CLI::ValidationError("--attention-dtype", "must be auto or fp8, got " + text);
+    throw UsageError(refusal("--attention-dtype", "auto or fp8", text));
   }
   options.fp8_attention = text == "fp8";
 }
@@ -252,7 +252,7 @@ void add_console_options(CLI::App& app, ConsoleOptions& options) {
            } else if (text == "never") {
              options.color = ColorChoice::kNever;
            } else {
-             throw CLI::ValidationError("--color", "must be auto, always or never, got " + text);
+             throw UsageError(refusal("--color", "auto, always or never", text));
            }
          },
          "colours: auto, always or never; NO_COLOR is honoured (auto)")

@@ -19,21 +19,21 @@ namespace tessera {
 // --model, --device, --ctx-size and their like.
 void add_model_options(CLI::App& app, EngineOptions& options);
 
-// --prompt-lookup.
-void add_prompt_lookup_option(CLI::App& app, EngineOptions& options);
-
 // Of these, the ones that say how a model reads text: --model, --chat-template and their like.
 void add_text_model_options(CLI::App& app, EngineOptions& options);
 
 // And the ones that also mean something without a model: --device, --dtype, --threads.
 void add_device_options(CLI::App& app, EngineOptions& options);
 
+// --prompt-lookup.
+void add_prompt_lookup_option(CLI::App& app, EngineOptions& options);
+
 // --kv-dtype, in the group that the caller names.
 CLI::Option* add_kv_dtype_option(CLI::App& app, KvDType& kv_dtype);
 // --attention-dtype, likewise.
 CLI::Option* add_attention_dtype_option(CLI::App& app, EngineOptions& options);
 
-// The same in terms of the flag, with its value as it was typed for `command`.
+// The error in terms of --ctx-size, with its value as it was typed for `command`.
 UsageError usage_error(const CLI::App& command, const ContextSizeError& error);
 
 // --temp, --seed, --stop, --max-tokens and their like.

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/options/number_option.h"
+#include "apps/process/exit_codes.h"
 #include "engine/engine.h"
 #include "engine/input_files.h"
 #include "engine/text/utf8.h"
@@ -36,9 +38,9 @@ std::string json_of(const std::string& value) {
 TemplateArgument parse_argument(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || !is_name(std::string_view(text).substr(0, equals))) {
-    throw CLI::ValidationError(kFlag, "must be NAME=VALUE, got " + text);
+    throw UsageError(refusal(kFlag, "NAME=VALUE", text));
   }
-  if (find_invalid_utf8(text)) throw CLI::ValidationError(kFlag, "is not UTF-8");
+  if (find_invalid_utf8(text)) throw UsageError(concat(kFlag, " is not UTF-8"));
   return {text.substr(0, equals), json_of(text.substr(equals + 1))};
 }
 

@@ -93,4 +93,17 @@ UsageError unexpected_argument(const CLI::App& command, const std::string& argum
   return UsageError(concat("did not expect '", argument, "'"), flag_that_takes(command, argument));
 }
 
+std::string parse_problem(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  // "--max-tokens: 1 required INT missing"; CLI11 leaves out the name before an empty value.
+  if (const size_t at = text.find("1 required "); at != std::string::npos) {
+    return concat(text.substr(0, at), "a value is missing");
+  }
+  // "verbose was given a disallowed flag override"
+  if (const size_t at = text.find(" was given a disallowed flag"); at != std::string::npos) {
+    return concat("--", text.substr(0, at), " takes no value");
+  }
+  return text;
+}
+
 }  // namespace tessera

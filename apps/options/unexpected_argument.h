@@ -1,4 +1,4 @@
-// Arguments that no command or flag takes.
+// Arguments that no command or flag takes, and flags with too few or too many values.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,5 +12,8 @@ namespace tessera {
 // recognised, or the app itself. The hint is a guess: the command or flag whose name is most like
 // it, or the flag that takes such a value; empty where nothing is similar.
 UsageError unexpected_argument(const CLI::App& command, const std::string& argument);
+
+// What CLI11 refuses, in tessera's words where its own are hard to read.
+std::string parse_problem(const CLI::ParseError& error);
 
 }  // namespace tessera

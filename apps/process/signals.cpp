@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "apps/process/exit_codes.h"
 #include "apps/process/forced_exit.h"
 
 namespace tessera {
@@ -19,7 +20,7 @@ pthread_t g_main_thread = {};
 
 TESSERA_IN_HANDLER void on_signal(int signal) {
   if (pass_to_main_thread(signal)) return;
-  if (g_pending_signal != 0) force_exit(128 + signal);
+  if (g_pending_signal != 0) force_exit(exit_code_of(signal));
   g_pending_signal = signal;
 }
 

@@ -11,6 +11,13 @@
 
 namespace tessera {
 
+// "label: 12%, detail", for a log. fraction: see ProgressBar::update.
+std::string progress_text(const std::string& label, double fraction, const std::string& detail);
+// "label [###---------] 25% detail", of at most `width` characters. Where they are too few, the bar
+// is shorter, and then the last of the detail's fields, which ", " separates, are left out.
+std::string progress_line(const std::string& label, double fraction, std::string detail,
+                          size_t width);
+
 class ProgressBar {
  public:
   ProgressBar(const Console& console, std::string label);
@@ -33,10 +40,6 @@ class ProgressBar {
 
  private:
   using Clock = std::chrono::steady_clock;
-
-  std::string line(double fraction, const std::string& detail) const;
-  // What stands between label and detail.
-  std::string state(double fraction) const;
 
   const Console& console_;
   std::string label_;

@@ -84,7 +84,7 @@ class BenchAttention(Case):
             (["--sliding-window", "8", "--no-causal"], "--no-causal"),
             (["--softcap", "-1"], "--softcap"),
             (["--repetitions", "-1"], "--repetitions"),
-            (["--kv-dtype", "int4"], "--kv-dtype: must be auto or fp8, got int4"),
+            (["--kv-dtype", "int4"], "--kv-dtype must be auto or fp8, got 'int4'"),
             (["--bogus"], "--bogus"),
         ]:
             with self.subTest(arguments=arguments):

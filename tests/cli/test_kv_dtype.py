@@ -31,13 +31,13 @@ class KvDtype(Case):
     def test_other_types_are_refused(self):
         result = self.run_tessera("generate", *self.model, "-p", "x", "--kv-dtype", "int4")
         self.assertEqual(result.code, 2)
-        self.assertIn("--kv-dtype: must be auto or fp8, got int4", result.err)
+        self.assertIn("--kv-dtype must be auto or fp8, got 'int4'", result.err)
 
     def test_attention_in_fp8_needs_pages_of_it_and_a_gpu(self):
         attention = [*self.model, "-p", "x", "--attention-dtype"]
         result = self.run_tessera("generate", *attention, "int4", "--kv-dtype", "fp8")
         self.assertEqual(result.code, 2)
-        self.assertIn("--attention-dtype: must be auto or fp8, got int4", result.err)
+        self.assertIn("--attention-dtype must be auto or fp8, got 'int4'", result.err)
         result = self.run_tessera("generate", *attention, "fp8")
         self.assertEqual(result.code, 2)
         self.assertIn("--attention-dtype requires --kv-dtype", result.err)

@@ -103,7 +103,7 @@ class Generate(RopeScaling):
 
     def test_wrong_words(self):
         result = self.generate("-p", "x", "--rope-scaling", "yarn", code=2)
-        self.assert_one_error(result, "must be auto or model, got yarn")
+        self.assert_one_error(result, "must be auto or model, got 'yarn'")
         self.assert_one_error(self.generate("-p", "x", "-c", "400", "--rope-scaling", "model",
                                             code=2), "400")  # fmt: skip
 

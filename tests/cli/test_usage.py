@@ -90,6 +90,11 @@ class UsageErrors(Case):
             (["generate", *self.model, "hello", "you"], "'hello'", "perhaps you mean -p TEXT"),
             (["chat", folder], f"'{folder}'", f"perhaps you mean -m {folder}"),
             (["chat", "/nowhere"], "'/nowhere'", ""),
+            # A command's name behind another command is an argument like any other.
+            (["generate", *self.model, "-p", "x", "inspect"], "'inspect'", "perhaps you mean -p TEXT"),
+            (["generate", *self.model, "-p", "x", "--", "chat"], "'chat'", "perhaps you mean -p TEXT"),
+            (["generate", "-n"], "--max-tokens: a value is missing", ""),
+            (["generate", "--verbose=2"], "--verbose takes no value", ""),
         ]:
             with self.subTest(arguments=arguments):
                 result = self.check(*arguments, code=2)
