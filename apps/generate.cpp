@@ -33,14 +33,12 @@ std::string read_prompt(const GenerateOptions& options, const Console& console) 
         options.on_overflow == OnOverflow::kMiddle || prompt_chooses_context(options.engine);
     return takes_any ? TextLimit() : read_text_limit(options.engine);
   };
-  std::string text;
-  if (!options.file.empty()) {
-    text = read_prompt_text(options.file, policy, find_limit, console);
-  } else if (options.text == "-") {
-    text = read_prompt_text("-", policy, find_limit, console);
-  } else {
-    text = checked_utf8(options.text, "--prompt", policy);
-  }
+  const std::string file = options.text == "-" ? "-" : options.file;
+  std::string text = file.empty() ? checked_utf8(options.text, "--prompt", policy)
+                                  : read_prompt_text(file, policy, find_limit, console);
+  // A space is nothing to answer, but something to continue.
+  if (options.prompt.raw && !text.empty()) return text;
+  if (!file.empty()) require_text(text, file);
   if (is_blank(text)) throw UsageError("prompt is empty");
   return text;
 }

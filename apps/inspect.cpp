@@ -251,6 +251,7 @@ void add_inspect(CLI::App& app, Invocation& invocation) {
       ->group("Output");
   command.add_flag("--json", options->json, "write JSON")->group("Output");
   add_model_options(command, options->engine);
+  command.remove_option(command.get_option("--check-weights"));  // none are loaded
   add_console_options(command, invocation.console);
   command.footer(
       "Reads headers only, no weights. --expected-tensors reads nothing but config.json; with\n"

@@ -24,6 +24,9 @@ struct PrefillOptions {
 };
 
 void check_files(const PrefillOptions& options) {
+  if (options.output == "-") {
+    throw UsageError("--output: keys and values cannot go to standard output");
+  }
   std::vector<NamedFile> inputs = files_of_flags(options.engine, options.prompt.system_file, "");
   inputs.push_back({"the document", options.file});
   require_separate_files(inputs, {{"--output", options.output}});
@@ -33,7 +36,7 @@ Conversation read_opening(const PrefillOptions& options, const Console& console)
   std::string document = read_prompt_text(
       options.file, options.prompt.invalid_utf8,
       [&options] { return read_text_limit(options.engine); }, console);
-  if (is_blank(document)) throw UsageError("the document is empty");
+  require_text(document, options.file);
   Conversation opening(system_messages(options.prompt));
   opening.set_document(std::move(document));
   return opening;
@@ -83,13 +86,14 @@ void add_prefill(CLI::App& app, Invocation& invocation) {
   command.add_option("file", options->file, "the document, UTF-8 text; - for stdin")
       ->option_text("FILE")
       ->required();
-  command.add_option("-o,--output", options->output, "where its keys and values go")
-      ->option_text("FILE")
-      ->required();
+  CLI::Option* const output =
+      command.add_option("-o,--output", options->output, "where its keys and values go");
+  output->option_text("FILE")->required();
   add_system_options(command, options->prompt);
   add_replace_invalid_option(command, options->prompt.invalid_utf8);
   add_template_option(command, options->engine);
   add_model_options(command, options->engine);
+  output->excludes(command.get_option("--no-prefix-cache"));  // whose pages are what is written
   add_console_options(command, invocation.console);
   command.footer(
       "The file holds the beginning of a conversation, its tokens, and what the model computed of\n"

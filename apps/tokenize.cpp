@@ -126,9 +126,8 @@ struct Input {
 
 Input read_input(const TokenizeOptions& options) {
   if (options.chat_file.empty()) return {.text = read_plain_text(options), .chat = std::nullopt};
-  const std::string name = options.chat_file == "-" ? "standard input" : options.chat_file;
-  const std::string json = read_text(options.chat_file, InvalidUtf8::kRefuse);
-  return {.text = "", .chat = parse_chat(json, name)};
+  const std::string json = read_text(options.chat_file, options.invalid_utf8);
+  return {.text = "", .chat = parse_chat(json, input_name(options.chat_file))};
 }
 
 int run_tokenize(const TokenizeOptions& options, const Console& console) {
@@ -204,9 +203,9 @@ void add_tokenize(CLI::App& app, Invocation& invocation) {
   add_text_model_options(command, options->engine);
   add_console_options(command, invocation.console);
   command.footer(
-      "Weights are not loaded. Without -p, -f and --chat the text comes from standard input. One\n"
-      "newline at the end of a file is not part of its text. Text never becomes a special token:\n"
-      "those of a chat come from its template alone.\n"
+      "Weights are not loaded. Without -p, -f and --chat the text comes from standard input, unless\n"
+      "that is a terminal. One newline at the end of a file is not part of its text. Text never\n"
+      "becomes a special token: those of a chat come from its template alone.\n"
       "\n"
       "--chat takes a list of messages, or an object that has one, as the body of a line for "
       "tessera\n"
@@ -222,7 +221,8 @@ void add_tokenize(CLI::App& app, Invocation& invocation) {
     require_model(options->engine);
     const bool has_input = options->text || !options->file.empty() || !options->chat_file.empty();
     if (!has_input && is_terminal(STDIN_FILENO)) {
-      throw UsageError("no text given", "use -p TEXT, -f FILE, --chat FILE, or standard input");
+      throw UsageError("no text given",
+                       "use -p TEXT, -f FILE, --chat FILE, or -p - to type the text");
     }
     invocation.run = [options](const Console& console) { return run_tokenize(*options, console); };
   });

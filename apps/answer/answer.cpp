@@ -99,7 +99,7 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
     bar.update(fraction, concat(done, '/', total, " tokens, ETA ", time.text(fraction)));
   };
   callbacks.on_text = [&](std::string_view text) {
-    if (!text.empty()) bar.clear();
+    bar.clear();
     stream.append(text);
   };
   callbacks.is_cancelled = is_interrupted;
@@ -114,11 +114,11 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
 
 void tell_answer_cost(const Engine& engine, const EngineOptions& options,
                       const GenerationResult& result, const SamplingParams& params,
-                      const std::optional<LeftOut>& left_out, const StatsFile& stats,
+                      const nlohmann::ordered_json& left_out, const StatsFile& stats,
                       const Console& console) {
   console.say_dim(stats_line(engine, result, params));
   nlohmann::ordered_json object = stats_json(engine, options, result, params);
-  if (left_out) object["left_out"] = left_out_json(*left_out);
+  if (!left_out.empty()) object["left_out"] = left_out;
   object["first_token_seconds"] = nullptr;
   if (result.is_prompt_computed()) {
     const FirstToken first = first_token(engine, result);
@@ -134,7 +134,8 @@ void answer_once(Engine& engine, const EngineOptions& options, const FittedPromp
   if (prompt.left_out) console.say(prompt.left_out->text());
   const SequencePtr sequence = engine.create_sequence();
   const Answer answer = stream_answer(engine, *sequence, prompt.tokens, params, style, console);
-  tell_answer_cost(engine, options, answer.result, params, prompt.left_out, stats, console);
+  tell_answer_cost(engine, options, answer.result, params, left_out_json(prompt.left_out), stats,
+                   console);
   throw_if_interrupted();
 }
 

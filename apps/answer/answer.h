@@ -44,11 +44,11 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
                      const SamplingParams& params, const AnswerStyle& style,
                      const Console& console);
 
-// What an answer cost: a line for people, an object for programs, which has `left_out` of the
-// prompt where there is something.
+// What an answer cost: a line for people, an object for programs, which has `left_out` unless that
+// is null or empty.
 void tell_answer_cost(const Engine& engine, const EngineOptions& options,
                       const GenerationResult& result, const SamplingParams& params,
-                      const std::optional<LeftOut>& left_out, const StatsFile& stats,
+                      const nlohmann::ordered_json& left_out, const StatsFile& stats,
                       const Console& console);
 
 // The one answer of a program that gives one: stream_answer and its statistics, of what was

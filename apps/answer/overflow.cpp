@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/answer/range.h"
 #include "apps/options/sampling_options.h"
 #include "engine/text/utf8.h"
 
@@ -13,17 +14,10 @@ constexpr std::string_view kMark = "\n[...]\n";
 // Of a text that loses its middle, at least so much is left.
 constexpr int64_t kLeastLeftTokens = 32;
 
-struct Run {
-  int64_t begin = 0;
-  int64_t end = 0;
-
-  int64_t size() const { return end - begin; }
-};
-
 // The longest run of tokens that are text: special tokens keep their places.
-Run longest_text(const Tokenizer& tokenizer, const std::vector<TokenId>& prompt) {
-  Run longest;
-  Run run;
+Range longest_text(const Tokenizer& tokenizer, const std::vector<TokenId>& prompt) {
+  Range longest;
+  Range run;
   for (const TokenId token : prompt) {
     ++run.end;
     // What lies outside the tokenizer is no text either; the engine refuses it.
@@ -44,7 +38,7 @@ int64_t answer_room(const SamplingParams& params, int64_t context_size) {
 }
 
 // `count` tokens or a few more out of the middle of `text`, so that no character is torn.
-LeftOut middle_of(const Tokenizer& tokenizer, const std::vector<TokenId>& prompt, const Run& text,
+LeftOut middle_of(const Tokenizer& tokenizer, const std::vector<TokenId>& prompt, const Range& text,
                   int64_t count) {
   const auto is_torn = [&](int64_t at) {
     return is_inside_character(tokenizer, prompt[static_cast<size_t>(at)]);
@@ -59,7 +53,7 @@ LeftOut middle_of(const Tokenizer& tokenizer, const std::vector<TokenId>& prompt
 }  // namespace
 
 std::string LeftOut::text() const {
-  return concat("the prompt does not fit: its tokens ", begin, " to ", begin + count - 1, " (",
+  return concat("the prompt does not fit: its tokens ", Range{begin, begin + count}.text(), " (",
                 counted(count, "token"), ") were left out");
 }
 
@@ -81,7 +75,7 @@ FittedPrompt leave_out_middle(const Engine& engine, std::vector<TokenId> prompt,
   const std::vector<TokenId> mark = tokenizer.encode(kMark, /*at_start=*/false);
   const int64_t room = demand.context_size - answer_room(params, demand.context_size);
   const int64_t excess = demand.prompt_tokens + static_cast<int64_t>(mark.size()) - room;
-  const Run text = longest_text(tokenizer, prompt);
+  const Range text = longest_text(tokenizer, prompt);
   if (text.size() - excess < kLeastLeftTokens) {
     throw PromptTooLong(demand.problem(), "without its middle it would not fit either");
   }

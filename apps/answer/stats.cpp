@@ -1,16 +1,10 @@
 #include "apps/answer/stats.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 
 #include "apps/answer/load_report.h"
 #include "apps/options/sampling_json.h"
 #include "apps/terminal/human_units.h"
-#include "apps/terminal/output.h"
 
 namespace tessera {
 namespace {
@@ -29,6 +23,16 @@ std::string rate_text(double tokens_per_second) {
   return tokens_per_second > 0.0 ? concat(' ', fixed(tokens_per_second, 1), " tok/s") : "";
 }
 
+// "1234 tok 812.3 tok/s", or with what had been there: "3881 tok (3840 cached, 41 computed at
+// ...)".
+std::string prompt_text(const GenerationResult& result) {
+  const std::string rate = rate_text(result.prefill_tokens_per_second());
+  const std::string tokens = concat(result.prompt_tokens, " tok");
+  if (result.cached_prompt_tokens == 0) return tokens + rate;
+  return concat(tokens, " (", result.cached_prompt_tokens, " cached, ",
+                result.computed_prompt_tokens, " computed", rate.empty() ? "" : " at", rate, ')');
+}
+
 }  // namespace
 
 uint64_t decode_step_bytes(const Engine& engine, int64_t num_sequences, int64_t context_length) {
@@ -42,18 +46,20 @@ std::string stats_line(const Engine& engine, const GenerationResult& result,
   const auto generated = static_cast<int64_t>(result.tokens.size());
   const int64_t held = result.cached_prompt_tokens + result.computed_prompt_tokens;
   const double read_rate = decode_bytes_per_second(engine, result);
-  std::string line =
-      concat("prompt ", result.is_prompt_computed() ? "" : concat(held, " of "),
-             result.prompt_tokens, " tok", rate_text(result.prefill_tokens_per_second()), " | gen ",
-             generated, " tok", rate_text(result.decode_tokens_per_second()),
-             read_rate > 0.0 ? concat(' ', fixed(read_rate / 1e9, 1), " GB/s") : "", " | ttft ",
-             result.is_prompt_computed() ? concat(fixed(result.prefill_seconds, 2), " s") : "-",
-             " | kv ", held + generated, '/', engine.context_size());
+  std::string line = concat(
+      "prompt ", result.is_prompt_computed() ? "" : concat(held, " of "), prompt_text(result),
+      " | gen ", generated, " tok", rate_text(result.decode_tokens_per_second()),
+      read_rate > 0.0 ? concat(' ', fixed(read_rate / 1e9, 1), " GB/s") : "", " | ttft ",
+      result.is_prompt_computed() ? concat(fixed(result.prefill_seconds, 2), " s") : "-", " | kv ",
+      held + generated, '/', engine.context_size());
   if (result.drafted_tokens > 0) {
     line += concat(" | drafts ", result.accepted_tokens, " of ", result.drafted_tokens);
   }
-  if (params.temperature != 0.0) line += concat(" | seed ", params.seed);
-  return line;
+  return line + seed_text(params);
+}
+
+std::string seed_text(const SamplingParams& params) {
+  return params.temperature != 0.0 ? concat(" | seed ", params.seed) : "";
 }
 
 OrderedJson engine_json(const Engine& engine, const EngineOptions& options) {
@@ -94,8 +100,9 @@ OrderedJson stats_json(const Engine& engine, const EngineOptions& options,
   return object;
 }
 
-OrderedJson left_out_json(const LeftOut& left_out) {
-  return {{"begin", left_out.begin}, {"tokens", left_out.count}};
+OrderedJson left_out_json(const std::optional<LeftOut>& left_out) {
+  if (!left_out) return nullptr;
+  return {{"begin", left_out->begin}, {"tokens", left_out->count}};
 }
 
 uint64_t peak_resident_bytes() {
@@ -104,25 +111,14 @@ uint64_t peak_resident_bytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-StatsFile::StatsFile(const std::string& path) : path_(path) {
-  if (path == "-") {
-    descriptor_ = STDOUT_FILENO;
-  } else if (!path.empty()) {
-    descriptor_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    CHECK(descriptor_ >= 0, path, ": ", std::strerror(errno));
-  }
-}
-
-StatsFile::~StatsFile() {
-  if (descriptor_ > STDERR_FILENO) close(descriptor_);
-}
+StatsFile::StatsFile(const std::string& path)
+    : file_(path.empty() ? nullptr : std::make_unique<LateReplacement>(path)) {}
 
 void StatsFile::write(const OrderedJson& object) const {
-  if (descriptor_ < 0) return;
+  if (!file_) return;
   // In ASCII, because control characters beyond it may stand in names of folders.
-  const std::string text =
-      object.dump(-1, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace);
-  write_all(descriptor_, text + "\n", path_ == "-" ? "standard output" : path_);
+  file_->write(object.dump(-1, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace) +
+               "\n");
 }
 
 }  // namespace tessera

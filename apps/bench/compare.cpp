@@ -93,7 +93,7 @@ std::string comparison_row(const BenchCase& bench_case, const std::string& what,
 }  // namespace
 
 BenchBaseline read_baseline(const std::string& path) {
-  const Json document = parse_strict_json(read_text(path, InvalidUtf8::kRefuse), {path});
+  const Json document = parse_strict_json(read_text(path, InvalidUtf8::kAlwaysRefuse), {path});
   const Fields report(document, path, "");
   BenchBaseline baseline;
   baseline.path = path;

@@ -37,7 +37,7 @@ std::string text_of_clearing(const Conversation& conversation) {
 
 ChatOutcome clear(ChatSession& session, const std::string&) {
   session.conversation().clear();
-  session.console().tell(text_of_clearing(session.conversation()));
+  session.console().say(text_of_clearing(session.conversation()));
   return ChatOutcome::kContinue;
 }
 
@@ -48,14 +48,14 @@ ChatOutcome regenerate(ChatSession& session, const std::string&) {
 
 ChatOutcome undo(ChatSession& session, const std::string&) {
   CHECK(session.conversation().undo(), "there is nothing to take back");
-  session.console().tell("took back the last exchange");
+  session.console().say("took back the last exchange");
   return ChatOutcome::kContinue;
 }
 
 ChatOutcome set_system(ChatSession& session, const std::string& text) {
   session.conversation().set_system(
       checked_utf8(text, "the system message", session.invalid_utf8()));
-  session.console().tell(text.empty() ? "no system message" : "system message set");
+  session.console().say(text.empty() ? "no system message" : "system message set");
   return ChatOutcome::kContinue;
 }
 
@@ -68,8 +68,8 @@ bool is_on(std::string_view name, std::string_view value) {
 
 ChatOutcome set_stats(ChatSession& session, std::string_view value) {
   session.show_stats(is_on(kStatsSetting, value));
-  session.console().tell(session.shows_stats() ? "statistics after each answer"
-                                               : "no statistics after answers");
+  session.console().say(session.shows_stats() ? "statistics after each answer"
+                                              : "no statistics after answers");
   return ChatOutcome::kContinue;
 }
 
@@ -77,8 +77,8 @@ ChatOutcome set_think(ChatSession& session, std::string_view value) {
   const bool thinks = is_on(kThinkSetting, value);
   session.set_thinking(thinks);
   if (session.thinks() == thinks) {
-    session.console().tell(thinks ? "the model thinks before it answers"
-                                  : "the model answers without thinking first");
+    session.console().say(thinks ? "the model thinks before it answers"
+                                 : "the model answers without thinking first");
   }
   return ChatOutcome::kContinue;
 }
@@ -138,21 +138,21 @@ ChatOutcome read_file(ChatSession& session, const std::string& path) {
   const std::string text = read_prompt_text(
       path, session.invalid_utf8(), [&session] { return session.engine().text_limit(); },
       session.console());
-  CHECK(!is_blank(text), path, ": is empty");
+  require_text(text, path);
   session.ask(text);
   return ChatOutcome::kContinue;
 }
 
 ChatOutcome save(ChatSession& session, const std::string& path) {
   session.conversation().save(path);
-  session.console().tell("saved to " + path);
+  session.console().say("saved to " + path);
   save_kv_beside(session, path);
   return ChatOutcome::kContinue;
 }
 
 ChatOutcome load(ChatSession& session, const std::string& path) {
-  session.conversation() = Conversation::load(path);
-  session.console().tell(concat(
+  session.conversation() = Conversation::load(path, session.invalid_utf8());
+  session.console().say(concat(
       "loaded ", counted(session.conversation().messages().size(), "message"), " from ", path));
   load_kv_beside(session, path);
   return ChatOutcome::kContinue;
@@ -174,8 +174,8 @@ ChatOutcome branch(ChatSession& session, const std::string& name) {
   CHECK(name.find_first_of(" \t") == std::string::npos, "the name of a branch is one word, got '",
         name, "'");
   const bool is_new = session.branches().enter(name);
-  session.console().tell(concat(is_new ? "a new branch " : "on branch ", name, ", ",
-                                counted(session.conversation().messages().size(), "message")));
+  session.console().say(concat(is_new ? "a new branch " : "on branch ", name, ", ",
+                               counted(session.conversation().messages().size(), "message")));
   return ChatOutcome::kContinue;
 }
 

@@ -58,7 +58,7 @@ void load_matching(ChatSession& session, const std::string& path) {
   const KvInput kv = open_kv(path, session.engine_options());
   CHECK(kv.opening.text() == session.conversation().text(), path, ": holds another conversation");
   load_kv(session.engine(), kv.file, session.console());
-  session.console().tell(
+  session.console().say(
       concat("read ", counted(kv.file.header().num_tokens(), "token"), " from ", path));
 }
 
@@ -68,8 +68,8 @@ void save_kv_beside(ChatSession& session, const std::string& path) {
   const std::string kv = kv_path(path);
   const auto written = write_computed(session, kv);
   if (!written) return remove_stale(kv, session.conversation());
-  session.console().tell(concat(counted(written->num_tokens, "token"), " as computed, ",
-                                human_bytes(written->file_bytes), ", to ", kv));
+  session.console().say(concat(counted(written->num_tokens, "token"), " as computed, ",
+                               human_bytes(written->file_bytes), ", to ", kv));
 }
 
 void load_kv_beside(ChatSession& session, const std::string& path) {
@@ -79,7 +79,7 @@ void load_kv_beside(ChatSession& session, const std::string& path) {
   try {
     load_matching(session, kv);
   } catch (const Error& error) {
-    session.console().tell(concat(error.what(), "; the conversation is computed anew"));
+    session.console().say(concat(error.what(), "; the conversation is computed anew"));
   }
 }
 

@@ -62,18 +62,20 @@ void ChatSession::answer(Conversation conversation) {
       {.breaks = LineBreaks::kAtWords, .shows_thinking = options_.thinking.is_shown}, console_);
   last_stats_ = stats_line(engine_, result, params_);
   if (shows_stats_) console_.say_dim(*last_stats_);
-  nlohmann::ordered_json stats = stats_json(engine_, options_.engine, result, params_);
-  if (prompt.left_out) stats["left_out"] = left_out_json(*prompt.left_out);
-  stats_.write(stats);
   if (result.stop_reason == StopReason::kCancelled && text.answer.empty()) {
     console_.say("stopped before the answer began: your message was taken back");
-    return;
+  } else {
+    conversation.add(
+        {.role = Role::kAssistant, .content = text.answer, .reasoning = text.thinking});
+    branches_.current().conversation = std::move(conversation);
   }
-  conversation.add({.role = Role::kAssistant, .content = text.answer, .reasoning = text.thinking});
-  branches_.current().conversation = std::move(conversation);
   if (result.stop_reason == StopReason::kContextFull) {
     console_.say("/undo takes back the last exchange, /clear starts afresh; -c gives more room");
   }
+  // Last: an answer that was given is part of the conversation, whether or not this can be written.
+  nlohmann::ordered_json stats = stats_json(engine_, options_.engine, result, params_);
+  if (prompt.left_out) stats["left_out"] = left_out_json(prompt.left_out);
+  stats_.write(stats);
 }
 
 FittedPrompt ChatSession::fitted(const Conversation& conversation) const {

@@ -54,7 +54,8 @@ class ChatSession {
   void set_thinking(bool thinks);
 
   // Adds what the person said, after a check of its UTF-8, and streams the answer. The conversation
-  // stays as it was when this throws Error, or is stopped before the answer begins.
+  // stays as it was when this throws Error before the answer is complete, or is stopped before it
+  // begins; once both are kept, an Error says that their statistics could not be written.
   void ask(const std::string& text);
 
   // Replaces the last answer by another one, in the same way. Throws Error when there is nothing to

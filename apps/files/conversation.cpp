@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "apps/files/atomic_file.h"
-#include "apps/files/text_input.h"
 #include "engine/engine.h"
 #include "engine/input_files.h"
 
@@ -43,7 +42,7 @@ void require_conversation(const std::string& path) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(path, problem)) return;
   try {
-    Conversation::load(path);
+    Conversation::load(path, InvalidUtf8::kRefuse);
   } catch (const Error&) {
     throw Error(path + ": is no saved conversation, and stays as it is", "choose another name");
   }
@@ -58,8 +57,8 @@ std::optional<Role> role_by_name(std::string_view name) {
   return std::nullopt;
 }
 
-Conversation Conversation::load(const std::string& path) {
-  return parse(read_text(path, InvalidUtf8::kRefuse), path);
+Conversation Conversation::load(const std::string& path, InvalidUtf8 policy) {
+  return parse(read_text(path, policy), path);
 }
 
 Conversation Conversation::parse(const std::string& text, const std::string& path) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/files/text_input.h"
 #include "engine/text/chat_template.h"
 
 namespace tessera {
@@ -22,7 +23,7 @@ class Conversation {
   // alternate after a system message or none and answers may have "reasoning_content"; beside the
   // messages there may be a "document". Throws Error naming the file and what is wrong in it.
   static Conversation parse(const std::string& text, const std::string& path);
-  static Conversation load(const std::string& path);
+  static Conversation load(const std::string& path, InvalidUtf8 policy);
 
   // The same as text, and as a file: an existing one is replaced as a whole or, on an error, not at
   // all. Throws Error for one that is no conversation, which stays.

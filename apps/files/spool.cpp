@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "apps/files/text_input.h"
 #include "apps/process/environment.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/output.h"
@@ -52,7 +53,7 @@ std::string_view read_block(int descriptor, const std::string& name,
 }  // namespace
 
 FileDescriptor open_seekable(const std::string& path) {
-  const std::string name = path == "-" ? "standard input" : path;
+  const std::string name = input_name(path);
   FileDescriptor input = open_input(path);
   struct stat status = {};
   CHECK(input.value() >= 0 && fstat(input.value(), &status) == 0, name, ": ", std::strerror(errno));

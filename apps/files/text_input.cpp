@@ -30,7 +30,7 @@ class InputFile {
  public:
   // Opening a named pipe does not wait for somebody to write to it.
   explicit InputFile(const std::string& path)
-      : name_(path == "-" ? "standard input" : path),
+      : name_(input_name(path)),
         descriptor_(path == "-" ? STDIN_FILENO
                                 : open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     CHECK(descriptor_ >= 0, name_, ": ", std::strerror(errno));
@@ -82,7 +82,7 @@ class InputFile {
 std::string as_text(std::string text, const InputFile& file, InvalidUtf8 policy) {
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   if (text.ends_with('\n')) text.pop_back();
-  if (policy == InvalidUtf8::kRefuse && text.find('\0') != std::string::npos) {
+  if (policy != InvalidUtf8::kReplace && text.find('\0') != std::string::npos) {
     CHECK(!find_invalid_utf8(text, throw_if_interrupted), file.name(),
           ": looks like a binary file, expected UTF-8 text");
   }
@@ -107,6 +107,8 @@ class LengthCheck {
 
 }  // namespace
 
+std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
+
 std::string read_text(const std::string& path, InvalidUtf8 policy) {
   const InputFile file(path);
   return as_text(file.read_all([](uint64_t) {}), file, policy);
@@ -130,10 +132,16 @@ std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 po
   if (!invalid) return text;
   if (policy == InvalidUtf8::kReplace) return replace_invalid_utf8(text, throw_if_interrupted);
   throw Error(concat(name, ": not UTF-8 text: invalid byte at offset ", *invalid),
-              "--replace-invalid puts U+FFFD in place of such bytes");
+              policy == InvalidUtf8::kRefuse
+                  ? "--replace-invalid puts U+FFFD in place of such bytes"
+                  : "convert it to UTF-8, for example with iconv");
 }
 
 bool is_blank(std::string_view text) { return trimmed(text).empty(); }
+
+void require_text(std::string_view text, const std::string& path) {
+  CHECK(!is_blank(text), input_name(path), ": is empty");
+}
 
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(kWhiteSpace);

@@ -1,6 +1,7 @@
 // Prompts and documents from files, standard input and the command line.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -11,7 +12,14 @@
 namespace tessera {
 
 // What to do with bytes that are not UTF-8.
-enum class InvalidUtf8 : bool { kRefuse, kReplace };
+enum class InvalidUtf8 : uint8_t {
+  kRefuse,        // with a hint at --replace-invalid
+  kReplace,       // by U+FFFD
+  kAlwaysRefuse,  // the command has no --replace-invalid
+};
+
+// What messages call the file `path`, which may be "-".
+std::string input_name(const std::string& path);
 
 // The text of the file `path`, or of standard input when it is "-", without a byte order mark and
 // without one final newline. Throws Error with path and reason: missing, a directory, unreadable,
@@ -29,6 +37,9 @@ std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 po
 
 // True when there is nothing but white space.
 bool is_blank(std::string_view text);
+
+// Throws Error naming the file that `text` was read from when there is nothing else in it.
+void require_text(std::string_view text, const std::string& path);
 
 // `text` without white space at either end.
 std::string_view trimmed(std::string_view text);

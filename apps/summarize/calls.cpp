@@ -30,12 +30,7 @@ class Calls {
 
   std::vector<GenerationResult> results() const {
     std::vector<GenerationResult> results;
-    for (const SequencePtr& sequence : sequences_) {
-      results.push_back(engine_.result(*sequence));
-      if (results.back().stop_reason == StopReason::kNonFiniteLogits) {
-        throw Error(results.back().error);
-      }
-    }
+    for (const SequencePtr& sequence : sequences_) results.push_back(engine_.result(*sequence));
     return results;
   }
 

@@ -12,8 +12,9 @@ namespace tessera {
 
 // Gives all prompts to the engine at once, which computes as many together as memory allows, and
 // what they begin with once. Shows under `label` how far it is. Results are in the order of the
-// prompts; after a signal, which stays pending, those that had not ended are cancelled. Throws
-// Error when the model yields NaN or infinity, and where a prompt does not fit.
+// prompts; after a signal, which stays pending, those that had not ended are cancelled. One for
+// which the model yields NaN or infinity ends with that, the others go on. Throws Error where a
+// prompt does not fit.
 std::vector<GenerationResult> run_calls(Engine& engine,
                                         std::span<const std::vector<TokenId>> prompts,
                                         const SamplingParams& params, const std::string& label,

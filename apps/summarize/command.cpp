@@ -1,5 +1,6 @@
 // The flags of tessera summarize.
 #include <memory>
+#include <utility>
 
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
@@ -40,8 +41,11 @@ void add_instruction_options(CLI::App& command, SummarizeOptions& options) {
 
 void add_length_options(CLI::App& command, SummarizeOptions& options) {
   constexpr const char* kGroup = "Long documents";
-  add_overflow_option(command, options.on_overflow, /*can_chunk=*/true)->group(kGroup);
-  command.add_flag("--chunk", options.chunk, "read in parts also what would fit")->group(kGroup);
+  CLI::Option* const overflow =
+      add_overflow_option(command, options.on_overflow, /*can_chunk=*/true)->group(kGroup);
+  command.add_flag("--chunk", options.chunk, "read in parts also what would fit")
+      ->excludes(overflow)
+      ->group(kGroup);
   add_number(command, "--chunk-tokens", options.chunk_tokens, kChunkTokensLimits,
              "tokens of a part at most (8192, less where the context is short)", Suffix::kKibi)
       ->group(kGroup);
@@ -66,17 +70,18 @@ void add_output_options(CLI::App& command, SummarizeOptions& options) {
       ->group(kGroup);
 }
 
-// Where the document comes from. What --kv brings has been read in one pass.
+// Where the document comes from.
 void check_source(const SummarizeOptions& options) {
   if (options.files.empty() == options.kv_path.empty()) {
     throw UsageError(options.files.empty() ? "file is required" : "file excludes --kv",
                      "the document comes from FILE, or from a file of tessera prefill with --kv");
   }
-  const bool is_plain =
-      !options.chunk && !options.each && !options.json && !options.has_output_file();
-  if (!options.kv_path.empty() && !is_plain) {
-    throw UsageError("--kv excludes --chunk, --each, --json and --output");
-  }
+}
+
+// Each in its own name; not while flags are read, where an Error would be one of the parser.
+void check_instruction(Instruction& instruction, InvalidUtf8 policy) {
+  instruction.own_text = checked_utf8(std::move(instruction.own_text), "--instruction", policy);
+  instruction.focus = checked_utf8(std::move(instruction.focus), "--focus", policy);
 }
 
 constexpr const char* kFooter =
@@ -85,8 +90,9 @@ constexpr const char* kFooter =
     "in one of them, and a few are in two. All parts are computed together, then their summaries\n"
     "are summarized, in rounds until one is left. A line on standard error says first how many\n"
     "tokens there are, what will be done, and about how long it takes. Ctrl-C keeps the summaries\n"
-    "of the parts that have been read. --max-tokens is 512 unless given, less where parts would\n"
-    "become too short.\n"
+    "of the parts that have been read, in the file of -o too. A part or, with --each, a document\n"
+    "that fails costs no other: exit code 3 says that something is missing. --max-tokens is 512\n"
+    "unless given, less where parts would become too short.\n"
     "\n"
     "Examples:\n"
     "  tessera summarize -m weights/demo report.txt\n"
@@ -110,6 +116,11 @@ void add_summarize(CLI::App& app, Invocation& invocation) {
   add_sampling_options(command, options->sampling);
   add_model_options(command, options->engine);
   add_kv_option(command, options->kv_path);
+  // What --kv brings has been read in one pass.
+  for (const char* const name : {"--chunk", "--chunk-tokens", "--overlap", "--on-overflow",
+                                 "--each", "--json", "--output"}) {
+    command.get_option("--kv")->excludes(command.get_option(name));
+  }
   add_prompt_lookup_option(command, options->engine);
   add_console_options(command, invocation.console);
   add_stats_option(command, options->stats_path);
@@ -118,10 +129,10 @@ void add_summarize(CLI::App& app, Invocation& invocation) {
     require_model(options->engine);
     check_source(*options);
     if (!options->kv_path.empty()) require_context_choice(options->engine, kKvContextReason);
-    for (std::string* text : {&options->instruction.own_text, &options->instruction.focus}) {
-      *text = checked_utf8(std::move(*text), "--instruction and --focus", options->invalid_utf8);
-    }
-    invocation.run = [options](const Console& console) { return run_summarize(*options, console); };
+    invocation.run = [options](const Console& console) {
+      check_instruction(options->instruction, options->invalid_utf8);
+      return run_summarize(*options, console);
+    };
   });
 }
 

@@ -9,14 +9,15 @@
 
 namespace tessera {
 
-// "25 calls | prompt 203111 tok (412 cached) | gen 1204 tok | 41.2 s".
+// "25 calls | prompt 203111 tok (412 cached) | gen 1204 tok | 41.2 s | seed 42".
 std::string cost_line(const Report& report);
 
-// The same for programs: seconds, numbers of calls and tokens.
+// The same for programs: seconds, seed, numbers of calls and tokens, and "left_out" where there is
+// something.
 nlohmann::ordered_json cost_json(const Report& report);
 
-// For people, a line for each: a signal came first, summaries could not be merged, answers were
-// cut, a part of a document was left out.
+// For people, a line for each: a signal came first, a call failed, summaries could not be merged,
+// answers were cut, a part of a document was left out.
 std::vector<std::string> loss_lines(const Report& report);
 
 }  // namespace tessera

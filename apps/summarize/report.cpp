@@ -66,6 +66,7 @@ OrderedJson call_json(const CallRecord& call) {
   json["cached_prompt_tokens"] = call.result.cached_prompt_tokens;
   json["completion_tokens"] = call.result.tokens.size();
   json["finish_reason"] = finish_reason(call.result.stop_reason);
+  if (call.has_failed()) json["error"] = call.result.error;
   json["text"] = call.answer;
   return json;
 }
@@ -80,6 +81,12 @@ std::vector<Slice> read_slices(const Report& report, size_t document) {
   }
   std::ranges::sort(slices, {}, [](const Slice& slice) { return slice.tokens.begin; });
   return slices;
+}
+
+// The first call that read something of what `call` says.
+size_t first_reader(const std::vector<CallRecord>& calls, size_t call) {
+  while (!calls[call].merged.empty()) call = calls[call].merged.front();
+  return call;
 }
 
 }  // namespace
@@ -100,10 +107,12 @@ std::vector<size_t> Report::unmerged_calls() const {
   for (size_t index = 0; index < calls.size(); ++index) {
     if (is_open[index]) open.push_back(index);
   }
+  std::ranges::sort(open, {}, [this](size_t call) { return first_reader(calls, call); });
   return open;
 }
 
 std::string Report::summary() const {
+  if (calls.size() == 1) return calls.front().answer;
   std::string text;
   for (const size_t index : unmerged_calls()) {
     if (!text.empty()) text += "\n\n";
@@ -114,6 +123,10 @@ std::string Report::summary() const {
 
 int64_t Report::num_cut() const {
   return std::ranges::count_if(calls, [](const CallRecord& call) { return call.is_cut(); });
+}
+
+int64_t Report::num_failed() const {
+  return std::ranges::count_if(calls, [](const CallRecord& call) { return call.has_failed(); });
 }
 
 std::vector<Slice> left_out(const Report& report) {
@@ -136,10 +149,22 @@ std::vector<Slice> left_out(const Report& report) {
   return gaps;
 }
 
+OrderedJson left_out_json(const Report& report) {
+  OrderedJson gaps = OrderedJson::array();
+  if (report.was_interrupted) return gaps;
+  for (const Slice& gap : left_out(report)) {
+    gaps.push_back({{"document", report.documents[gap.document].name},
+                    {"begin", gap.tokens.begin},
+                    {"tokens", gap.tokens.size()}});
+  }
+  return gaps;
+}
+
 OrderedJson report_json(const Report& report) {
-  OrderedJson json = {{"summary", report.summary()},       {"complete", report.is_complete},
+  OrderedJson json = {{"summary", report.summary()},       {"complete", report.is_complete()},
                       {"instruction", report.instruction}, {"documents", documents_json(report)},
-                      {"plan", plan_json(report.plan)},    {"coverage", coverage_json(report)}};
+                      {"plan", plan_json(report.plan)},    {"seed", report.params.seed},
+                      {"coverage", coverage_json(report)}};
   json["left_out"] = OrderedJson::array();
   for (const Slice& gap : left_out(report)) json["left_out"].push_back(slice_json(report, gap));
   json["calls"] = OrderedJson::array();

@@ -19,7 +19,9 @@ struct CallRecord {
   GenerationResult result;
   std::string answer;  // without what was thought before it
 
-  bool is_complete() const { return result.stop_reason != StopReason::kCancelled; }
+  // What the model computed was not finite: the answer breaks off, and result.error says where.
+  bool has_failed() const { return result.stop_reason == StopReason::kNonFiniteLogits; }
+  bool is_complete() const { return result.stop_reason != StopReason::kCancelled && !has_failed(); }
   // It ended because it had reached its number of tokens, or the context was full.
   bool is_cut() const;
 };
@@ -28,21 +30,30 @@ struct Report {
   std::vector<MappedDocument> documents;
   std::string instruction;
   SummaryPlan plan;
+  SamplingParams params;  // of all calls, but for how long their answers may be
   std::vector<CallRecord> calls;
-  bool is_complete = false;  // else a signal came first
-  bool is_merged = true;     // else summaries were too long for a merge, and stand side by side
-  double seconds = 0.0;      // of all calls
+  bool was_interrupted = false;  // a signal came before the end
+  bool is_merged = true;  // else a merge failed, or summaries were too long for one: they stand
+                          // side by side
+  double seconds = 0.0;   // of all calls
 
+  bool is_complete() const { return !was_interrupted && num_failed() == 0; }
   // Of the last call when it is complete, else what the calls have answered that no other has
-  // merged, with an empty line between any two.
+  // merged, with an empty line between any two. Of a document read in one call also what that had
+  // said when it was stopped.
   std::string summary() const;
-  // Calls that are complete and of which nothing has been merged.
+  // Calls that are complete and of which nothing has been merged, in the order of what they read.
   std::vector<size_t> unmerged_calls() const;
   int64_t num_cut() const;
+  int64_t num_failed() const;
 };
 
 // What of the documents no call read, in tokens.
 std::vector<Slice> left_out(const Report& report);
+
+// The same for statistics: of each slice "document", "begin" and "tokens". Empty after a signal,
+// when anything may be missing.
+nlohmann::ordered_json left_out_json(const Report& report);
 
 // "summary", "documents", "plan", "coverage": each token and byte range of every document and the
 // call that reads it, "left_out", "calls". Byte ranges count from the beginning of the text, behind

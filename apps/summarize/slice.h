@@ -6,17 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/answer/range.h"
 #include "apps/summarize/token_map.h"
 
 namespace tessera {
-
-struct Range {
-  int64_t begin = 0;
-  int64_t end = 0;  // behind the last
-
-  int64_t size() const { return end - begin; }
-  bool operator==(const Range&) const = default;
-};
 
 // What a call reads of a document. The bytes are those of the tokens.
 struct Slice {

@@ -1,6 +1,7 @@
 #include "apps/summarize/summarize.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -44,11 +45,8 @@ std::vector<Document> read_documents(const SummarizeOptions& options, const Cons
   for (const std::string& file : options.files) {
     std::string text = read_prompt_text(
         file, options.invalid_utf8, [&options] { return find_limit(options); }, console);
-    if (is_blank(text)) {
-      throw UsageError(options.files.size() == 1 ? "the document is empty"
-                                                 : file + ": the document is empty");
-    }
-    documents.push_back({file == "-" ? "standard input" : file, std::move(text)});
+    require_text(text, file);
+    documents.push_back({input_name(file), std::move(text)});
   }
   return documents;
 }
@@ -79,14 +77,14 @@ EngineOptions options_for_documents(const SummarizeOptions& options,
 }
 
 std::string report_text(const Report& report, const SummarizeOptions& options) {
-  if (options.json) {
-    return report_json(report).dump(-1, ' ', /*ensure_ascii=*/true,
-                                    nlohmann::ordered_json::error_handler_t::replace) +
-           "\n";
-  }
   const std::string summary = report.summary();
-  // A signal may come before anything has been answered.
-  return summary.empty() && !report.is_complete ? "" : summary + "\n";
+  // A signal may come before anything has been answered: that is no content for a file.
+  const bool has_nothing = summary.empty() && report.was_interrupted;
+  if (has_nothing && (!options.json || options.has_output_file())) return "";
+  if (!options.json) return summary + "\n";
+  return report_json(report).dump(-1, ' ', /*ensure_ascii=*/true,
+                                  nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 // Writes reports as they come: to standard output at once, to a file when all are done.
@@ -96,49 +94,80 @@ class ReportWriter {
     if (options.has_output_file()) file_.emplace(options.output_path);
   }
 
-  // Before the summary of one of several documents.
+  // Before the summary of one of several documents, above which its name then stands.
   void begin(const std::string& name) {
     if (options_.json) return;
-    put(concat(is_first_ ? "" : "\n", printable(name), ":\n\n"));
-    is_first_ = false;
+    header_ = concat(has_text_ ? "\n" : "", printable(name), ":\n\n");
+    if (options_.streams()) put("");
   }
   void write(const Report& report) {
     const bool was_shown = options_.streams() && report.plan.kind != SummaryPlan::Kind::kChunks;
-    if (!was_shown) put(report_text(report, options_));
+    const std::string text = was_shown ? "" : report_text(report, options_);
+    if (!text.empty()) put(text);
   }
-  void finish() {
-    if (file_) file_->commit();
+  // A file in the place of which nothing has come stays as it is.
+  void finish(const Console& console) {
+    if (!file_) return;
+    if (!has_text_) return console.say("nothing was written to " + options_.output_path);
+    file_->commit();
   }
 
  private:
   void put(const std::string& text) {
-    if (file_) return file_->write(text);
-    print_generated(text);
+    const std::string whole = std::exchange(header_, "") + text;
+    has_text_ = true;
+    if (file_) return file_->write(whole);
+    print_generated(whole);
   }
 
   const SummarizeOptions& options_;
   std::optional<FileReplacement> file_;
-  bool is_first_ = true;
+  std::string header_;  // of the text that comes next
+  bool has_text_ = false;
 };
 
-// Whether all summaries became one, for each of the documents.
-bool summarize_each(Summarizer& summarizer, std::vector<Document> documents, ReportWriter& writer) {
-  bool all_merged = true;
+bool has_all(const Report& report) { return report.is_merged && report.num_failed() == 0; }
+
+// Does a part of the work for one of several documents. An Error is told and costs no other
+// document anything. Returns whether there was none; false also after a signal.
+bool attempt(const std::string& name, const Console& console, const std::function<void()>& work) {
+  try {
+    work();
+    return true;
+  } catch (const OutputError&) {
+    throw;
+  } catch (const Error& error) {
+    console.report(Error(concat(name, ": ", error.what()), error.hint(), error.where()));
+  } catch (const Interrupted&) {  // the signal stays pending
+  }
+  return false;
+}
+
+// Whether the summaries hold all of the documents, each in one.
+bool summarize_each(Summarizer& summarizer, std::vector<Document> documents, ReportWriter& writer,
+                    const Console& console) {
+  bool has_everything = true;
   for (Document& document : documents) {
     if (is_interrupted()) break;
-    writer.begin(document.name);
-    const Report report = summarizer.summarize({std::move(document)});
-    writer.write(report);
-    all_merged = all_merged && report.is_merged;
+    const std::string name = document.name;
+    writer.begin(name);
+    std::optional<Report> report;
+    attempt(name, console, [&] { report = summarizer.summarize({std::move(document)}); });
+    if (report) writer.write(*report);
+    const bool was_told = report && attempt(name, console, [&] { summarizer.tell(*report); });
+    has_everything = has_everything && was_told && has_all(*report);
   }
-  return all_merged;
+  writer.finish(console);
+  return has_everything;
 }
 
 bool summarize_together(Summarizer& summarizer, std::vector<Document> documents,
-                        ReportWriter& writer) {
+                        ReportWriter& writer, const Console& console) {
   const Report report = summarizer.summarize(std::move(documents));
   writer.write(report);
-  return report.is_merged;
+  writer.finish(console);
+  summarizer.tell(report);
+  return has_all(report);
 }
 
 }  // namespace
@@ -155,11 +184,11 @@ int run_summarize(const SummarizeOptions& options, const Console& console) {
       load_engine(options_for_documents(options, documents, console), console);
   Summarizer summarizer(*engine, options, stats, console);
   const bool apart = options.each && documents.size() > 1;
-  const bool all_merged = apart ? summarize_each(summarizer, std::move(documents), writer)
-                                : summarize_together(summarizer, std::move(documents), writer);
-  writer.finish();
+  const bool has_everything =
+      apart ? summarize_each(summarizer, std::move(documents), writer, console)
+            : summarize_together(summarizer, std::move(documents), writer, console);
   throw_if_interrupted();
-  return all_merged ? kExitOk : kExitItemErrors;
+  return has_everything ? kExitOk : kExitItemErrors;
 }
 
 }  // namespace tessera

@@ -28,15 +28,13 @@ std::string joined_answers(const Report& report, const std::vector<size_t>& call
   return text;
 }
 
-// What one call did not read, counted in tokens of the documents.
-std::optional<LeftOut> left_out_tokens(const Report& report) {
-  if (report.plan.kind != SummaryPlan::Kind::kMiddle) return std::nullopt;
-  LeftOut sum;
-  for (const Slice& gap : left_out(report)) {
-    if (sum.count == 0) sum.begin = gap.tokens.begin;
-    sum.count += gap.tokens.size();
-  }
-  return sum;
+// Where none has an answer there is no summary.
+void require_an_answer(const Report& report) {
+  const auto failed =
+      std::ranges::find_if(report.calls, [](const CallRecord& call) { return call.has_failed(); });
+  const bool has_answer =
+      std::ranges::any_of(report.calls, [](const CallRecord& call) { return call.is_complete(); });
+  if (failed != report.calls.end() && !has_answer) throw Error(failed->result.error);
 }
 
 }  // namespace
@@ -63,18 +61,21 @@ Report Summarizer::summarize(std::vector<Document> documents) {
   report.documents = map_documents(engine_, prompts_, std::move(documents), console_);
   report.instruction = options_.instruction.text();
   report.plan = plan_summary(engine_, prompts_, options_, wanted_params_, report.documents);
-  params_ = wanted_params_;
+  report.params = params_ = wanted_params_;
   console_.say(plan_line(engine_, report.documents, report.plan));
   const auto start = std::chrono::steady_clock::now();
-  if (report.plan.kind == SummaryPlan::Kind::kChunks) {
-    read_in_chunks(report);
-  } else {
-    read_at_once(report);
+  try {
+    if (report.plan.kind == SummaryPlan::Kind::kChunks) {
+      read_in_chunks(report);
+    } else {
+      read_at_once(report);
+    }
+  } catch (const Interrupted&) {  // while a prompt was made; parts may have been read before
+    if (report.calls.empty()) throw;
   }
-  report.is_complete = !is_interrupted();
+  require_an_answer(report);
+  report.was_interrupted = is_interrupted();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  tell_cost(report);
-  tell_losses(report);
   return report;
 }
 
@@ -131,6 +132,9 @@ std::vector<size_t> Summarizer::merge_round(Report& report, const std::vector<si
     merges.push_back({.round = round, .merged = members});
   }
   run(report, std::move(merges), prompts, "merging");
+  const auto first_of_round = report.calls.end() - static_cast<std::ptrdiff_t>(prompts.size());
+  report.is_merged = std::none_of(first_of_round, report.calls.end(),
+                                  [](const CallRecord& call) { return call.has_failed(); });
   return next;
 }
 
@@ -151,20 +155,17 @@ int64_t Summarizer::text_tokens(const std::string& text) const {
   return static_cast<int64_t>(engine_.tokenizer().encode(text, /*at_start=*/false).size());
 }
 
-void Summarizer::tell_cost(const Report& report) const {
+void Summarizer::tell(const Report& report) const {
+  for (const std::string& line : loss_lines(report)) console_.say(line);
   const GenerationResult& first = report.calls.front().result;
   if (report.calls.size() == 1) {
-    return tell_answer_cost(engine_, options_.engine, first, params_, left_out_tokens(report),
-                            stats_, console_);
+    return tell_answer_cost(engine_, options_.engine, first, params_, left_out_json(report), stats_,
+                            console_);
   }
   console_.say_dim(cost_line(report));
   nlohmann::ordered_json object = engine_json(engine_, options_.engine);
   object.update(cost_json(report));
   stats_.write(object);
-}
-
-void Summarizer::tell_losses(const Report& report) const {
-  for (const std::string& line : loss_lines(report)) console_.say(line);
 }
 
 }  // namespace tessera

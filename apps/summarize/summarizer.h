@@ -26,8 +26,13 @@ class Summarizer {
 
   // One summary of all documents. Says the plan first; shows the summary while it comes where it is
   // read in one pass and `options` allow it. A signal ends it, stays pending, and leaves what had
-  // been answered. Throws Error with the numbers where there is no way to read the documents.
+  // been answered; Interrupted is thrown only where that is nothing. Throws Error with the numbers
+  // where there is no way to read the documents, and when no call could compute its answer.
   Report summarize(std::vector<Document> documents);
+
+  // What the summary does not hold, what it cost, and statistics. For callers who have written the
+  // summary: where statistics cannot be written, this throws Error.
+  void tell(const Report& report) const;
 
  private:
   // The one call of a plan without merges.
@@ -41,8 +46,6 @@ class Summarizer {
   void run(Report& report, std::vector<CallRecord> calls,
            const std::vector<std::vector<TokenId>>& prompts, const std::string& label);
   int64_t text_tokens(const std::string& text) const;
-  void tell_cost(const Report& report) const;
-  void tell_losses(const Report& report) const;
 
   Engine& engine_;
   const SummarizeOptions& options_;

@@ -25,6 +25,27 @@ class Pipe(Case):
         self.assertEqual(first["cached_prompt_tokens"], 0)
         self.assertGreaterEqual(second["cached_prompt_tokens"], first["prompt_tokens"] - 1)
 
+    def test_the_speed_is_of_the_tokens_that_were_computed(self):
+        lines = self.chat("hello\nagain\n", "--stats", "--stats-json", "stats").err.splitlines()
+        first, second = map(json.loads, (self.folder / "stats").read_text().splitlines())
+        self.assertRegex(lines[0], r"^prompt {prompt_tokens} tok [\d.]+ tok/s \|".format(**first))
+        self.assertRegex(lines[1], r"^prompt {prompt_tokens} tok \({cached_prompt_tokens} cached, "
+                         r"{computed_prompt_tokens} computed at [\d.]+ tok/s\) \|".format(**second))
+
+    def test_an_answer_stays_whether_or_not_its_statistics_can_be_written(self):
+        result = self.chat("hello\n/save kept.json\n", "--stats-json", "/dev/full", code=3)
+        self.assertIn("/dev/full: write failed", result.error_lines[0])
+        self.assertEqual(len(json.loads((self.folder / "kept.json").read_text())["messages"]), 2)
+
+    def test_quiet_says_what_was_asked_for_and_nothing_else(self):
+        commands = ("/system S\n/set stats off\nhello\n/save a.json\n/load a.json\n/undo\n"
+                    "/branch x\n/clear\n")  # fmt: skip
+        loud, quiet = self.chat(commands), self.chat(commands, "-q")
+        for words in ("system message set", "saved to", "loaded 3", "took back", "cleared"):
+            self.assertIn(words, loud.err)
+        self.assertEqual(quiet.err, "")
+        self.assertIn("sampling ", self.chat("/show\n", "-q").err)
+
     def test_no_final_newline(self):
         self.assertNotEqual(self.chat("hello").out, "")
 
@@ -48,7 +69,7 @@ class Pipe(Case):
         self.chat('"""one\ntwo"""\n', "--stats-json", "fenced")
         self.chat("/exit\n", "--stats-json", "none")
         self.assertEqual(len((self.folder / "fenced").read_text().splitlines()), 1)
-        self.assertEqual((self.folder / "none").read_text(), "")
+        self.assertFalse((self.folder / "none").exists())
 
     def test_multi_line_without_an_end(self):
         self.chat('"""one\ntwo', "--stats-json", "stats")
@@ -92,8 +113,8 @@ class Pipe(Case):
 
 
 class Commands(Case):
-    def chat(self, text, code=0):
-        return self.check("chat", *self.model, "-n", "4", "-q", stdin=text, code=code)
+    def chat(self, text, *arguments, code=0):
+        return self.check("chat", *self.model, "-n", "4", *arguments, stdin=text, code=code)
 
     def test_save_and_load(self):
         self.chat("/system Be brief.\nhello\n/save kept.json\n")
@@ -206,6 +227,13 @@ class Commands(Case):
                         "[" * 100000, b"\xff", b"\0"):  # fmt: skip
             with self.subTest(content=content[:60]):
                 self.load(content, "kept.json")
+
+    def test_bytes_that_are_no_text(self):
+        self.write("kept.json", b'{"messages": [{"role": "user", "content": "caf\xe9"}]}')
+        result = self.chat("/load kept.json\n", code=3)
+        self.assert_one_error(result, "kept.json: not UTF-8 text")
+        self.assertIn("--replace-invalid", result.err)
+        self.assertIn("loaded 1 message", self.chat("/load kept.json\n", "--replace-invalid").err)
 
     def test_commands_that_cannot_be_done(self):
         self.write("not.json", "{")

@@ -117,6 +117,17 @@ class Prompts(Case):
                 self.assert_one_error(result, reason)
                 self.assertIn(str(path), result.err)
 
+    def test_empty_files(self):
+        path = self.write("empty", " \n")
+        result = self.check("generate", *self.model, "-f", path, code=1)
+        self.assert_one_error(result, f"{path}: is empty")
+
+    def test_a_space_can_be_continued(self):
+        self.check("generate", *raw(self.model), "-p", " ", "-n", "1")
+        self.check("generate", *raw(self.model), "-f", self.write("space", " "), "-n", "1")
+        result = self.check("generate", *raw(self.model), "-p", "", code=2)
+        self.assert_one_error(result, "prompt is empty")
+
     def test_replace_invalid(self):
         path = self.write("latin1", b"caf\xe9 au lait")
         self.check("generate", *self.model, "-f", path, "-n", "1", "--replace-invalid")

@@ -41,6 +41,11 @@ class Inspect(Case):
         self.assertEqual(len(text.splitlines()), len(expected))
         self.assertIn("model.norm.weight [64]\n", text)
 
+    def test_weights_are_not_checked(self):
+        result = self.check("inspect", *self.model, "--check-weights", code=2)
+        self.assert_one_error(result, "--check-weights")
+        self.assertNotIn("--check-weights", self.check("inspect", "--help").out)
+
     def test_tensors(self):
         self.assertIn("model.norm.weight", self.check("inspect", *self.model, "--tensors").out)
 
@@ -169,6 +174,10 @@ class Compare(Case):
             with self.subTest(text=text):
                 self.path.write_text(content)
                 self.assert_one_error(self.compare(code=1), text)
+        self.path.write_bytes(b"\xe9")
+        result = self.compare(code=1)
+        self.assert_one_error(result, "not UTF-8")
+        self.assertNotIn("--replace-invalid", result.err)
         self.path.unlink()
         self.assert_one_error(self.compare(code=1), "No such file")
 

@@ -133,6 +133,13 @@ class Prefill(KvCase):
         for flag in (["--system", "S"], ["--raw"], ["--no-prefix-cache"]):
             result = self.check("generate", *self.flags(), "-p", "x", "--kv", "x.kv", *flag, code=2)
             self.assert_one_error(result, flag[0])
+        for flag in (["--chunk"], ["--chunk-tokens", "100"], ["--overlap", "4"], ["--each"],
+                     ["--on-overflow", "middle"], ["--json"], ["-o", "x"]):  # fmt: skip
+            result = self.check("summarize", *self.flags(), "--kv", "x.kv", *flag, code=2)
+            self.assert_one_error(result, "excludes --kv")
+        # Its pages are those of the prefix cache.
+        self.assert_one_error(self.prefill("--no-prefix-cache", code=2),
+                              "--output excludes --no-prefix-cache")  # fmt: skip
 
 
 class Writing(KvCase):
@@ -148,7 +155,7 @@ class Writing(KvCase):
         self.assertEqual(self.names(), ["document.txt"])
 
     def test_an_empty_document(self):
-        self.assert_one_error(self.prefill(document=" \n", code=2), "the document is empty")
+        self.assert_one_error(self.prefill(document=" \n", code=1), "document.txt: is empty")
 
     def test_onto_itself_or_nowhere(self):
         path = self.write("document.txt", DOCUMENT)
@@ -158,6 +165,9 @@ class Writing(KvCase):
         self.assert_one_error(result, "absent/x.kv: No such file")
         result = self.check("prefill", *self.flags(), path, "-o", "/dev/null", code=1)
         self.assert_one_error(result, "not a regular file")
+        result = self.check("prefill", *self.flags(), path, "-o", "-", code=2)
+        self.assert_one_error(result, "cannot go to standard output")
+        self.assertFalse((self.folder / "-").exists())
 
     def test_a_full_disk_leaves_the_old_file(self):
         self.prefill()

@@ -64,14 +64,26 @@ class Summarize(Case):
             (["--style", "facts", "--instruction", "x"], "--instruction"),
             (["--json", "--stats-json", "-"], "cannot both go to standard output"),
             (["-", "-"], "standard input can be read only once"),
+            (["--chunk", "--on-overflow", "middle"], "--on-overflow excludes --chunk"),
         ]:
             result = self.check("summarize", *self.model, path, *flags, code=2)
             self.assert_one_error(result, text)
         self.assertEqual(path.read_text(), "A short report.")
 
+    def test_bytes_that_are_no_text(self):
+        path = self.write("document.txt", "A short report.")
+        for flag in ("--focus", "--instruction"):
+            result = self.check("summarize", *self.model, path, flag, b"\xe9", code=1)
+            self.assert_one_error(result, f"error: {flag}: not UTF-8 text: invalid byte at offset 0")
+            self.check("summarize", *self.model, path, flag, b"\xe9", "-n", "2",
+                       "--replace-invalid")  # fmt: skip
+
     def test_empty(self):
         path = self.write("empty.txt", "\n")
-        self.assert_one_error(self.check("summarize", *self.model, path, code=2), "empty")
+        result = self.check("summarize", *self.model, path, code=1)
+        self.assert_one_error(result, f"{path}: is empty")
+        self.assert_one_error(self.check("summarize", *self.model, "-", code=1),
+                              "standard input: is empty")  # fmt: skip
 
 
 class TooLong(Case):
@@ -109,7 +121,19 @@ class TooLong(Case):
         self.assertEqual(first["tokens"][0], 0)
         self.assertEqual([first["tokens"][1], last["tokens"][0]], gap["tokens"])
         self.assertEqual(last["bytes"][1], len(LINES) - 1)
-        self.assertIn("left out: tokens {} to {} of".format(*gap["tokens"]), result.err)
+        begin, end = gap["tokens"]
+        self.assertIn(f"left out: tokens {begin} to {end - 1} of", result.err)
+        self.assertIn(f"({end - begin} tokens, bytes", result.err)
+
+    def test_what_several_documents_lose_is_listed(self):
+        paths = [self.write(name, LINES[:2000]) for name in ("a.txt", "b.txt", "c.txt")]
+        flags = ["-n", "8", "--on-overflow", "middle", "--json", "--stats-json", "stats.json"]
+        report = json.loads(self.check("summarize", *self.model, *paths, *flags).out)
+        gaps = [{"document": gap["document"], "begin": gap["tokens"][0],
+                 "tokens": gap["tokens"][1] - gap["tokens"][0]} for gap in report["left_out"]]
+        self.assertEqual([gap["document"] for gap in gaps], [str(path) for path in paths])
+        stats = json.loads((self.folder / "stats.json").read_text())
+        self.assertEqual(stats["left_out"], gaps)
 
 
 class Chunks(Case):
@@ -214,6 +238,17 @@ class Chunks(Case):
         self.assertEqual(stats["calls"], len(report["calls"]))
         self.assertEqual(stats["prompt_tokens"],
                          sum(call["prompt_tokens"] for call in report["calls"]))
+
+    def test_a_drawn_seed_is_said_and_works(self):
+        path = self.write("long.txt", LINES)
+        flags = ["--temp", "1.5", "--stats-json", "stats.json"]
+        report, result = self.report(path, *flags)
+        seed = re.search(r"calls \| .* \| seed (\d+)", result.err)[1]
+        stats = json.loads((self.folder / "stats.json").read_text())
+        self.assertEqual([report["seed"], stats["seed"]], [int(seed)] * 2)
+        again, _ = self.report(path, *flags, "--seed", seed)
+        self.assertEqual(again["summary"], report["summary"])
+        self.assertNotIn("seed", self.report(path)[1].err)
 
     def test_an_interrupt_keeps_what_has_been_read(self):
         path = self.write("long.txt", LINES * 60)

@@ -129,6 +129,15 @@ class Chat(Case):
             self.assertEqual(self.render(path), expected)
         self.assertEqual(self.render("-", stdin=json.dumps(MESSAGES)), expected)
 
+    def test_bytes_that_are_no_text(self):
+        self.path.write_bytes(b'[{"role": "user", "content": "caf\xe9"}]')
+        result = self.check("tokenize", *self.flags, "--chat", self.path, code=1)
+        self.assert_one_error(result, "not UTF-8 text")
+        self.assertIn("--replace-invalid", result.err)
+        shown = self.check("tokenize", *self.flags, "--chat", self.path, "--render",
+                           "--replace-invalid").out  # fmt: skip
+        self.assertIn("[user] caf\ufffd</s>", shown)
+
     def test_a_saved_chat(self):
         saved = self.folder / "saved.json"
         self.check("chat", *self.model, "-n", "1", stdin=f"Hi\n/save {saved}\n/exit\n")

@@ -28,9 +28,9 @@ class Prompts(Row):
 
     def test_row_065_empty(self):
         for prompt in ("", " \n\t\r\n"):
-            self.prompt_refused(prompt, "prompt is empty", code=2)
+            self.prompt_refused(prompt, "is empty", path="prompt.txt")
             self.refused("generate", *self.model, "-p", prompt, words="prompt is empty", code=2)
-            self.refused("generate", *self.model, "-p", "-", words="prompt is empty", code=2,
+            self.refused("generate", *self.model, "-p", "-", words="standard input: is empty",
                          stdin=prompt)  # fmt: skip
         self.assertEqual(self.works("chat", *self.model, stdin="\n   \n").out, "")
 
