@@ -6,15 +6,17 @@
 What follows -- are arguments of `tessera batch`. Model, input and output lie where every node sees
 them under the same path. Each task runs `tessera batch --shard I/N --resume` and writes
 OUTPUT.shard-I-of-N; one that fails, or whose node is lost, is tried again and goes on from there.
-When all have ended, their outputs become OUTPUT. Ctrl-C lets the answers that have begun be
-finished; the same command with --resume then does the rest.
+All draw with one seed. When all have ended, their outputs become OUTPUT. Ctrl-C lets the answers
+that have begun be finished; the same command with --resume then does the rest.
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
 import os
 import pathlib
+import random
 import shlex
 import shutil
 import signal
@@ -27,6 +29,7 @@ ITEM_ERRORS = 3  # a batch some of whose requests cannot be answered
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.2
 PROGRESS_SECONDS = 5.0
+SEED_BITS = 32  # as many as those that tessera chooses
 
 
 class ShardFailed(Exception):
@@ -54,10 +57,12 @@ def parse_arguments():
     files = argparse.ArgumentParser(add_help=False)
     files.add_argument("-i", "--input-file", "--input", dest="input", type=pathlib.Path)
     files.add_argument("-o", "--output-file", "--output", dest="output", type=pathlib.Path)
+    files.add_argument("-s", "--seed", dest="seed")
     named, arguments.flags = files.parse_known_args(arguments.batch)
     if not named.input or not named.output:
         parser.error("name files with -i and -o behind --")
     arguments.input, arguments.output = named.input.resolve(), named.output.resolve()
+    arguments.seed = named.seed
     return arguments
 
 
@@ -70,7 +75,7 @@ def shard_path(output, index, count):
 
 def shard_command(arguments, index, count):
     return [arguments.tessera, "batch", *arguments.flags, "-i", str(arguments.input),
-            "-o", str(shard_path(arguments.output, index, count)),
+            "-o", str(shard_path(arguments.output, index, count)), "--seed", str(arguments.seed),
             "--shard", f"{index}/{count}", "--resume", "--quiet"]  # fmt: skip
 
 
@@ -150,32 +155,71 @@ class Progress:
         return f"batch: {done}/{self.total} requests, {errors} errors, ETA {rest}"
 
 
+def manifest_path(output):
+    return pathlib.Path(f"{output}.manifest.json")
+
+
+def read_settings(output):
+    """What the output's manifest tells; None where there is none, or the file is not one."""
+    try:
+        settings = json.loads(manifest_path(output).read_text())["settings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return settings if isinstance(settings, dict) else None
+
+
+def choose_seed(outputs):
+    """That of the shards that are gone on with, or a random one."""
+    for settings in filter(None, map(read_settings, outputs)):
+        if isinstance(settings.get("seed"), int):
+            return settings["seed"]
+    return random.SystemRandom().getrandbits(SEED_BITS)
+
+
+@contextlib.contextmanager
+def replacement(path):
+    """A file that becomes `path`, as a whole and durable, when all of it is written."""
+    new = pathlib.Path(f"{path}.tmp.{os.getpid()}")
+    try:
+        with open(new, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
 def merge(outputs, output):
     """Makes the outputs of all shards one, as a whole, and removes them."""
-    new = pathlib.Path(f"{output}.tmp.{os.getpid()}")
-    with open(new, "wb") as merged:
+    with replacement(output) as merged:
         for path in outputs:
             with open(path, "rb") as shard:
                 shutil.copyfileobj(shard, merged)
-        merged.flush()
-        os.fsync(merged.fileno())
-    os.replace(new, output)
-    manifests = [pathlib.Path(f"{path}.manifest.json") for path in outputs]
-    for manifest in filter(pathlib.Path.exists, manifests):
-        document = json.loads(manifest.read_text())
-        document["settings"]["shard"] = None
-        pathlib.Path(f"{output}.manifest.json").write_text(json.dumps(document, indent=2) + "\n")
-        break
-    for path in (*outputs, *manifests):
+        # Before the answers are in place: without it they could not be resumed.
+        write_manifest(outputs, output)
+    for path in outputs:
         path.unlink(missing_ok=True)
+        manifest_path(path).unlink(missing_ok=True)
+
+
+def write_manifest(outputs, output):
+    """That of any shard, as one of the whole. A shard of which no line was a request has none."""
+    for settings in filter(None, map(read_settings, outputs)):
+        with replacement(manifest_path(output)) as manifest:
+            document = {"settings": {**settings, "shard": None}}
+            manifest.write(json.dumps(document, indent=2).encode() + b"\n")
+        return
 
 
 def require_fresh_or_own_shards(arguments, outputs):
-    output = arguments.output
+    output, manifest = arguments.output, manifest_path(arguments.output)
     if output.exists() and output.stat().st_size > 0:
         sys.exit(f"error: {output} exists\nhint: name another output, or remove it")
+    if manifest.exists() and not read_settings(output):
+        sys.exit(f"error: {manifest} is not the manifest of a batch\nhint: name another output")
     for path in sorted(output.parent.glob(output.name + ".shard-*-of-*")):
-        if path.suffix == ".json":
+        if path.suffix == ".json" or path.stat().st_size == 0:  # left before it began
             continue
         if not arguments.resume:
             sys.exit(f"error: {path} exists\nhint: --resume goes on with it")
@@ -228,6 +272,7 @@ def main():
     count = arguments.shards or max(1, int(ray.cluster_resources().get("GPU", 1)))
     outputs = [shard_path(arguments.output, index, count) for index in range(count)]
     require_fresh_or_own_shards(arguments, outputs)
+    arguments.seed = arguments.seed or choose_seed(outputs)
     progress = Progress(arguments.input, outputs)
     failures, all_done = wait_for(ray, start_tasks(ray, arguments, count), progress)
     done, errors = progress.count()

@@ -9,6 +9,7 @@
 #include "apps/answer/answer.h"
 #include "apps/answer/kv_input.h"
 #include "apps/batch/devices/devices.h"
+#include "apps/batch/devices/merge.h"
 #include "apps/batch/input.h"
 #include "apps/batch/manifest.h"
 #include "apps/batch/output.h"
@@ -98,11 +99,12 @@ int run_batch(BatchOptions& options, const Console& console) {
   require_separate_files(options);
   const auto kv = open_kv_option(options.kv_path, options.engine);
   const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));
+  const bool has_own_seed = options.sampling.seed.has_value();
   const StatsFile stats(options.stats_path);
   BatchInput input(options.input_path, options.shard);
   if (options.strict) refuse_problems(input);
   BatchOutput output(options.output_path, existing_output(options));
-  if (!options.force) require_same_requests(input, output, console);
+  if (!options.force) require_same_requests(input, options.shard, output, console);
 
   // Answers that are there are of these settings, whether or not others are to join them.
   BatchManifest manifest(options.output_path);
@@ -110,12 +112,14 @@ int run_batch(BatchOptions& options, const Console& console) {
   const bool has_settings = has_work || !output.answers().requests.empty();
   nlohmann::json settings;
   if (has_settings) settings = settle_settings(options, opening, output, manifest);
+  if (has_work && output.is_file()) require_no_other_shards(options, {});
 
   // What is there is changed only when nothing more can refuse the run.
   std::unique_ptr<Engine> engine;
   if (has_work) engine = load_engine_for(input, options.engine, console);
   if (engine && kv) load_kv(*engine, kv->file, console);
   output.begin(console);
+  if (options.overwrite) remove_shards(find_shard_outputs(options.output_path));
   if (engine && output.is_file()) manifest.write(settings);
   const auto on_interrupt = [&](int64_t num_begun) {
     tell_interrupt(options, output.is_file(), num_begun, console);
@@ -125,7 +129,8 @@ int run_batch(BatchOptions& options, const Console& console) {
                 options.on_overflow},
                on_interrupt, console);
   const BatchCounts counts = run.run();
-  console.say(summary_line(counts, output.digest()));
+  const auto chosen_seed = has_own_seed ? std::nullopt : options.sampling.seed;
+  console.say(summary_line(counts, chosen_seed, output.digest()));
   nlohmann::ordered_json about;
   if (has_settings) {
     about = engine ? statistics_of(*engine, options.engine) : model_without_engine(options.engine);

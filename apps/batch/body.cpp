@@ -197,6 +197,12 @@ bool has_prompt(const BatchRequest& request) {
   return std::visit([](const auto& prompt) { return !prompt.empty(); }, request.prompt);
 }
 
+// A line in short may have the one message of its chat as a prompt.
+const char* missing_prompt(const BatchRequest& request, const std::string& prefix) {
+  if (request.endpoint == Endpoint::kCompletions) return "prompt is missing";
+  return prefix.empty() ? "messages or prompt is needed" : "messages is missing";
+}
+
 }  // namespace
 
 void parse_body(const OrderedJson& body, const std::string& prefix, BatchRequest& request) {
@@ -204,8 +210,7 @@ void parse_body(const OrderedJson& body, const std::string& prefix, BatchRequest
     const bool belongs_to_line = prefix.empty() && (key == "custom_id" || key == "id");
     if (!belongs_to_line) parse_field(key, value, prefix + printable(key), request);
   }
-  CHECK(has_prompt(request), prefix,
-        request.endpoint == Endpoint::kChatCompletions ? "messages" : "prompt", " is missing");
+  CHECK(has_prompt(request), prefix, missing_prompt(request, prefix));
   CHECK(request.logprobs || request.top_logprobs == 0, prefix,
         "top_logprobs needs logprobs to be true");
   resolve_sampling(request.sampling, {});  // throws when a value is out of its range

@@ -11,6 +11,7 @@ namespace tessera {
 void add_batch(CLI::App& app, Invocation& invocation) {
   constexpr const char* kGroup = "Files";
   auto options = std::make_shared<BatchOptions>();
+  options->prompt.invalid_utf8 = InvalidUtf8::kAlwaysRefuse;  // there is no --replace-invalid
   CLI::App& command = *app.add_subcommand("batch", "answer a file of requests");
   command
       .add_option("-i,--input-file,--input", options->input_path,

@@ -11,10 +11,11 @@ struct BatchCounts {
   int64_t answered = 0;
   int64_t errors = 0;
   int64_t shortened = 0;  // of the answered, by prompts without their middle
-  // Of this run's answers, all choices of each.
+  // Of this run's answers, not of errors: a prompt once, what was generated for all its choices.
   int64_t prompt_tokens = 0;
   int64_t cached_prompt_tokens = 0;  // of these, found in the KV cache
   int64_t generated_tokens = 0;
+  bool draws_with_run_seed = false;         // any of these answers
   double seconds = 0.0;                     // with the model loaded, to the last line
   double generation_seconds = 0.0;          // from the first step to the last answer
   int64_t preemptions = 0;                  // sequences that gave way to others when pages ran out

@@ -25,6 +25,14 @@ std::string shown_setting(const Json& value) {
   return value.is_null() ? "not set" : printable(value.dump());
 }
 
+// Throws Error when there is none, or the file is not one.
+Json settings_in(const std::string& path) {
+  const Json document = parse_strict_json(read_whole_file(path, kMaxBytes), {path});
+  CHECK(document.is_object() && document.contains("settings") && document["settings"].is_object(),
+        path, ": is not the manifest of a batch");
+  return document["settings"];
+}
+
 }  // namespace
 
 BatchManifest::BatchManifest(const std::string& output_path) : output_path_(output_path) {
@@ -35,14 +43,31 @@ BatchManifest::BatchManifest(const std::string& output_path) : output_path_(outp
 
 void BatchManifest::read() {
   try {
-    const nlohmann::json document = parse_strict_json(read_whole_file(path_, kMaxBytes), {path_});
-    CHECK(document.is_object() && document.contains("settings") && document["settings"].is_object(),
-          path_, ": is not the manifest of a batch");
-    settings_ = document["settings"];
+    settings_ = settings_in(path_);
   } catch (const Error& error) {
+    std::error_code problem;
     throw UsageError(
         concat(error.what(), "; it says with which settings ", output_path_, " was begun"),
-        kResumeHint);
+        std::filesystem::exists(path_, problem)
+            ? "--force goes on with the answers as they are; to start anew, remove this file and "
+              "give --overwrite"
+            : kResumeHint);
+  }
+}
+
+void BatchManifest::require_replaceable() const {
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(path_, problem);
+  if (!std::filesystem::exists(status)) return;
+  if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path_, problem) == 0) {
+    return;
+  }
+  try {
+    settings_in(path_);
+  } catch (const Error&) {
+    throw UsageError(concat(path_, ": is not the manifest of a batch, and the settings of ",
+                            output_path_, " would replace it"),
+                     "move it elsewhere, or name another output");
   }
 }
 

@@ -24,6 +24,10 @@ class BatchManifest {
   // Throws UsageError when there is none, or the file is not one.
   void read();
 
+  // Throws UsageError when a file of this name is there that is no manifest: write() would replace
+  // what somebody keeps in it. An empty one is nobody's loss.
+  void require_replaceable() const;
+
   // What was read.
   const Json& settings() const { return settings_; }
 

@@ -1,5 +1,7 @@
 #include "apps/batch/options.h"
 
+#include "apps/batch/devices/merge.h"
+#include "apps/batch/manifest.h"
 #include "apps/files/same_file.h"
 #include "apps/process/exit_codes.h"
 
@@ -27,8 +29,15 @@ void require_separate_files(const BatchOptions& options) {
   std::vector<NamedFile> inputs =
       files_of_flags(options.engine, options.prompt.system_file, options.kv_path);
   inputs.push_back({"input", options.input_path});
-  require_separate_files(inputs,
-                         {{"output", options.output_path}, {"--stats-json", options.stats_path}});
+  std::vector<NamedFile> outputs = {{"output", options.output_path},
+                                    {"--stats-json", options.stats_path}};
+  if (options.output_path != "-") {
+    outputs.push_back({"the output's manifest", BatchManifest(options.output_path).path()});
+    for (const std::string& path : find_shard_outputs(options.output_path)) {
+      outputs.push_back({"the output of a shard", path});
+    }
+  }
+  require_separate_files(inputs, outputs);
   if (options.output_path == "-" && options.stats_path == "-") {
     throw UsageError("answers and --stats-json cannot both go to standard output");
   }

@@ -30,8 +30,8 @@ struct BatchOptions {
   std::vector<std::string> arguments;  // the command line itself, program first
 };
 
-// Throws UsageError when a file that a batch writes is another that it reads or writes: the answers
-// would replace the requests, or the statistics the answers.
+// Throws UsageError when a file that a batch writes or removes is another that it reads or writes:
+// the answers would replace the requests, or the statistics the answers.
 void require_separate_files(const BatchOptions& options);
 
 // The command line that does the rest of a batch that was stopped, quoted for a shell.

@@ -36,20 +36,27 @@ void BatchOutput::begin(const Console& console) {
   require_in_place();
   if (answers_.is_torn) console.say(concat("dropped the last line of ", name_, ": it is torn"));
   const size_t num_errors = answers_.error_offsets.size();
-  if (num_errors == 0) {
-    // Nothing but what answers() tells of is to stay.
-    CHECK(!is_file_ || existing_ == ExistingOutput::kRefuse ||
-              ftruncate(descriptor_.value(), static_cast<off_t>(answers_.end_bytes)) == 0,
-          name_, ": ", std::strerror(errno));
-  } else {
+  if (num_errors > 0) {
     console.say(concat("dropped ", counted(num_errors, "error record"), ", to try again"));
-    FileReplacement replacement(path_);
-    copy_answers(descriptor_.value(), name_, answers_, replacement);
-    lock(replacement.descriptor());
-    descriptor_ = replacement.commit();
+  }
+  const bool is_overwritten = existing_ == ExistingOutput::kOverwrite && size_bytes() > 0;
+  if (num_errors > 0 || is_overwritten) {
+    replace();
+  } else if (existing_ == ExistingOutput::kResume) {
+    CHECK(ftruncate(descriptor_.value(), static_cast<off_t>(answers_.end_bytes)) == 0, name_, ": ",
+          std::strerror(errno));
   }
   digest_ = answers_.digest;
   if (is_file_) sync_.emplace(descriptor_.value(), size_bytes());
+}
+
+void BatchOutput::replace() {
+  FileReplacement replacement(path_);
+  if (existing_ == ExistingOutput::kResume) {
+    copy_answers(descriptor_.value(), name_, answers_, replacement);
+  }
+  lock(replacement.descriptor());
+  descriptor_ = replacement.commit();
 }
 
 void BatchOutput::append(const OrderedJson& record) {
@@ -61,7 +68,10 @@ void BatchOutput::append(const OrderedJson& record) {
     write_all(descriptor_.value(), line, name_);
   } catch (const Error& error) {
     if (sync_) sync_->wait();
-    give_up(error.what(), end_bytes);  // a disk that fills up may have taken part of the line
+    // A disk that fills up may have taken part of the line. One that has refused lines before it
+    // keeps only those that it had told to be durable.
+    const bool has_refused = sync_ && sync_->error() != 0;
+    give_up(error.what(), has_refused ? sync_->durable_bytes() : end_bytes);
   }
   ++num_written_;
   if (record["error"].is_null()) digest_.add(record);

@@ -34,7 +34,8 @@ class BatchOutput {
 
   // Makes the file hold the answers and nothing else: drops error records, whose requests will be
   // tried again, and a last line that was torn when the run was killed; both are said on the
-  // console.
+  // console. Where whole lines go, another file takes the place of this one, so that who reads it
+  // meanwhile can tell.
   void begin(const Console& console);
 
   // Adds one line: it outlasts this process at once, and the machine after SyncThread::kMaxDelay
@@ -52,6 +53,8 @@ class BatchOutput {
  private:
   void open();
   void lock(int descriptor) const;
+  // By a file of the answers alone.
+  void replace();
   void require_in_place() const;
   uint64_t size_bytes() const;
   // Throws the Error of a disk that has refused lines.

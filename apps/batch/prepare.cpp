@@ -56,7 +56,10 @@ void check_prompt(const Engine& engine, const PreparedRequest& request) {
 
 SamplingParams PreparedRequest::params_of(int64_t choice) const {
   SamplingParams own = params;
-  if (choice > 0) own.seed = mixed(params.seed + static_cast<uint64_t>(choice));
+  // As SplitMix64 numbers its outputs, from a state that is the seed mixed: if it were the seed
+  // itself, choice 2 of one seed could be choice 1 of the next.
+  constexpr uint64_t kStride = 0x9e3779b97f4a7c15u;
+  if (choice > 0) own.seed = mixed(mixed(params.seed) + static_cast<uint64_t>(choice) * kStride);
   return own;
 }
 
@@ -73,6 +76,7 @@ std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const 
       .num_choices = request.num_choices,
       .params =
           resolve_sampling(merged(defaults.sampling, request.sampling), engine.default_sampling())};
+  prepared.draws_with_run_seed = prepared.params.temperature > 0.0 && !request.sampling.seed;
   if (request.logprobs) prepared.params.top_logprobs = request.top_logprobs;
   const auto problem = [&](const char* code, const Error& error) {
     return BatchProblem{std::move(prepared.custom_id), code, error.what()};

@@ -35,6 +35,7 @@ struct PreparedRequest {
   ThinkingStart thinking;           // of a chat
   int64_t num_choices = 1;
   SamplingParams params;
+  bool draws_with_run_seed = false;  // it is sampled, and has no seed of its own
 
   // Those of one choice: each has a seed of its own, the first the request's.
   SamplingParams params_of(int64_t choice) const;

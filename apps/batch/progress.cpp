@@ -40,12 +40,14 @@ void BatchProgress::show(const BatchCounts& counts, int64_t prompt_tokens, int64
   const double seconds = std::chrono::duration<double>(now.time - before.time).count();
   const double fraction =
       static_cast<double>(counts.done()) / static_cast<double>(std::max<int64_t>(counts.total, 1));
+  // The most important first, and those so short that 80 columns hold them beside the bar: what
+  // does not fit is left out from the right.
   bar_.update(fraction,
-              concat(counts.done(), '/', counted(counts.total, "request"), ", ",
-                     counted(counts.errors, "error"), ", in ",
-                     rate(now.prompt_tokens - before.prompt_tokens, seconds), ", out ",
+              concat(counts.done(), '/', counts.total, ", ",
                      rate(now.generated_tokens - before.generated_tokens, seconds), " tok/s, ETA ",
-                     eta(counts, part_done), state ? text_of(*state) : ""));
+                     eta(counts, part_done), ", ", counted(counts.errors, "error"), ", prompts ",
+                     rate(now.prompt_tokens - before.prompt_tokens, seconds), " tok/s",
+                     state ? text_of(*state) : ""));
 }
 
 void BatchProgress::add(const Sample& now) {

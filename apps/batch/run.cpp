@@ -124,13 +124,13 @@ void BatchRun::append_error(const BatchItem& item, const BatchProblem& problem) 
 void BatchRun::append_answer(const FinishedRequest& finished) {
   const PreparedRequest& request = finished.request;
   if (has_reason(finished, StopReason::kCancelled)) return;
-  counts_.prompt_tokens += finished.results.front().prompt_tokens;
-  counts_.cached_prompt_tokens += finished.results.front().cached_prompt_tokens;
+  const GenerationResult& first = finished.results.front();
   int64_t generated_tokens = 0;
   for (const GenerationResult& result : finished.results) {
     generated_tokens += static_cast<int64_t>(result.tokens.size());
   }
-  counts_.generated_tokens += generated_tokens;
+  ended_tokens_.prompt += first.prompt_tokens;
+  ended_tokens_.generated += generated_tokens;
   forecast_.end(limit_of(request.item), request.num_choices, generated_tokens);
   for (const GenerationResult& result : finished.results) {
     if (result.stop_reason != StopReason::kNonFiniteLogits) continue;
@@ -139,6 +139,10 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
   files_.output.append(answer_record(finished, defaults_.model_name, engine_->tokenizer()));
   if (request.left_out) ++counts_.shortened;
   ++counts_.answered;
+  counts_.prompt_tokens += first.prompt_tokens;
+  counts_.cached_prompt_tokens += first.cached_prompt_tokens;
+  counts_.generated_tokens += generated_tokens;
+  counts_.draws_with_run_seed = counts_.draws_with_run_seed || request.draws_with_run_seed;
   counts_.generation_seconds = seconds_since(*first_step_);
 }
 
@@ -172,12 +176,10 @@ void BatchRun::tell_interrupt() {
 
 void BatchRun::show_progress() {
   if (!progress_.is_due()) return;
-  if (!in_flight_) {
-    return progress_.show(counts_, counts_.prompt_tokens, counts_.generated_tokens, {}, {});
-  }
+  if (!in_flight_) return progress_.show(counts_, 0, 0, {}, {});
   const InFlight::Tokens tokens = in_flight_->tokens();
-  const int64_t prompt_tokens = counts_.prompt_tokens + tokens.prompt;
-  const int64_t generated_tokens = counts_.generated_tokens + tokens.generated;
+  const int64_t prompt_tokens = ended_tokens_.prompt + tokens.prompt;
+  const int64_t generated_tokens = ended_tokens_.generated + tokens.generated;
   progress_.show(counts_, prompt_tokens, generated_tokens,
                  forecast_.part_done(prompt_tokens, generated_tokens), in_flight_->state());
 }

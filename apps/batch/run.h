@@ -64,6 +64,7 @@ class BatchRun {
   bool has_told_interrupt_ = false;
   BatchProgress progress_;
   BatchCounts counts_;
+  InFlight::Tokens ended_tokens_;  // of requests that have ended, answered or not
   TokenForecast forecast_;
   std::vector<uint32_t> order_;  // places of the items, as they are begun
   size_t next_ = 0;              // in order_, the first that nobody has looked at

@@ -5,7 +5,8 @@
 
 namespace tessera {
 
-std::string summary_line(const BatchCounts& counts, const AnswersDigest& digest) {
+std::string summary_line(const BatchCounts& counts, std::optional<uint64_t> chosen_seed,
+                         const AnswersDigest& digest) {
   constexpr size_t kShownDigits = 16;
   std::string line = concat(counted(counts.total, "request"), ": ", counts.answered, " answered, ",
                             counted(counts.errors, "error"));
@@ -25,8 +26,9 @@ std::string summary_line(const BatchCounts& counts, const AnswersDigest& digest)
   if (counts.longest_token_wait_seconds > 0.0) {
     line += concat(", longest wait ", fixed(counts.longest_token_wait_seconds, 3), " s");
   }
-  return line + concat(" | ", fixed(counts.seconds, 1), " s | digest ",
-                       digest.text().substr(0, kShownDigits));
+  line += concat(" | ", fixed(counts.seconds, 1), " s");
+  if (counts.draws_with_run_seed && chosen_seed) line += concat(" | seed ", *chosen_seed);
+  return line + concat(" | digest ", digest.text().substr(0, kShownDigits));
 }
 
 void add_counts(const BatchCounts& counts, const AnswersDigest& digest,
@@ -39,6 +41,7 @@ void add_counts(const BatchCounts& counts, const AnswersDigest& digest,
   stats["prompt_tokens"] = counts.prompt_tokens;
   stats["cached_prompt_tokens"] = counts.cached_prompt_tokens;
   stats["completion_tokens"] = counts.generated_tokens;
+  stats["draws_with_seed"] = counts.draws_with_run_seed;
   stats["seconds"] = counts.seconds;
   stats["generation_seconds"] = counts.generation_seconds;
   stats["prompt_tokens_per_second"] = counts.prompt_tokens_per_second();

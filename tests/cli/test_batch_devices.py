@@ -51,8 +51,8 @@ class Devices(BatchCase):
         result = self.batch("--temp", "0", "--resume", code=3)
         self.assertIn("39 answered before", result.err)
 
-    def begin(self, *arguments):
-        """Starts a run, interrupts it twice in the middle of its answers, and leaves its shards."""
+    def start_long(self, *arguments):
+        """Starts a run, and returns in the middle of its answers."""
         lines = [short_line(f"item {i}", "x", max_tokens=2000, ignore_eos=True) for i in range(24)]
         self.write_input(*lines)
         process = self.start("batch", *without_device(self.long_model()), *DEVICES, *arguments,
@@ -61,6 +61,16 @@ class Devices(BatchCase):
         self.addCleanup(lambda: process.poll() is None and process.kill())
         for index in range(3):
             self.wait_for_answer(f"out.jsonl.shard-{index}-of-3")
+        return process
+
+    def resume_long(self, *arguments, code=0):
+        return self.check("batch", *without_device(self.long_model()), *DEVICES, "-i", "in.jsonl",
+                          "-o", "out.jsonl", "--temp", "1", "--resume", *arguments,
+                          code=code)  # fmt: skip
+
+    def begin(self, *arguments):
+        """Starts a run, interrupts it in the middle of its answers, and leaves its shards."""
+        process = self.start_long(*arguments)
         process.send_signal(signal.SIGINT)
         line = process.stderr.readline().decode()
         while line.startswith("batch: "):  # progress, every few seconds
@@ -79,7 +89,11 @@ class Devices(BatchCase):
                    "-o", "out.jsonl", "--temp", "1"]  # fmt: skip
         self.check(*command, *DEVICES, code=2)
         result = self.check(*command, "--devices", "cpu,cpu", "--resume", code=2)
-        self.assert_one_error(result, "is of a run on another number of devices than 2")
+        self.assert_one_error(result, "out.jsonl.shard-0-of-3 holds answers of a run with --devices")
+        for flags in ((), ("--resume",)):  # nor does one process compute them again
+            result = self.check(*command, "--device", "cpu", *flags, code=2)
+            self.assert_one_error(result, "out.jsonl.shard-0-of-3 holds answers of a run with")
+        self.assertEqual((self.folder / "out.jsonl").read_text(), "")
         result = self.check(*command, *DEVICES, "--resume")
         self.assertRegex(result.err, r"24 requests: \d+ answered, 0 errors, \d+ answered before")
         self.assertEqual(len(self.records()), 24)
@@ -128,19 +142,78 @@ class Devices(BatchCase):
         process = self.begin("--overwrite")
         process.communicate(timeout=TIMEOUT_SECONDS)
         self.assertEqual(process.returncode, 130)
-        result = self.check("batch", *without_device(self.long_model()), *DEVICES, "-i", "in.jsonl",
-                            "-o", "out.jsonl", "--temp", "1", "--resume")  # fmt: skip
+        result = self.resume_long()
         self.assertRegex(result.err, r"24 requests: \d+ answered, 0 errors, \d+ answered before")
         self.assertEqual(len(self.records()), 24)
         self.assertEqual(self.shards(), [])
 
+    def leave_shards(self, names=("out.jsonl.shard-0-of-3", "out.jsonl.shard-1-of-3",
+                                  "out.jsonl.shard-2-of-3")):  # fmt: skip
+        """What a run that was stopped before it merged has left, of all answers of the input."""
+        for index, name in enumerate(names):
+            self.batch("--temp", "1", "--seed", "5", "--shard", f"{index}/{len(names)}",
+                       output=name)  # fmt: skip
+
+    def test_torn_lines_are_gone_on_with(self):
+        self.leave_shards()
+        for name in ("out.jsonl.shard-0-of-3", "out.jsonl.shard-2-of-3"):
+            lines = (self.folder / name).read_bytes().splitlines(keepends=True)
+            self.write(name, b"".join(lines[:2]) + lines[2][:-20])
+        result = self.batch(*DEVICES, "--temp", "1", "--resume")
+        self.assertIn("40 requests: 23 answered, 0 errors, 17 answered before", result.err)
+        self.assertIn(" | seed 5 | ", result.err)
+        self.assertEqual(len(self.records()), 40)
+
+    def test_a_damaged_manifest_is_forced(self):
+        self.leave_shards()
+        manifest = self.write("out.jsonl.shard-0-of-3.manifest.json", "{")
+        result = self.batch(*DEVICES, "--temp", "1", "--resume", code=2)
+        self.assert_one_error(result, "shard-0-of-3.manifest.json: ")
+        self.assertEqual(manifest.read_text(), "{")
+        result = self.batch(*DEVICES, "--temp", "1", "--resume", "--force")
+        self.assertIn("40 answered before", result.err)
+        settings = json.loads((self.folder / "out.jsonl.manifest.json").read_text())["settings"]
+        self.assertEqual(settings["seed"], 5)
+
+    def test_an_overwrite_that_cannot_begin_keeps_the_shards(self):
+        other = ("out.jsonl.shard-0-of-2", "out.jsonl.shard-1-of-2")
+        for names in ((), other):
+            self.leave_shards(*[names] if names else [])
+            before = {path: path.read_bytes() for path in self.folder.glob("out.jsonl.shard-*")}
+            self.batch(*DEVICES, "--overwrite", flags=self.damaged_model(), code=1)
+            self.batch("--overwrite", flags=[*self.damaged_model(), "--device", "cpu"], code=1)
+            self.assertEqual({path: path.read_bytes() for path in before}, before)
+        result = self.batch(*DEVICES, "--overwrite", "--temp", "1")
+        self.assertIn("40 requests: 40 answered, 0 errors |", result.err)
+        self.assertEqual(self.shards(), [])
+        self.assertEqual(len(self.records()), 40)
+
+        self.leave_shards(other)
+        self.batch("--overwrite", "--temp", "1")
+        self.assertEqual(self.shards(), [])
+
+    def test_a_run_that_could_not_begin_is_begun_again(self):
+        flags = self.damaged_model()
+        for _ in range(2):
+            result = self.batch(*DEVICES, flags=flags, code=1)
+            self.assertIn("the run on cpu (exit code 1)", result.err)
+        self.assertEqual({path.stat().st_size for path in self.folder.glob("out.jsonl.shard-*")},
+                         {0})  # fmt: skip
+        self.batch("--temp", "0")
+        self.assertEqual(len(self.records()), 40)
+
+    def damaged_model(self):
+        """Flags of a model whose weights cannot be loaded, without --device."""
+        weights = self.folder / "damaged" / "model.safetensors"
+        if not weights.exists():
+            self.copy_model("damaged")
+            weights.write_bytes(weights.read_bytes()[:-64])
+        return ["-m", str(weights.parent), "--chat-template", "llama2"]
+
     def test_an_overwrite_that_answers_nothing_keeps_the_answers(self):
         self.batch("--temp", "0")
         before = (self.folder / "out.jsonl").read_text()
-        weights = self.copy_model("damaged") / "model.safetensors"
-        weights.write_bytes(weights.read_bytes()[:-64])
-        flags = ["-m", str(weights.parent), *self.model[2:]]
-        self.batch(*DEVICES, "--overwrite", flags=flags, code=1)
+        self.batch(*DEVICES, "--overwrite", flags=self.damaged_model(), code=1)
         self.assertEqual((self.folder / "out.jsonl").read_text(), before)
 
     def test_second_interrupt_leaves_no_process(self):
@@ -180,12 +253,16 @@ class Devices(BatchCase):
 
     def test_a_manifest_that_cannot_be_written_leaves_the_shards(self):
         manifest = self.folder / "out.jsonl.manifest.json"
+        process = self.start_long()
         manifest.mkdir()
-        self.assertIn("out.jsonl.manifest.json: ", self.batch(*DEVICES, code=1).err)
+        err = process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("out.jsonl.manifest.json: ", err)
         self.assertEqual((self.folder / "out.jsonl").read_text(), "")
+        self.assert_one_error(self.resume_long(code=2), "is not the manifest of a batch")
         manifest.rmdir()
-        self.assertIn("40 answered before", self.batch(*DEVICES, "--resume").err)
-        self.assertEqual(len(self.records()), 40)
+        self.assertIn("24 answered before", self.resume_long().err)
+        self.assertEqual(len(self.records()), 24)
 
     def test_mistakes_are_told_once(self):
         self.assert_one_error(self.batch(*DEVICES, flags=["-m", "missing"], code=1), "missing")

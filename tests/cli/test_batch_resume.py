@@ -91,7 +91,11 @@ class Resume(ResumeCase):
     def test_answers_to_other_requests_are_told(self):
         self.begin()
         self.write_input(*self.LINES[1:4])
-        self.assertIn("also holds 1 answer to", self.batch("--resume").err)
+        self.assertIn("also holds 1 answer to requests that are not in in.jsonl",
+                      self.batch("--resume").err)  # fmt: skip
+        result = self.batch("--resume", "--shard", "0/2", code=2)
+        self.assertIn("also holds 2 answers to requests that are not in shard 0/2 of in.jsonl",
+                      result.err)  # fmt: skip
 
     def test_read_errors_are_not_the_end_of_a_file(self):
         # Memory at address 0 is what every attempt to read fails at.

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "apps/process/exit_codes.h"
 #include "engine/engine.h"
 
 namespace tessera {
@@ -55,7 +56,7 @@ Pipe make_pipe() {
 [[noreturn]] void become(char* const* arguments, pid_t parent, int messages, int measurements) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(128 + SIGTERM);  // it died before
+  if (getppid() != parent) _exit(exit_code_of(SIGTERM));  // it died before
   dup2(messages, STDERR_FILENO);
   fcntl(measurements, F_SETFD, 0);
   execv(kThisProgram, arguments);
@@ -131,7 +132,7 @@ std::vector<std::string> ChildProcess::take_lines() {
 std::optional<int> ChildProcess::exit_code() {
   int status = 0;
   if (exit_code_ || waitpid(process_, &status, WNOHANG) != process_) return exit_code_;
-  exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  exit_code_ = WIFSIGNALED(status) ? exit_code_of(WTERMSIG(status)) : WEXITSTATUS(status);
   forget(process_);
   read_all();
   return exit_code_;

@@ -14,6 +14,7 @@
 #include "apps/batch/manifest.h"
 #include "apps/batch/output.h"
 #include "apps/batch/progress.h"
+#include "apps/batch/resume.h"
 #include "apps/batch/summary.h"
 #include "apps/process/exit_codes.h"
 #include "apps/process/forced_exit.h"
@@ -80,31 +81,21 @@ int finish_alone(BatchOptions& options, const Console& console) {
   return code;
 }
 
-void require_fresh_or_own_shards(const BatchOptions& options, const std::vector<std::string>& own) {
-  if (options.overwrite) return;
-  for (const std::string& path : find_shard_outputs(options.output_path)) {
-    if (!options.resume) {
-      throw UsageError(path + " exists", "--resume keeps its answers, --overwrite starts anew");
-    }
-    if (std::ranges::find(own, path) != own.end()) continue;
-    throw UsageError(concat(path, " is of a run on another number of devices than ", own.size()),
-                     "name as many as then, or start anew with --overwrite");
-  }
-}
-
 // All processes draw with one seed: that of the run that is resumed, where there is one.
-uint64_t find_seed(const std::vector<std::string>& shard_paths) {
+uint64_t find_seed(const BatchOptions& options, const std::vector<std::string>& shard_paths) {
+  if (!options.resume) return random_seed();
   for (const std::string& path : shard_paths) {
     BatchManifest manifest(path);
     if (!std::filesystem::exists(manifest.path())) continue;
-    manifest.read();
+    read_manifest(manifest, options.force);
     if (const std::optional<uint64_t> seed = manifest.seed()) return *seed;
   }
   return random_seed();
 }
 
-// Until the processes have ended. Of an output that is overwritten, earlier answers go with the
-// first new one: from then on the shards are what --resume goes on with.
+// Until the processes have ended. Of an output that is overwritten, what earlier runs have left,
+// answers and shards of another number of devices, goes with the first new answer: from then on
+// the shards of this run are what --resume goes on with.
 void watch(Workers& workers, int64_t num_requests, BatchOutput& output, const BatchOptions& options,
            const Console& console) {
   BatchProgress progress(console);
@@ -115,6 +106,7 @@ void watch(Workers& workers, int64_t num_requests, BatchOutput& output, const Ba
     const bool is_running = workers.watch();
     if (!is_replaced && workers.counts(num_requests).answered > 0) {
       output.begin(console);
+      remove_other_shards(options.output_path, shard_paths_of(options));
       is_replaced = true;
     }
     if (!is_running) break;
@@ -146,6 +138,7 @@ void add_measurements(const nlohmann::ordered_json& statistics, BatchCounts& cou
     counts.preemptions += own.value("preemptions", int64_t{0});
     counts.longest_token_wait_seconds =
         std::max(counts.longest_token_wait_seconds, own.value("longest_token_wait_seconds", 0.0));
+    counts.draws_with_run_seed = counts.draws_with_run_seed || own.value("draws_with_seed", false);
   }
 }
 
@@ -173,16 +166,17 @@ int run_on_devices(BatchOptions& options, const Console& console) {
   resolve_sampling(options.sampling, {});
   require_files(options);
   require_separate_files(options);
+  const bool has_own_seed = options.sampling.seed.has_value();
   const StatsFile stats(options.stats_path);
   const BatchInput input = check_requests(options);
   if (is_finished(input, options)) return finish_alone(options, console);
   const auto num_requests = static_cast<int64_t>(input.items().size());
   BatchOutput output(options.output_path, existing_output(options));
-  Workers workers(options, console);
+  BatchManifest(options.output_path).require_replaceable();
   const std::vector<std::string> shard_paths = shard_paths_of(options);
-  require_fresh_or_own_shards(options, shard_paths);
-  if (options.overwrite) remove_shards(find_shard_outputs(options.output_path));
-  if (!options.sampling.seed) options.sampling.seed = find_seed(shard_paths);
+  require_no_other_shards(options, shard_paths);
+  Workers workers(options, console);
+  if (!has_own_seed) options.sampling.seed = find_seed(options, shard_paths);
 
   workers.start();
   watch(workers, num_requests, output, options, console);
@@ -190,8 +184,12 @@ int run_on_devices(BatchOptions& options, const Console& console) {
   BatchCounts counts = workers.counts(num_requests);
   add_measurements(statistics, counts);
   const AnswersDigest digest = workers.totals().digest;
-  if (workers.are_done()) merge_shards(shard_paths, options.output_path);
-  console.say(summary_line(counts, digest));
+  if (workers.are_done()) {
+    merge_shards(shard_paths, options.output_path, options.force);
+    if (options.overwrite) remove_other_shards(options.output_path, shard_paths);
+  }
+  const auto chosen_seed = has_own_seed ? std::nullopt : options.sampling.seed;
+  console.say(summary_line(counts, chosen_seed, digest));
   nlohmann::ordered_json object;
   add_counts(counts, digest, object);
   object["seed"] = *options.sampling.seed;

@@ -11,7 +11,9 @@
 #include <system_error>
 
 #include "apps/batch/manifest.h"
+#include "apps/batch/resume.h"
 #include "apps/files/atomic_file.h"
+#include "apps/process/exit_codes.h"
 #include "engine/engine.h"
 
 namespace tessera {
@@ -21,6 +23,7 @@ namespace filesystem = std::filesystem;
 
 void copy_file(const std::string& path, FileReplacement& copy) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  CHECK(file.value() >= 0, path, ": ", std::strerror(errno));
   std::array<char, 1 << 16> block;
   for (;;) {
     const ssize_t count = read(file.value(), block.data(), block.size());
@@ -32,12 +35,14 @@ void copy_file(const std::string& path, FileReplacement& copy) {
 }
 
 // A shard of which no line was a request has none.
-void write_manifest(const std::vector<std::string>& shard_paths, const std::string& output_path) {
+void write_manifest(const std::vector<std::string>& shard_paths, const std::string& output_path,
+                    bool force) {
   for (const std::string& path : shard_paths) {
     BatchManifest manifest(path);
     if (!filesystem::exists(manifest.path())) continue;
-    manifest.read();
+    read_manifest(manifest, force);
     nlohmann::json settings = manifest.settings();
+    if (settings.is_null()) continue;
     settings["shard"] = nullptr;
     return BatchManifest(output_path).write(settings);
   }
@@ -60,15 +65,31 @@ std::vector<std::string> find_shard_outputs(const std::string& output_path) {
     const bool is_output = name.starts_with(prefix) && name.find('.', prefix.size()) == name.npos;
     if (is_output) found.push_back((filesystem::path(output_path).parent_path() / name).string());
   }
-  CHECK(!problem, folder.string(), ": ", problem.message());
+  CHECK(!problem || problem == std::errc::permission_denied, folder.string(), ": ",
+        problem.message());
   std::ranges::sort(found);
   return found;
 }
 
-void merge_shards(const std::vector<std::string>& shard_paths, const std::string& output_path) {
+void require_no_other_shards(const BatchOptions& options, const std::vector<std::string>& own) {
+  if (options.overwrite) return;
+  for (const std::string& path : find_shard_outputs(options.output_path)) {
+    std::error_code problem;
+    const bool is_empty = filesystem::file_size(path, problem) == 0 && !problem;
+    const bool is_own = std::ranges::find(own, path) != own.end();
+    if (is_empty || (is_own && options.resume)) continue;
+    throw UsageError(concat(path, " holds answers of a run with --devices that has not ended"),
+                     "--resume with as many --devices as then goes on with them, --overwrite "
+                     "starts anew");
+  }
+}
+
+void merge_shards(const std::vector<std::string>& shard_paths, const std::string& output_path,
+                  bool force) {
   FileReplacement merged(output_path);
   for (const std::string& path : shard_paths) copy_file(path, merged);
-  write_manifest(shard_paths, output_path);  // first: answers without one could not be resumed
+  // First: answers without one could not be resumed.
+  write_manifest(shard_paths, output_path, force);
   merged.commit();
   remove_shards(shard_paths);
 }
@@ -79,6 +100,13 @@ void remove_shards(const std::vector<std::string>& shard_paths) {
     filesystem::remove(BatchManifest(path).path(), ignored);
     filesystem::remove(path, ignored);
   }
+}
+
+void remove_other_shards(const std::string& output_path, const std::vector<std::string>& own) {
+  std::vector<std::string> others = find_shard_outputs(output_path);
+  std::erase_if(others,
+                [&](const std::string& path) { return std::ranges::find(own, path) != own.end(); });
+  remove_shards(others);
 }
 
 }  // namespace tessera

@@ -7,7 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
+#include "apps/files/displaced_file.h"
 #include "engine/engine.h"
 
 namespace tessera {
@@ -20,11 +22,20 @@ void OutputTotals::add(const OutputTotals& other) {
   digest.add(other.digest);
 }
 
+void ShardOutput::ignore_present() {
+  FileDescriptor present(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status = {};
+  // An empty file is not replaced but written to.
+  const bool has_lines =
+      present.value() >= 0 && fstat(present.value(), &status) == 0 && status.st_size > 0;
+  if (has_lines) ignored_ = std::move(present);
+}
+
 const OutputTotals& ShardOutput::update() {
+  if (is_in_place(ignored_.value(), path_)) return totals_;
   if (is_another_file()) {
     file_ = FileDescriptor(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     read_bytes_ = 0;
-    torn_.clear();
     totals_ = {};
   }
   if (file_.value() >= 0) read_new_lines();
@@ -32,29 +43,31 @@ const OutputTotals& ShardOutput::update() {
 }
 
 bool ShardOutput::is_another_file() const {
-  struct stat mine = {};
-  struct stat theirs = {};
-  if (stat(path_.c_str(), &theirs) != 0) return false;
-  if (file_.value() < 0 || fstat(file_.value(), &mine) != 0) return true;
-  return mine.st_ino != theirs.st_ino || static_cast<uint64_t>(theirs.st_size) < read_bytes_;
+  struct stat status = {};
+  if (stat(path_.c_str(), &status) != 0) return false;
+  return !is_in_place(file_.value(), path_) || static_cast<uint64_t>(status.st_size) < read_bytes_;
 }
 
+// Begins behind the last whole line each time. What was seen of a torn one must not be kept: the
+// process that goes on with this output cuts it off and writes other lines in its place.
 void ShardOutput::read_new_lines() {
   std::array<char, 1 << 16> block;
+  std::string text;  // of the file from read_bytes_ on
   for (;;) {
-    const ssize_t count =
-        pread(file_.value(), block.data(), block.size(), static_cast<off_t>(read_bytes_));
+    const ssize_t count = pread(file_.value(), block.data(), block.size(),
+                                static_cast<off_t>(read_bytes_ + text.size()));
     if (count < 0 && errno == EINTR) continue;
     CHECK(count >= 0, path_, ": read failed: ", std::strerror(errno));
     if (count == 0) return;
-    read_bytes_ += static_cast<uint64_t>(count);
-    torn_.append(block.data(), static_cast<size_t>(count));
     size_t begin = 0;
-    for (size_t end = torn_.find('\n'); end != std::string::npos; end = torn_.find('\n', begin)) {
-      add_line(std::string_view(torn_).substr(begin, end - begin));
-      begin = end + 1;
+    size_t end = text.size();  // what was there before has no end of a line
+    text.append(block.data(), static_cast<size_t>(count));
+    while ((end = text.find('\n', end)) != std::string::npos) {
+      add_line(std::string_view(text).substr(begin, end - begin));
+      begin = ++end;
     }
-    torn_.erase(0, begin);
+    read_bytes_ += begin;
+    text.erase(0, begin);
   }
 }
 

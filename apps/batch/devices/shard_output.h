@@ -29,6 +29,9 @@ class ShardOutput {
 
   const std::string& path() const { return path_; }
 
+  // Leaves out the answers that are there now: the run that is to come replaces the file.
+  void ignore_present();
+
   // Of all whole lines that are there now; reads those that are new since the last call. A file
   // that was replaced is read again. Throws Error when it cannot be read or is no output.
   const OutputTotals& update();
@@ -42,8 +45,8 @@ class ShardOutput {
 
   std::string path_;
   FileDescriptor file_{-1};
-  uint64_t read_bytes_ = 0;  // of the file
-  std::string torn_;         // the beginning of a line whose end is not there yet
+  FileDescriptor ignored_{-1};  // kept open, so that no other file becomes the same inode
+  uint64_t read_bytes_ = 0;     // of the file, to the end of a line
   OutputTotals totals_;
 };
 

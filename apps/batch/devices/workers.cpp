@@ -43,6 +43,7 @@ Workers::Workers(const BatchOptions& options, const Console& console)
                         .before = {},
                         .process = nullptr});
     if (options.resume) workers_.back().before = workers_.back().output.update();
+    if (options.overwrite) workers_.back().output.ignore_present();
   }
 }
 
@@ -100,7 +101,7 @@ std::vector<std::string> Workers::failed_devices() const {
   for (const Worker& worker : workers_) {
     const int code = worker.process->exit_code().value_or(kExitOk);
     const bool is_fine = code == kExitOk || code == kExitItemErrors;
-    if (is_fine || code == 128 + SIGINT || code == 128 + SIGTERM) continue;
+    if (is_fine || code == exit_code_of(SIGINT) || code == exit_code_of(SIGTERM)) continue;
     failed.push_back(concat(worker.device, " (exit code ", code, ')'));
   }
   return failed;
