@@ -37,10 +37,15 @@ Value json_value(const std::string& json, const std::string& name, Origin origin
   return jinja::value_of_json(parse_ordered_json(json, {.path = printable(name)}), origin);
 }
 
+// As Hugging Face passes it on: without what is null, and with an answer's reasoning under a second
+// name that some templates read.
 Value value_of(const Message& message) {
   jinja::Dict dict;
+  if (!message.reasoning.empty()) {
+    dict.set(template_text("thinking"), Value::data(message.reasoning));
+  }
   dict.set(template_text("role"), Value::trusted(to_string(message.role)));
-  dict.set(template_text("content"), message.has_content ? Value::data(message.content) : Value());
+  if (message.has_content) dict.set(template_text("content"), Value::data(message.content));
   const std::pair<const char*, const std::string*> texts[] = {
       {"reasoning_content", &message.reasoning},
       {"tool_call_id", &message.tool_call_id},

@@ -59,9 +59,15 @@ Value apply_to_floats(std::string_view name, double left, double right, Runtime&
   if (right == 0) throw runtime.error("division by zero");
   if (name == "/") return Value(left / right);
   double remainder = std::fmod(left, right);
-  if (remainder != 0 && (remainder < 0) != (right < 0)) remainder += right;
+  double quotient = (left - remainder) / right;
+  if (remainder != 0 && (remainder < 0) != (right < 0)) {
+    remainder += right;
+    quotient -= 1;
+  }
   if (name == "%") return Value(remainder == 0 ? std::copysign(0.0, right) : remainder);
-  return Value(std::floor((left - remainder) / right + 0.5));
+  if (quotient == 0) return Value(std::copysign(0.0, left / right));
+  // Nearly an integer already, but for what the division rounded.
+  return Value(quotient - std::floor(quotient) > 0.5 ? std::ceil(quotient) : std::floor(quotient));
 }
 
 Value repeated(const Value& value, int64_t times, Runtime& runtime) {
@@ -81,7 +87,7 @@ Value repeated(const Value& value, int64_t times, Runtime& runtime) {
       result.insert(result.end(), elements.begin(), elements.end());
     }
   }
-  return runtime.make(std::move(result), value.as_list()->is_tuple());
+  return runtime.make(std::move(result), value.as_list()->form());
 }
 
 // Of texts, and of lists.
@@ -94,17 +100,16 @@ std::optional<Value> joined(const Value& left, const Value& right, Runtime& runt
   }
   const List* const first = left.as_list();
   const List* const second = right.as_list();
-  if (first == nullptr || second == nullptr || first->is_tuple() != second->is_tuple()) {
-    return std::nullopt;
-  }
+  const bool has_both = first != nullptr && second != nullptr;
+  if (!has_both || first->form() != second->form() || first->is_range()) return std::nullopt;
   runtime.count_elements(first->elements().size() + second->elements().size());
   std::vector<Value> elements = first->elements();
   elements.insert(elements.end(), second->elements().begin(), second->elements().end());
-  return runtime.make(std::move(elements), first->is_tuple());
+  return runtime.make(std::move(elements), first->form());
 }
 
 bool is_repeatable(const Value& value) {
-  return value.as_text() != nullptr || value.as_list() != nullptr;
+  return value.as_text() != nullptr || (value.as_list() != nullptr && !value.as_list()->is_range());
 }
 
 }  // namespace

@@ -41,4 +41,8 @@ Function find_builtin(const Builtin (&table)[kSize], std::string_view name) {
 // Undefined where there is none.
 Value attribute_path(const Value& value, const Value& path, Runtime& runtime);
 
+// The result of a filter that Python runs as late as it can: an iterator, which leaves open how
+// much of an iterator it was made of has been seen.
+Value make_lazy(std::vector<Value> elements, Call& call);
+
 }  // namespace tessera::jinja

@@ -8,7 +8,7 @@ namespace {
 constexpr uint64_t kComparedBytesPerStep = 64;
 
 bool equal_lists(const List& left, const List& right, Runtime& runtime) {
-  if (left.is_tuple() != right.is_tuple()) return false;
+  if (left.form() != right.form()) return false;
   if (left.elements().size() != right.elements().size()) return false;
   for (size_t i = 0; i < left.elements().size(); ++i) {
     if (!equals(left.elements()[i], right.elements()[i], runtime)) return false;
@@ -34,6 +34,12 @@ bool is_in(const Value& element, const Value& container, Runtime& runtime) {
   }
   if (const Dict* const dict = container.as_dict()) {
     return dict->find(element) != nullptr;
+  }
+  if (Iterable* const iterable = container.as_iterable(); iterable && iterable->is_iterator()) {
+    while (const auto candidate = first_element(container, runtime)) {
+      if (equals(element, *candidate, runtime)) return true;
+    }
+    return false;
   }
   for (const Value& candidate : elements_of(container, runtime)) {
     if (equals(element, candidate, runtime)) return true;
@@ -71,6 +77,12 @@ bool equals(const Value& left, const Value& right, Runtime& runtime) {
   }
   if (left.as_dict() != nullptr && right.as_dict() != nullptr) {
     return equal_dicts(*left.as_dict(), *right.as_dict(), runtime);
+  }
+  if (left.as_iterable() != nullptr && right.as_iterable() != nullptr) {
+    if (!left.as_iterable()->is_iterator() && !right.as_iterable()->is_iterator()) {
+      throw runtime.error("comparing views of dicts is not supported");
+    }
+    return left.as_iterable() == right.as_iterable();
   }
   if (left.as_namespace() != nullptr) return left.as_namespace() == right.as_namespace();
   return (left.is_none() && right.is_none()) || (left.is_undefined() && right.is_undefined());

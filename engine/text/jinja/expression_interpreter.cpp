@@ -63,9 +63,11 @@ Value Interpreter::evaluate(const Expression& expression) {
 
 Value Interpreter::evaluate_name(const Expression& expression) {
   if (const Value* const value = scope_->find(expression.name)) return *value;
-  if (const LoopState* const loop = loop_named(expression)) return value_of_loop(*loop);
   if (const Function function = find_function(expression.name)) {
     return Value(Callable{.name = expression.name, .function = function});
+  }
+  if (macros_ > 0 && (expression.name == "varargs" || expression.name == "kwargs")) {
+    throw runtime_.error(concat(expression.name, " of macros are not supported"));
   }
   return Value::undefined(expression.name);
 }
@@ -73,7 +75,8 @@ Value Interpreter::evaluate_name(const Expression& expression) {
 Value Interpreter::evaluate_list(const Expression& expression) {
   std::vector<Value> elements;
   for (const ExpressionPtr& operand : expression.operands) elements.push_back(evaluate(*operand));
-  return runtime_.make(std::move(elements), expression.kind == Expression::Kind::kTuple);
+  const bool is_tuple = expression.kind == Expression::Kind::kTuple;
+  return runtime_.make(std::move(elements), is_tuple ? List::Form::kTuple : List::Form::kList);
 }
 
 Value Interpreter::evaluate_dict(const Expression& expression) {
@@ -87,12 +90,6 @@ Value Interpreter::evaluate_dict(const Expression& expression) {
     dict.set(key, evaluate(*expression.operands[i + 1]));
   }
   return runtime_.make(std::move(dict));
-}
-
-// `loop` is no value that is kept: its attributes are made as they are asked for.
-const LoopState* Interpreter::loop_named(const Expression& expression) const {
-  const bool is_loop = expression.kind == Expression::Kind::kName && expression.name == "loop";
-  return is_loop && scope_->find("loop") == nullptr ? scope_->find_loop() : nullptr;
 }
 
 Value Interpreter::loop_attribute(const LoopState& loop, const std::string& name) {
@@ -123,19 +120,12 @@ Value Interpreter::loop_attribute(const LoopState& loop, const std::string& name
   return Value::undefined(name);
 }
 
-Value Interpreter::value_of_loop(const LoopState& loop) {
-  Dict dict;
-  for (const char* const name : {"index", "index0", "first", "last", "length"}) {
-    dict.set(Text(name, Origin::kTemplate), loop_attribute(loop, name));
-  }
-  return runtime_.make(std::move(dict));
-}
-
 Value Interpreter::attribute_of(const Value& value, const std::string& name,
                                 const Expression& expression) {
   if (const Undefined* const undefined = value.as_undefined()) {
     throw error_at(expression.position, concat("'", *undefined->name, "' is undefined"));
   }
+  if (const LoopState* const loop = value.as_loop()) return loop_attribute(*loop, name);
   if (Namespace* const names = value.as_namespace()) {
     const auto found = names->values.find(name);
     return found == names->values.end() ? Value::undefined(name) : found->second;
@@ -147,11 +137,7 @@ Value Interpreter::attribute_of(const Value& value, const std::string& name,
 }
 
 Value Interpreter::evaluate_attribute(const Expression& expression) {
-  const Expression& subject = *expression.operands[0];
-  if (const LoopState* const loop = loop_named(subject)) {
-    return loop_attribute(*loop, expression.name);
-  }
-  const Value value = evaluate(subject);
+  const Value value = evaluate(*expression.operands[0]);
   Value attribute = attribute_of(value, expression.name, expression);
   const Dict* const dict = value.as_dict();
   if (!attribute.is_undefined() || dict == nullptr) return attribute;

@@ -17,9 +17,25 @@ Value raise_exception(Call& call) {
                      printable(printed(*bound[0], call.runtime).bytes())));
 }
 
+// Python's local time has no zone, so that %z and %Z are "".
+std::string without_zone(const std::string& format, const Call& call) {
+  std::string kept;
+  for (size_t i = 0; i < format.size(); ++i) {
+    if (format[i] != '%' || i + 1 == format.size()) {
+      kept += format[i];
+      continue;
+    }
+    const char kind = format[++i];
+    if (kind == 'f' || kind == ':') throw call.error(concat("%", kind, " is not supported"));
+    if (kind != 'z' && kind != 'Z') kept += {'%', kind};
+  }
+  return kept;
+}
+
 // The local time.
 Value strftime_now(Call& call) {
-  const std::string format = call.text(*call.bind_required({"format"}, 1, 0)[0]).bytes();
+  const std::string format =
+      without_zone(call.text(*call.bind_required({"format"}, 1, 0)[0]).bytes(), call);
   const std::time_t now = std::time(nullptr);
   std::tm local = {};
   localtime_r(&now, &local);
@@ -68,7 +84,7 @@ Value make_range(Call& call) {
     elements.emplace_back(first);
     if (__builtin_add_overflow(first, step, &first)) break;
   }
-  return call.runtime.make(std::move(elements));
+  return call.runtime.make(std::move(elements), List::Form::kRange);
 }
 
 constexpr Builtin kFunctions[] = {{"raise_exception", raise_exception},

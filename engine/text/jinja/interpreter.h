@@ -27,7 +27,7 @@ class Interpreter {
   Flow execute(const Statement& statement);
   Flow execute_if(const Statement& statement);
   Flow execute_for(const Statement& statement);
-  std::vector<Value> loop_elements(const Statement& statement);
+  std::vector<Value> loop_elements(const Statement& statement, const Value& iterated);
   void execute_set_block(const Statement& statement);
   void execute_call_block(const Statement& statement);
   void assign(const Target& target, const Value& value);
@@ -57,8 +57,6 @@ class Interpreter {
   Call make_call(const Expression& expression, std::vector<Value> leading);
   Value attribute_of(const Value& value, const std::string& name, const Expression& expression);
   Value loop_attribute(const LoopState& loop, const std::string& name);
-  Value value_of_loop(const LoopState& loop);
-  const LoopState* loop_named(const Expression& expression) const;
 
   Runtime runtime_;
   Scope root_;

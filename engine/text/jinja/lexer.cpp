@@ -8,8 +8,6 @@
 namespace tessera::jinja {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\n\v\f\r";
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
@@ -77,13 +75,11 @@ class Lexer {
   void strip_before_tag(std::string& text, size_t tag) const {
     const char sign = tag + 2 < source_.size() ? source_[tag + 2] : ' ';
     if (sign == '-') {
-      text.erase(text.find_last_not_of(kBlanks) + 1);
+      text.erase(trailing_space_begin(text));
     } else if (sign != '+' && source_[tag + 1] != '{') {
       const size_t line = text.rfind('\n') + 1;
       const bool begins_line = line > 0 || at_ == 0 || source_[at_ - 1] == '\n';
-      if (begins_line && text.find_first_not_of(kBlanks, line) == std::string::npos) {
-        text.erase(line);
-      }
+      if (begins_line && trailing_space_begin(text) <= line) text.erase(line);
     }
   }
 
@@ -101,7 +97,7 @@ class Lexer {
     }
   }
 
-  void skip_blanks() { at_ = std::min(source_.find_first_not_of(kBlanks, at_), source_.size()); }
+  void skip_blanks() { at_ += leading_space(rest()); }
 
   // Passes the end of a tag, with the white space that belongs to it: -} takes all, +} none, and
   // the plain one a newline unless it ends an output.
@@ -126,9 +122,11 @@ class Lexer {
 
   void read_comment() {
     const SourcePosition begin = position();
-    const size_t end = source_.find("#}", at_ + 2);
+    at_ += 2;
+    if (next_is("-") || next_is("+")) ++at_;  // which is no sign of the end: {#-#}
+    const size_t end = source_.find("#}", at_);
     if (end == std::string::npos) throw error_at(begin, "this comment has no end");
-    const bool has_sign = end > at_ + 2 && (source_[end - 1] == '-' || source_[end - 1] == '+');
+    const bool has_sign = end > at_ && (source_[end - 1] == '-' || source_[end - 1] == '+');
     at_ = end - (has_sign ? 1 : 0);
     skip_tag_end("#}", false);
   }

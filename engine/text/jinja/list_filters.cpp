@@ -5,9 +5,14 @@
 #include "engine/text/jinja/characters.h"
 #include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/printing.h"
+#include "engine/text/jinja/scope.h"
 
 namespace tessera::jinja {
 namespace {
+
+bool is_iterator(const Value& value) {
+  return value.as_iterable() != nullptr && value.as_iterable()->is_iterator();
+}
 
 std::vector<Value> subject_elements(Call& call) {
   return elements_of(call.subject(), call.runtime);
@@ -28,6 +33,10 @@ Value filter_length(Call& call) {
   }
   if (const List* const list = value.as_list()) return length(list->elements().size());
   if (const Dict* const dict = value.as_dict()) return length(dict->entries().size());
+  if (const Iterable* const iterable = value.as_iterable(); iterable && !iterable->is_iterator()) {
+    return length(iterable->elements.size());
+  }
+  if (const LoopState* const loop = value.as_loop()) return length(loop->elements.size());
   if (value.is_undefined()) return length(0);
   throw call.error(concat(value.kind(), " has no length"));
 }
@@ -42,12 +51,12 @@ Value filter_default(Call& call) {
 
 Value filter_first(Call& call) {
   call.bind({});
-  const std::vector<Value> elements = subject_elements(call);
-  return elements.empty() ? Value::undefined("first element") : elements.front();
+  return first_element(call.subject(), call.runtime).value_or(Value::undefined("first element"));
 }
 
 Value filter_last(Call& call) {
   call.bind({});
+  if (is_iterator(call.subject())) throw call.error("an iterator has no last element");
   const std::vector<Value> elements = subject_elements(call);
   return elements.empty() ? Value::undefined("last element") : elements.back();
 }
@@ -71,28 +80,34 @@ Value filter_join(Call& call) {
 
 Value filter_reverse(Call& call) {
   call.bind({});
-  return call.subject().as_text() != nullptr
-             ? slice_of(call.subject(), Value(), Value(), Value(int64_t{-1}), call.runtime)
-             : slice_of(Value(List(subject_elements(call))), Value(), Value(), Value(int64_t{-1}),
-                        call.runtime);
+  if (call.subject().as_text() != nullptr) {
+    return slice_of(call.subject(), Value(), Value(), Value(int64_t{-1}), call.runtime);
+  }
+  std::vector<Value> elements = subject_elements(call);
+  std::ranges::reverse(elements);
+  // Python has to see all of an iterator first, and keeps them in a list.
+  if (is_iterator(call.subject())) return call.runtime.make(std::move(elements));
+  return call.runtime.make_iterable(Iterable::Kind::kIterator, std::move(elements));
 }
 
 Value filter_items(Call& call) {
   call.bind({});
-  if (call.subject().is_undefined()) return call.runtime.make(std::vector<Value>());
-  if (call.subject().as_dict() == nullptr) {
+  std::vector<Value> items;
+  if (const Dict* const dict = call.subject().as_dict()) {
+    for (const auto& [key, value] : dict->entries()) {
+      items.push_back(call.runtime.make({key, value}, List::Form::kTuple));
+    }
+  } else if (!call.subject().is_undefined()) {
     throw call.error(concat("needs a dict, got ", call.subject().kind()));
   }
-  return find_method(call.subject(), "items")(call);
+  return call.runtime.make_iterable(Iterable::Kind::kIterator, std::move(items));
 }
 
 // What filters that order values compare: letters of either case are equal unless asked.
 Value sort_key(const Value& value, bool is_case_sensitive) {
   const Text* const text = value.as_text();
   if (text == nullptr || is_case_sensitive) return value;
-  std::string lower = text->bytes();
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return Value(Text(lower, Origin::kData));
+  return Value(Text(lower_case(text->bytes()), Origin::kData));
 }
 
 using Keyed = std::pair<Value, Value>;  // what is compared, and its element
@@ -130,7 +145,7 @@ Value filter_dictsort(Call& call) {
   for (const auto& [key, value] : call.subject().as_dict()->entries()) {
     call.runtime.count_text(key.as_text() == nullptr ? 0 : key.as_text()->size());
     keyed.emplace_back(sort_key(by_value ? value : key, flag(bound[0])),
-                       call.runtime.make({key, value}, /*is_tuple=*/true));
+                       call.runtime.make({key, value}, List::Form::kTuple));
   }
   return sorted(std::move(keyed), flag(bound[2]), call.runtime);
 }
@@ -147,7 +162,7 @@ Value filter_unique(Call& call) {
     keys.push_back(key);
     elements.push_back(element);
   }
-  return call.runtime.make(std::move(elements));
+  return make_lazy(std::move(elements), call);
 }
 
 template <bool kIsMax>

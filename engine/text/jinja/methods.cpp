@@ -7,7 +7,7 @@ namespace tessera::jinja {
 namespace {
 
 Value pair_of(const Dict::Entry& entry, Runtime& runtime) {
-  return runtime.make({entry.first, entry.second}, /*is_tuple=*/true);
+  return runtime.make({entry.first, entry.second}, List::Form::kTuple);
 }
 
 Value dict_get(Call& call) {
@@ -22,19 +22,20 @@ Value dict_items(Call& call) {
   for (const Dict::Entry& entry : call.subject().as_dict()->entries()) {
     items.push_back(pair_of(entry, call.runtime));
   }
-  return call.runtime.make(std::move(items));
+  return call.runtime.make_iterable(Iterable::Kind::kView, std::move(items));
 }
 
 Value dict_keys(Call& call) {
   call.bind({});
-  return call.runtime.make(elements_of(call.subject(), call.runtime));
+  return call.runtime.make_iterable(Iterable::Kind::kView,
+                                    elements_of(call.subject(), call.runtime));
 }
 
 Value dict_values(Call& call) {
   call.bind({});
   std::vector<Value> values;
   for (const auto& [key, value] : call.subject().as_dict()->entries()) values.push_back(value);
-  return call.runtime.make(std::move(values));
+  return call.runtime.make_iterable(Iterable::Kind::kView, std::move(values));
 }
 
 Value method_copy(Call& call) {

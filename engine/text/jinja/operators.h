@@ -24,14 +24,17 @@ bool compare(std::string_view name, const Value& left, const Value& right, Runti
 std::optional<size_t> find_text(std::string_view text, std::string_view needle, size_t begin,
                                 Runtime& runtime);
 
-// What a loop goes over: elements, keys, or characters; nothing for an undefined value.
+// What a loop goes over: elements, keys, or characters; nothing for an undefined value. Of an
+// iterator those that are left, and then none are.
 std::vector<Value> elements_of(const Value& value, Runtime& runtime);
+// Only the first of them is seen.
+std::optional<Value> first_element(const Value& value, Runtime& runtime);
 
 // text % arguments, of which a tuple holds several.
 Value format_text(const Text& format, const Value& arguments, Runtime& runtime);
 
 // value[index] and value[start:stop:step], whose parts may be none. An index that is not there
-// gives nothing, and what has no items an undefined slice.
+// gives nothing.
 std::optional<Value> item_of(const Value& value, const Value& index, Runtime& runtime);
 Value slice_of(const Value& value, const Value& start, const Value& stop, const Value& step,
                Runtime& runtime);

@@ -206,11 +206,12 @@ class Parser {
     return statement;
   }
 
-  // What training learns from; in a chat only its text counts.
+  // What training learns from; in a chat only its text counts. Its names are its own, as those of
+  // a macro.
   Statement parse_generation() {
-    Statement statement = make(Kind::kGroup);
+    Statement statement = make(Kind::kGeneration);
     tokens_.take();
-    statement.body = parse_block("endgeneration");
+    statement.body = parse_macro_body("endgeneration");
     return statement;
   }
 

@@ -15,7 +15,7 @@ class JsonPrinter {
     runtime_.count_steps(1);
     if (const Text* const text = value.as_text()) {
       print_string(*text);
-    } else if (const List* const list = value.as_list()) {
+    } else if (const List* const list = value.as_list(); list != nullptr && !list->is_range()) {
       print_list(*list);
     } else if (const Dict* const dict = value.as_dict()) {
       print_dict(*dict);

@@ -17,7 +17,7 @@ class ReprPrinter {
     runtime_.count_steps(1);
     if (const Text* const text = value.as_text()) {
       print_string(*text);
-    } else if (const List* const list = value.as_list()) {
+    } else if (const List* const list = value.as_list(); list != nullptr && !list->is_range()) {
       print_list(*list);
     } else if (const Dict* const dict = value.as_dict()) {
       print_dict(*dict);
@@ -78,14 +78,13 @@ class ReprPrinter {
     if (c == '\n') return "\\n";
     if (c == '\r') return "\\r";
     if (c == '\t') return "\\t";
-    if (c < 0x20 || (c >= 0x7F && c <= 0xA0) || c == 0xAD) {
-      return {'\\', 'x', kDigits[c >> 4], kDigits[c & 15]};
+    if (is_printable(c)) return "";
+    const bool is_byte = c < 0x100;
+    std::string escape = is_byte ? "\\x" : c < 0x10000 ? "\\u" : "\\U";
+    for (int shift = is_byte ? 4 : c < 0x10000 ? 12 : 28; shift >= 0; shift -= 4) {
+      escape += kDigits[c >> shift & 15];
     }
-    if (c != 0x20 && is_space(c)) {
-      return {'\\',           'u', kDigits[c >> 12], kDigits[c >> 8 & 15], kDigits[c >> 4 & 15],
-              kDigits[c & 15]};
-    }
-    return "";
+    return escape;
   }
 
   Text& text_;
@@ -145,7 +144,8 @@ Text printed(const Value& value, Runtime& runtime) {
   if (const bool* const boolean = value.as_bool()) return trusted(*boolean ? "True" : "False");
   if (const int64_t* const integer = value.as_integer()) return trusted(std::to_string(*integer));
   if (const double* const number = value.as_float()) return trusted(printed_float(*number));
-  if (value.as_list() == nullptr && value.as_dict() == nullptr) {
+  const bool is_list = value.as_list() != nullptr && !value.as_list()->is_range();
+  if (!is_list && value.as_dict() == nullptr) {
     throw runtime.error(concat("cannot print ", value.kind()));
   }
   Text text;

@@ -54,9 +54,14 @@ Value Runtime::make(Text text) {
   return Value(std::move(text));
 }
 
-Value Runtime::make(std::vector<Value> elements, bool is_tuple) {
+Value Runtime::make(std::vector<Value> elements, List::Form form) {
   count_elements(elements.size());
-  return Value(List(std::move(elements), is_tuple));
+  return Value(List(std::move(elements), form));
+}
+
+Value Runtime::make_iterable(Iterable::Kind kind, std::vector<Value> elements) {
+  count_elements(elements.size());
+  return Value(Iterable(kind, std::move(elements)));
 }
 
 Value Runtime::make(Dict dict) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/text/jinja/iterable.h"
 #include "engine/text/jinja/source_position.h"
 #include "engine/text/jinja/value.h"
 
@@ -27,7 +28,8 @@ class Runtime {
   void count_elements(uint64_t elements);
 
   Value make(Text text);
-  Value make(std::vector<Value> elements, bool is_tuple = false);
+  Value make(std::vector<Value> elements, List::Form form = List::Form::kList);
+  Value make_iterable(Iterable::Kind kind, std::vector<Value> elements);
   Value make(Dict dict);
 
   // An error at the expression that runs now.

@@ -9,9 +9,9 @@
 
 namespace tessera::jinja {
 
-// Where a loop stands, for `loop.index` and its like.
+// Where a loop stands: the value of the name `loop`, for `loop.index` and its like.
 struct LoopState {
-  const std::vector<Value>& elements;
+  std::vector<Value> elements;
   size_t index = 0;
 };
 
@@ -19,7 +19,6 @@ struct LoopState {
 // the scope around it.
 struct Scope {
   Scope* parent = nullptr;
-  const LoopState* loop = nullptr;
   std::unordered_map<std::string, Value> values;
 
   const Value* find(const std::string& name) const {
@@ -28,12 +27,6 @@ struct Scope {
       if (found != scope->values.end()) return &found->second;
     }
     return nullptr;
-  }
-
-  const LoopState* find_loop() const {
-    const Scope* scope = this;
-    while (scope != nullptr && scope->loop == nullptr) scope = scope->parent;
-    return scope == nullptr ? nullptr : scope->loop;
   }
 };
 

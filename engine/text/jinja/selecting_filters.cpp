@@ -38,11 +38,11 @@ Value filter_map(Call& call) {
       element = attribute_path(element, *bound[0], call.runtime);
       if (element.is_undefined() && bound[1] != nullptr) element = *bound[1];
     }
-    return call.runtime.make(std::move(elements));
+    return make_lazy(std::move(elements), call);
   }
   const Function function = named_function(call, 1, find_filter, "filter");
   for (Value& element : elements) element = apply_named(call, function, 1, element);
-  return call.runtime.make(std::move(elements));
+  return make_lazy(std::move(elements), call);
 }
 
 // Elements of which, or of whose attribute, a test holds; without a test those that are true.
@@ -59,7 +59,7 @@ Value filter_select(Call& call) {
     const bool holds = has_test ? apply_named(call, test, place, value).is_true() : value.is_true();
     if (holds == kKeeps) kept.push_back(element);
   }
-  return call.runtime.make(std::move(kept));
+  return make_lazy(std::move(kept), call);
 }
 
 constexpr Builtin kSelectingFilters[] = {{"map", filter_map},
@@ -69,6 +69,12 @@ constexpr Builtin kSelectingFilters[] = {{"map", filter_map},
                                          {"rejectattr", filter_select<false, true>}};
 
 }  // namespace
+
+Value make_lazy(std::vector<Value> elements, Call& call) {
+  if (Iterable* const source = call.subject().as_iterable())
+    source->is_open = source->is_iterator();
+  return call.runtime.make_iterable(Iterable::Kind::kIterator, std::move(elements));
+}
 
 Value attribute_path(const Value& value, const Value& path, Runtime& runtime) {
   if (path.as_text() == nullptr) {

@@ -46,6 +46,12 @@ std::vector<size_t> slice_indexes(const Value& start, const Value& stop, const V
   return indexes;
 }
 
+void check_is_closed(const Iterable& iterable, const Runtime& runtime) {
+  if (iterable.is_open) {
+    throw runtime.error("an iterator that was left before its end is not supported again");
+  }
+}
+
 }  // namespace
 
 std::vector<Value> elements_of(const Value& value, Runtime& runtime) {
@@ -68,7 +74,27 @@ std::vector<Value> elements_of(const Value& value, Runtime& runtime) {
     }
     return elements;
   }
+  if (Iterable* const iterable = value.as_iterable()) {
+    check_is_closed(*iterable, runtime);
+    runtime.count_elements(iterable->elements.size() - iterable->next);
+    if (!iterable->is_iterator()) return iterable->elements;
+    const auto rest = iterable->elements.begin() + static_cast<ptrdiff_t>(iterable->next);
+    elements.assign(rest, iterable->elements.end());
+    iterable->next = iterable->elements.size();
+    return elements;
+  }
   throw runtime.error(concat(value.kind(), " has no elements"));
+}
+
+std::optional<Value> first_element(const Value& value, Runtime& runtime) {
+  Iterable* const iterable = value.as_iterable();
+  if (iterable == nullptr || !iterable->is_iterator()) {
+    const std::vector<Value> elements = elements_of(value, runtime);
+    return elements.empty() ? std::nullopt : std::optional(elements.front());
+  }
+  check_is_closed(*iterable, runtime);
+  if (iterable->next == iterable->elements.size()) return std::nullopt;
+  return iterable->elements[iterable->next++];
 }
 
 std::optional<Value> item_of(const Value& value, const Value& index, Runtime& runtime) {
@@ -103,7 +129,7 @@ Value slice_of(const Value& value, const Value& start, const Value& stop, const 
     for (const size_t i : slice_indexes(start, stop, step, size, runtime)) {
       elements.push_back(list->elements()[i]);
     }
-    return runtime.make(std::move(elements), list->is_tuple());
+    return runtime.make(std::move(elements), list->form());
   }
   if (const Text* const text = value.as_text()) {
     const std::vector<size_t> offsets = counted_offsets(*text, runtime);
@@ -116,7 +142,7 @@ Value slice_of(const Value& value, const Value& start, const Value& stop, const 
   }
   if (value.is_undefined())
     throw runtime.error(concat("'", *value.as_undefined()->name, "' is undefined"));
-  return Value::undefined("slice");
+  throw runtime.error(concat(value.kind(), " has no slices"));
 }
 
 }  // namespace tessera::jinja

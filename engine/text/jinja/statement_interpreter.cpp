@@ -66,8 +66,12 @@ Interpreter::Flow Interpreter::execute(const Statement& statement) {
     case Statement::Kind::kFilterBlock:
       print(printed(filtered(*statement.expression, captured(statement.body)), runtime_));
       break;
-    case Statement::Kind::kGroup:
-      return execute(statement.body);
+    case Statement::Kind::kGeneration: {
+      Scope scope{.parent = scope_};
+      const ScopeGuard guard(*this, &scope);
+      execute(statement.body);
+      break;
+    }
     case Statement::Kind::kBreak:
       return Flow::kBreak;
     case Statement::Kind::kContinue:
@@ -82,8 +86,8 @@ Interpreter::Flow Interpreter::execute_if(const Statement& statement) {
 }
 
 // Those that the loop keeps: `loop` counts no others.
-std::vector<Value> Interpreter::loop_elements(const Statement& statement) {
-  std::vector<Value> elements = elements_of(evaluate(*statement.expression), runtime_);
+std::vector<Value> Interpreter::loop_elements(const Statement& statement, const Value& iterated) {
+  std::vector<Value> elements = elements_of(iterated, runtime_);
   if (statement.condition == nullptr) return elements;
   std::vector<Value> kept;
   for (Value& element : elements) {
@@ -96,16 +100,27 @@ std::vector<Value> Interpreter::loop_elements(const Statement& statement) {
 }
 
 Interpreter::Flow Interpreter::execute_for(const Statement& statement) {
-  const std::vector<Value> elements = loop_elements(statement);
-  LoopState loop{elements};
-  for (; loop.index < elements.size(); ++loop.index) {
+  const Value iterated = evaluate(*statement.expression);
+  const auto loop = std::make_shared<LoopState>(loop_elements(statement, iterated));
+  Iterable* const iterable = iterated.as_iterable();
+  // While the loop runs, and after a break, Python has not seen every element.
+  if (iterable != nullptr) iterable->is_open = iterable->is_iterator();
+  Flow flow = Flow::kNext;
+  bool has_finished = false;  // any round, up to the end of its body
+  const size_t size = loop->elements.size();
+  for (size_t i = 0; i < size && flow != Flow::kBreak; ++i) {
     runtime_.count_steps(1);
-    Scope scope{.parent = scope_, .loop = &loop};
+    loop->index = i;
+    Scope scope{.parent = scope_};
+    scope.values["loop"] = Value(loop);
     const ScopeGuard guard(*this, &scope);
-    assign(statement.target, elements[loop.index]);
-    if (execute(statement.body) == Flow::kBreak) break;
+    assign(statement.target, loop->elements[i]);
+    flow = execute(statement.body);
+    if (flow == Flow::kNext) has_finished = true;
   }
-  if (!elements.empty()) return Flow::kNext;
+  if (iterable != nullptr && flow != Flow::kBreak) iterable->is_open = false;
+  // As Jinja has it: also when every round ended in a break or continue.
+  if (has_finished) return Flow::kNext;
   Scope scope{.parent = scope_};
   const ScopeGuard guard(*this, &scope);
   return execute(statement.otherwise);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "engine/text/jinja/characters.h"
 #include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/printing.h"
 
@@ -84,15 +85,25 @@ class Formatter {
     if (next_argument_ == arguments_.size()) throw runtime_.error("%: too few values");
     const Value& argument = arguments_[next_argument_++];
     if (conversion.kind == 's') {
-      append_padded(printed(argument, runtime_), conversion);
+      append_padded(cut(printed(argument, runtime_), conversion), conversion);
     } else {
       append_padded(Text(number_text(argument, conversion), Origin::kTemplate), conversion);
     }
   }
 
+  // The characters that the precision lets in.
+  static Text cut(const Text& value, const Conversion& conversion) {
+    size_t end = 0;
+    for (size_t i = 0; i < conversion.precision.value_or(0) && end < value.size(); ++i) {
+      end += character_at(value.bytes(), end).num_bytes;
+    }
+    return conversion.precision ? value.slice(0, end) : value;
+  }
+
   void append_padded(const Text& value, const Conversion& conversion) {
     runtime_.count_text(value.size() + conversion.width);
-    const std::string padding(conversion.width - std::min(conversion.width, value.size()), ' ');
+    const size_t width = count_characters(value.bytes());
+    const std::string padding(conversion.width - std::min(conversion.width, width), ' ');
     if (!conversion.has('-')) text_.append(padding, Origin::kTemplate);
     text_.append(value);
     if (conversion.has('-')) text_.append(padding, Origin::kTemplate);

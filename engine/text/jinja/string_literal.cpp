@@ -42,6 +42,7 @@ size_t append_escape(std::string_view rest, SourcePosition position, std::string
     return 1;
   }
   if (rest[0] == '\n') return 1;
+  if (rest[0] == 'N') throw error_at(position, "names of characters are not supported");
   if (const size_t count = num_octal_digits(rest); count > 0) {
     append_utf8(text, parse_digits(rest.substr(0, count), 8, position));
     return count;

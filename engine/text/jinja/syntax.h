@@ -78,7 +78,7 @@ struct Statement {
     kMacro,        // name(parameters): body
     kCallBlock,    // expression with caller(parameters) = body
     kFilterBlock,  // body through the filters of expression
-    kGroup,        // body
+    kGeneration,   // body
     kBreak,
     kContinue,
   };

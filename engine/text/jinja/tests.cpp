@@ -25,11 +25,17 @@ bool is_float(const Value& value) { return value.as_float() != nullptr; }
 bool is_number(const Value& value) { return value.number().has_value(); }
 bool is_string(const Value& value) { return value.as_text() != nullptr; }
 bool is_mapping(const Value& value) { return value.as_dict() != nullptr; }
-bool is_callable(const Value& value) { return value.as_callable() != nullptr; }
+bool is_callable(const Value& value) {
+  return value.as_callable() != nullptr || value.as_loop() != nullptr || value.is_undefined();
+}
 // Also undefined values, which have no elements, and length 0.
 bool is_sequence(const Value& value) {
   return is_string(value) || is_mapping(value) || value.as_list() != nullptr ||
          value.is_undefined();
+}
+
+bool is_iterable(const Value& value) {
+  return is_sequence(value) || value.as_iterable() != nullptr || value.as_loop() != nullptr;
 }
 
 template <LetterCase kCase>
@@ -67,8 +73,12 @@ Value test_comparison(Call& call) {
   return Value(compare(symbol, call.subject(), *bound[0], call.runtime));
 }
 
+// Lists and dicts have an identity; of what else does, equal values are the same.
 Value test_same(Call& call) {
   const Value& other = *call.bind_required({"other"}, 1)[0];
+  const List* const list = call.subject().as_list();
+  if (list != nullptr && list->form() == List::Form::kList) return Value(list == other.as_list());
+  if (const Dict* const dict = call.subject().as_dict()) return Value(dict == other.as_dict());
   return Value(call.subject().kind() == other.kind() &&
                equals(call.subject(), other, call.runtime));
 }
@@ -86,7 +96,7 @@ constexpr Builtin kTests[] = {
     {"string", plain_test<is_string>},
     {"mapping", plain_test<is_mapping>},
     {"sequence", plain_test<is_sequence>},
-    {"iterable", plain_test<is_sequence>},
+    {"iterable", plain_test<is_iterable>},
     {"callable", plain_test<is_callable>},
     {"upper", test_case<LetterCase::kUpper>},
     {"lower", test_case<LetterCase::kLower>},

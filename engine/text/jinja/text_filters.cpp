@@ -64,7 +64,7 @@ Value filter_replace(Call& call) {
 Value filter_format(Call& call) {
   std::vector<Value> arguments(call.arguments.begin() + 1, call.arguments.end());
   if (!call.named.empty()) throw call.error("takes no arguments by name");
-  return format_text(call.text(), Value(List(std::move(arguments), /*is_tuple=*/true)),
+  return format_text(call.text(), Value(List(std::move(arguments), List::Form::kTuple)),
                      call.runtime);
 }
 
@@ -114,27 +114,47 @@ Value filter_tojson(Call& call) {
   return call.runtime.make(printed_json(call.subject(), style, call.runtime));
 }
 
-// A number in a text, with white space around it.
-std::optional<double> parsed_number(std::string_view text) {
-  while (!text.empty() && is_space(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && is_space(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  if (text.starts_with('+')) text.remove_prefix(1);
+// A number in a text as float() takes it: with white space around it, one sign, and _ between
+// digits.
+std::optional<double> parsed_number(std::string_view text, const Call& call) {
+  text = text.substr(0, trailing_space_begin(text));
+  text.remove_prefix(leading_space(text));
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto is_digit_at = [&](size_t place) {
+      return place < text.size() && text[place] >= '0' && text[place] <= '9';
+    };
+    const bool joins = text[i] == '_' && i > 0 && is_digit_at(i - 1) && is_digit_at(i + 1);
+    if (!joins) plain += text[i];
+  }
   double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
-  return number;
+  const char* const end = plain.data() + plain.size();
+  const auto result = std::from_chars(plain.data(), end, number);
+  if (result.ptr != end || plain.ends_with(')')) {  // nan(1)
+    for (const size_t begin : character_offsets(text)) {
+      const char32_t c = begin < text.size() ? character_at(text, begin).code_point : 0;
+      if (c >= 0x80 && is_digit(c) == true) throw call.error("knows the digits of ASCII only");
+    }
+    return std::nullopt;
+  }
+  if (result.ec == std::errc::result_out_of_range) throw call.error("the number is out of range");
+  return result.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-std::optional<double> as_number(const Value& value) {
-  return value.as_text() != nullptr ? parsed_number(value.as_text()->bytes()) : value.number();
+std::optional<double> as_number(const Call& call) {
+  const Text* const text = call.subject().as_text();
+  return text != nullptr ? parsed_number(text->bytes(), call) : call.subject().number();
 }
 
 Value filter_int(Call& call) {
   const auto bound = call.bind({"default", "base"});
   if (bound[1] != nullptr) throw call.error("knows base 10 only");
   if (const auto integer = call.subject().integer_value()) return Value(*integer);
-  const auto number = as_number(call.subject());
+  const auto number = as_number(call);
   if (number && std::abs(*number) < 9e15) return Value(static_cast<int64_t>(*number));
   if (number && std::isfinite(*number)) throw call.error("integer overflow");
   return bound[0] == nullptr ? Value(int64_t{0}) : *bound[0];
@@ -142,21 +162,44 @@ Value filter_int(Call& call) {
 
 Value filter_float(Call& call) {
   const auto bound = call.bind({"default"});
-  if (const auto number = as_number(call.subject())) return Value(*number);
+  if (const auto number = as_number(call)) return Value(*number);
   return bound[0] == nullptr ? Value(0.0) : *bound[0];
+}
+
+// To tens, hundreds, ..., and to an even one of them from the middle between two.
+Value rounded_integer(int64_t number, int64_t num_zeros, const Call& call) {
+  int64_t unit = 1;
+  for (int64_t i = 0; i < num_zeros; ++i) {
+    if (unit > INT64_MAX / 10) return Value(int64_t{0});
+    unit *= 10;
+  }
+  int64_t rest = number % unit;
+  if (rest < 0) rest += unit;
+  int64_t rounded = 0;
+  bool overflows = __builtin_sub_overflow(number, rest, &rounded);
+  const bool is_even = rounded / unit % 2 == 0;
+  if (rest > unit - rest || (rest == unit - rest && !is_even)) {
+    overflows = overflows || __builtin_add_overflow(rounded, unit, &rounded);
+  }
+  if (overflows) throw call.error("integer overflow");
+  return Value(rounded);
 }
 
 Value filter_round(Call& call) {
   const auto bound = call.bind({"precision", "method"});
   const auto number = call.subject().number();
   if (!number) throw call.error(concat("needs a number, got ", call.subject().kind()));
-  if (bound[1] != nullptr) throw call.error("knows the common method only");
-  if (const auto integer = call.subject().integer_value()) return Value(*integer);
+  if (bound[1] != nullptr && call.text(*bound[1]).bytes() != "common") {
+    throw call.error("knows the common method only");
+  }
   const int64_t precision = bound[0] == nullptr ? 0 : call.integer(*bound[0]);
+  if (const auto integer = call.subject().integer_value()) {
+    return rounded_integer(*integer, -precision, call);
+  }
   if (precision < 0 || precision > 15) throw call.error("the precision must be in 0..15");
   char buffer[400];
   std::snprintf(buffer, sizeof(buffer), "%.*f", static_cast<int>(precision), *number);
-  return Value(parsed_number(buffer).value_or(*number));
+  return Value(parsed_number(buffer, call).value_or(*number));
 }
 
 Value filter_abs(Call& call) {

@@ -122,7 +122,7 @@ Value method_begins(Call& call) {
     const std::string& part = call.text(value).bytes();
     return kAtEnd ? text.ends_with(part) : text.starts_with(part);
   };
-  if (const List* const list = bound[0]->as_list()) {
+  if (const List* const list = bound[0]->as_list(); list != nullptr && list->is_tuple()) {
     return Value(std::ranges::any_of(list->elements(), matches));
   }
   return Value(matches(*bound[0]));
@@ -181,20 +181,43 @@ Value method_join(Call& call) {
   return call.runtime.make(std::move(result));
 }
 
-template <bool (*kBelongs)(char32_t)>
-Value method_is_all(Call& call) {
+Value method_is_space(Call& call) {
   call.bind({});
   const std::string& text = call.text().bytes();
   call.runtime.count_text(text.size());
+  return Value(!text.empty() && leading_space(text) == text.size());
+}
+
+Value method_is_digit(Call& call) {
+  call.bind({});
+  const std::string& text = call.text().bytes();
+  call.runtime.count_text(text.size());
+  bool is_certain = true;
   for (size_t i = 0; i < text.size();) {
     const Character character = character_at(text, i);
-    if (!kBelongs(character.code_point)) return Value(false);
+    const std::optional<bool> belongs = is_digit(character.code_point);
+    if (belongs == false) return Value(false);
+    is_certain = is_certain && belongs;
     i += character.num_bytes;
   }
+  if (!is_certain) throw call.error("does not know all of these numbers");
   return Value(!text.empty());
 }
 
-bool is_ascii_digit(char32_t c) { return c >= '0' && c <= '9'; }
+// Words begin behind everything that is no letter, unlike those of the filter.
+Value method_title(Call& call) {
+  call.bind({});
+  const Text& text = call.text();
+  const Text lower = with_case(text, LetterCase::kLower, call);
+  const Text upper = with_case(text, LetterCase::kUpper, call);
+  Text result;
+  bool begins_word = true;
+  for (size_t i = 0; i < text.size(); ++i) {
+    result.append(begins_word ? upper : lower, i, i + 1);
+    begins_word = lower.bytes()[i] < 'a' || lower.bytes()[i] > 'z';
+  }
+  return call.runtime.make(std::move(result));
+}
 
 constexpr Builtin kTextMethods[] = {
     {"strip", method_strip<Side::kBoth>},
@@ -211,18 +234,16 @@ constexpr Builtin kTextMethods[] = {
     {"upper", method_case<LetterCase::kUpper>},
     {"lower", method_case<LetterCase::kLower>},
     {"capitalize", method_case<LetterCase::kCapitalized>},
+    {"title", method_title},
     {"find", method_find},
     {"count", method_count},
     {"join", method_join},
-    {"isspace", method_is_all<is_space>},
-    {"isdigit", method_is_all<is_ascii_digit>},
+    {"isspace", method_is_space},
+    {"isdigit", method_is_digit},
 };
 
 }  // namespace
 
-Function find_text_method(std::string_view name) {
-  if (name == "title") return find_text_filter(name);
-  return find_builtin(kTextMethods, name);
-}
+Function find_text_method(std::string_view name) { return find_builtin(kTextMethods, name); }
 
 }  // namespace tessera::jinja

@@ -8,14 +8,6 @@
 namespace tessera::jinja {
 namespace {
 
-size_t character_before(std::string_view text, size_t end) {
-  size_t begin = end - 1;
-  while (begin > 0 && end - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) {
-    --begin;
-  }
-  return begin;
-}
-
 char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 char ascii_upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
 

@@ -1,13 +1,16 @@
 #include "engine/text/jinja/value.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "engine/text/jinja/iterable.h"
 #include "kernels/tensor/check.h"
 
 namespace tessera::jinja {
 
 Value::Value(List value) : data_(std::make_shared<const List>(std::move(value))) {}
 Value::Value(Dict value) : data_(std::make_shared<const Dict>(std::move(value))) {}
+Value::Value(Iterable value) : data_(std::make_shared<Iterable>(std::move(value))) {}
 Value::Value(Callable value) : data_(std::make_shared<const Callable>(std::move(value))) {}
 
 Value Value::undefined(std::string_view name) {
@@ -32,6 +35,9 @@ bool Value::is_true() const {
   if (const Text* const text = as_text()) return !text->empty();
   if (const List* const list = as_list()) return !list->elements().empty();
   if (const Dict* const dict = as_dict()) return !dict->entries().empty();
+  if (const Iterable* const iterable = as_iterable()) {
+    return iterable->is_iterator() || !iterable->elements.empty();
+  }
   return true;
 }
 
@@ -42,32 +48,52 @@ std::string_view Value::kind() const {
   if (as_integer() != nullptr) return "an integer";
   if (as_float() != nullptr) return "a float";
   if (as_text() != nullptr) return "a string";
-  if (as_list() != nullptr) return as_list()->is_tuple() ? "a tuple" : "a list";
+  if (as_list() != nullptr) {
+    return as_list()->is_tuple() ? "a tuple" : as_list()->is_range() ? "a range" : "a list";
+  }
   if (as_dict() != nullptr) return "a dict";
+  if (as_iterable() != nullptr) {
+    return as_iterable()->is_iterator() ? "an iterator (| list makes it a list)"
+                                        : "a view of a dict (| list makes it a list)";
+  }
   if (as_namespace() != nullptr) return "a namespace";
+  if (as_loop() != nullptr) return "a loop";
   return "a function";
 }
 
 int Value::nesting() const {
   if (const List* const list = as_list()) return list->nesting();
   if (const Dict* const dict = as_dict()) return dict->nesting();
+  if (const Iterable* const iterable = as_iterable()) return iterable->nesting;
   return 0;
 }
 
 void check_element(const Value& element) {
-  CHECK(element.as_namespace() == nullptr && element.as_callable() == nullptr,
+  CHECK(element.as_namespace() == nullptr && element.as_callable() == nullptr &&
+            element.as_loop() == nullptr,
         "a list, dict or namespace cannot hold ", element.kind());
   CHECK(element.nesting() < kMaxValueNesting, "lists and dicts are nested deeper than ",
         kMaxValueNesting);
 }
 
-List::List(std::vector<Value> elements, bool is_tuple)
-    : elements_(std::move(elements)), is_tuple_(is_tuple) {
-  for (const Value& element : elements_) {
+namespace {
+
+int nesting_around(const std::vector<Value>& elements) {
+  int nesting = 1;
+  for (const Value& element : elements) {
     check_element(element);
-    nesting_ = std::max(nesting_, element.nesting() + 1);
+    nesting = std::max(nesting, element.nesting() + 1);
   }
+  return nesting;
 }
+
+}  // namespace
+
+List::List(std::vector<Value> elements, Form form)
+    : elements_(std::move(elements)), form_(form), nesting_(nesting_around(elements_)) {}
+
+Iterable::Iterable(Kind of_kind, std::vector<Value> of_elements)
+    : kind(of_kind), elements(std::move(of_elements)), nesting(nesting_around(elements)) {}
 
 const Value* Dict::find(std::string_view key) const {
   const auto found = places_.find(std::string(key));
@@ -76,7 +102,10 @@ const Value* Dict::find(std::string_view key) const {
 
 const Value* Dict::find(const Value& key) const {
   if (key.as_text() != nullptr) return find(key.as_text()->bytes());
-  const auto integer = key.integer_value();
+  auto integer = key.integer_value();
+  const double* const number = key.as_float();
+  const bool may_be_integer = number != nullptr && std::abs(*number) < 0x1p63;
+  if (may_be_integer && std::trunc(*number) == *number) integer = static_cast<int64_t>(*number);
   const auto found = integer ? integer_places_.find(*integer) : integer_places_.end();
   return found == integer_places_.end() ? nullptr : &entries_[found->second].second;
 }

@@ -1,6 +1,7 @@
 // What expressions of a template compute with: Python's values, as far as templates meet them.
 //
-// Lists and dicts never change once made, as in the sandbox of Hugging Face; only a namespace does.
+// Lists and dicts never change once made, as in the sandbox of Hugging Face; only a namespace does,
+// and what counts how far it was gone through: a loop and an iterator.
 // No container holds what could hold itself, so that nothing is ever nested deeper than
 // kMaxValueNesting and all memory is freed by counting references.
 #pragma once
@@ -22,6 +23,8 @@ namespace tessera::jinja {
 class List;
 class Dict;
 struct Callable;
+struct Iterable;
+struct LoopState;
 struct Namespace;
 
 // A name without a value. It prints as "", is false, and everything else is an error with its name.
@@ -40,7 +43,9 @@ class Value {
   explicit Value(Text value) : data_(std::make_shared<const Text>(std::move(value))) {}
   explicit Value(List value);
   explicit Value(Dict value);
+  explicit Value(Iterable value);
   explicit Value(std::shared_ptr<Namespace> value) : data_(std::move(value)) {}
+  explicit Value(std::shared_ptr<LoopState> value) : data_(std::move(value)) {}
   explicit Value(Callable value);
   explicit Value(Undefined value) : data_(std::move(value)) {}
 
@@ -58,7 +63,9 @@ class Value {
   const Text* as_text() const { return pointer<const Text>(); }
   const List* as_list() const { return pointer<const List>(); }
   const Dict* as_dict() const { return pointer<const Dict>(); }
+  Iterable* as_iterable() const { return pointer<Iterable>(); }
   Namespace* as_namespace() const { return pointer<Namespace>(); }
+  LoopState* as_loop() const { return pointer<LoopState>(); }
   const Callable* as_callable() const { return pointer<const Callable>(); }
   const Undefined* as_undefined() const { return std::get_if<Undefined>(&data_); }
 
@@ -80,30 +87,39 @@ class Value {
   }
 
   std::variant<Undefined, None, bool, int64_t, double, std::shared_ptr<const Text>,
-               std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<Namespace>,
+               std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<Iterable>,
+               std::shared_ptr<Namespace>, std::shared_ptr<LoopState>,
                std::shared_ptr<const Callable>>
       data_;
 };
 
 inline constexpr int kMaxValueNesting = 100;
 
-// Throws Error for what a container cannot hold: values that change or are called, and what would
+// Throws Error for what a container cannot hold: namespaces, loops, what is called, and what would
 // be nested deeper than kMaxValueNesting.
 void check_element(const Value& element);
 
-// A list or, what only printing shows, a tuple.
+// A list or what has its items and slices too.
 class List {
  public:
+  enum class Form : uint8_t {
+    kList,
+    kTuple,
+    kRange,  // of numbers, which has no text and no operators
+  };
+
   List() = default;
-  explicit List(std::vector<Value> elements, bool is_tuple = false);
+  explicit List(std::vector<Value> elements, Form form = Form::kList);
 
   const std::vector<Value>& elements() const { return elements_; }
-  bool is_tuple() const { return is_tuple_; }
+  Form form() const { return form_; }
+  bool is_tuple() const { return form_ == Form::kTuple; }
+  bool is_range() const { return form_ == Form::kRange; }
   int nesting() const { return nesting_; }
 
  private:
   std::vector<Value> elements_;
-  bool is_tuple_ = false;
+  Form form_ = Form::kList;
   int nesting_ = 1;
 };
 
@@ -112,7 +128,7 @@ class Dict {
  public:
   using Entry = std::pair<Value, Value>;
 
-  // nullptr when there is none.
+  // nullptr when there is none. A float finds the integer that it equals.
   const Value* find(std::string_view key) const;
   const Value* find(const Value& key) const;
   // Replaces the value of a key that is there. A key is text or an integer.

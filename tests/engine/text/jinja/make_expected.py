@@ -19,8 +19,13 @@ class Generation(jinja2.ext.Extension):
     tags = {"generation"}
 
     def parse(self, parser):
-        next(parser.stream)
-        return parser.parse_statements(["name:endgeneration"], drop_needle=True)
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
+        called = self.call_method("_text_of")
+        return jinja2.nodes.CallBlock(called, [], [], body).set_lineno(line)
+
+    def _text_of(self, caller):
+        return caller()
 
 
 def to_json(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):

@@ -2,38 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/text/jinja/json_value.h"
-#include "engine/text/jinja/template.h"
-#include "tests/engine/error_of.h"
+#include "tests/engine/text/jinja/template_cases.h"
 
 namespace tessera::jinja {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr const char* kVariables = R"({
-  "s": "héllo wörld\n x ", "l": [1, 2, 3, "a"], "d": {"b": 1, "a": [1, null, true, 2.5]},
-  "m": [{"role": "user", "content": " Hi "}, {"role": "assistant", "content": "A</think>B"}],
-  "n": null, "i": -7})";
-
-std::string run(std::string_view source) {
-  const Value variables = value_of_json(nlohmann::ordered_json::parse(kVariables));
-  return Template(source).render(*variables.as_dict()).bytes();
-}
-
-std::string failure(std::string_view source) {
-  return error_of([&] { run(source); }).what();
-}
-
-struct Case {
-  const char* source;
-  const char* expected;
-};
-
-void expect_all(std::initializer_list<Case> cases) {
-  for (const Case& test : cases) EXPECT_EQ(run(test.source), test.expected) << test.source;
-}
 
 TEST(JinjaSemantics, WhiteSpaceAroundTags) {
   expect_all({{"  {% if true %}\n  a\n  {% endif %}\n\nb\n", "  a\n\nb"},

@@ -1,0 +1,102 @@
+// Details of Python and Jinja2 that show in what a template prints. Expected texts: Jinja2 with the
+// settings of Hugging Face.
+#include "tests/engine/text/jinja/template_cases.h"
+
+namespace tessera::jinja {
+namespace {
+
+TEST(JinjaDetails, GenerationHasItsOwnNames) {
+  expect_all({{"{% set x = 1 %}{% generation %}{% set x = 2 %}{{ x }}{% set y = 3 %}{% "
+               "endgeneration %}{{ x }}{{ y is defined }}",
+               "21False"},
+              {"{% for a in [1, 2] %}{% generation %}{{ loop.index }}{{ a }}{% set a = 7 %}{% for "
+               "b in 'xy' %}{% break %}{% endfor %}{% endgeneration %}{{ a }}{% endfor %}",
+               "111222"},
+              {"{% set ns = namespace(x=1) %}{% generation %}{% set ns.x = 2 %}{% endgeneration "
+               "%}{{ ns.x }}",
+               "2"}});
+  expect_failures(
+      {{"{% for a in [1] %}{% generation %}{% break %}{% endgeneration %}{% endfor %}",
+        "outside of a loop"},
+       {"{% for a in [1] %}{% generation %}{% continue %}{% endgeneration %}{% endfor %}",
+        "outside of a loop"}});
+}
+
+TEST(JinjaDetails, ElseOfALoopWhoseRoundsNeverEnd) {
+  expect_all(
+      {{"{% for i in [1] %}{% break %}{% else %}b{% endfor %}{% for i in [1, 2] %}{% continue %}{% "
+        "else %}c{% endfor %}{% for i in [1, 2] %}{% if i == 2 %}{% break %}{% endif %}{% else "
+        "%}d{% endfor %}",
+        "bc"}});
+}
+
+TEST(JinjaDetails, CharactersThatDoNotPrintAreEscaped) {
+  expect_all({{"{{ ['a\\u200bb\\u00ad', '\\u2028\\u3000\\ue000', '\\ufeff\\u0085\\x7f', "
+               "'\\U000e0001\\U0010ffff', '😀é́\\u0378'] }}",
+               "['a\\u200bb\\xad', '\\u2028\\u3000\\ue000', '\\ufeff\\x85\\x7f', "
+               "'\\U000e0001\\U0010ffff', '😀é́\\u0378']"},
+              {"{{ {'\\u200e': '\\x00 \\x1b'} }}", "{'\\u200e': '\\x00 \\x1b'}"}});
+}
+
+TEST(JinjaDetails, FormatsCountCharacters) {
+  expect_all(
+      {{"{{ '%5s|%-8s|%5s' % ('é', '世界', 'héllos') }}{{ '%.2s|%.0s|%5.1s|%.9s' % ('éàü', 'a', "
+        "'né', 'x') }}",
+        "    é|世界      |hélloséà||    n|x"}});
+}
+
+TEST(JinjaDetails, MethodsOfText) {
+  expect_all({{"{{ \"it's a\".title() }} {{ 'get_weather_v2'.title() }} {{ \"it's get_weather_v2\" "
+               "| title }} {{ '1ab cD'.title() }}",
+               "It'S A Get_Weather_V2 It's Get_weather_v2 1Ab Cd"},
+              {"{{ '12'.isdigit() }}{{ '١'.isdigit() }}{{ '1é'.isdigit() }}{{ '一'.isdigit() }}{{ "
+               "''.isdigit() }}{{ ' \\u3000'.isspace() }}",
+               "TrueTrueFalseFalseFalseTrue"}});
+  expect_failures({{"{{ '²'.isdigit() }}", "does not know"},
+                   {"{{ 'ab'.startswith(['a']) }}", "needs a string"}});
+}
+
+TEST(JinjaDetails, WhiteSpaceIsThatOfUnicode) {
+  expect_all(
+      {{"a\u3000\u00a0\302\205{%- if true -%}\u2028\034 x \037\u3000{%- endif -%}\u00a0b", "axb"},
+       {"\u3000\u00a0{% if true %}\n\u2003{% endif %}\nb", "b"},
+       {"{%\u00a0if true\u3000%}x{%\u2003endif %}{{\u00a01\u3000}}", "x1"},
+       {"{#-#}  x {#-#}\ny{#- c -#}  z{#+#}\n.{# c +#}\n.", "  xyz.\n."}});
+}
+
+TEST(JinjaDetails, NumbersInTexts) {
+  expect_all({{"{{ '1_000' | int }} {{ '+-5' | int }} {{ '+5' | int }} {{ 'nan(1)' | float }} {{ "
+               "'1__0' | int }} {{ '_1' | int }} {{ '1_' | int }} {{ '\\u30005\\u00a0' | int }} {{ "
+               "'1_0.5' | float }} {{ 'inf' | float }} {{ 'inf' | int }}",
+               "1000 0 5 0.0 0 0 0 5 10.5 inf 0"},
+              {"{{ 15 | round(-1) }} {{ 25 | round(-1) }} {{ -15 | round(-1) }} {{ (-17) | "
+               "round(-1) }} {{ 1234 | round(-2) }} {{ 5 | round(-30) }} {{ 15 | round }} {{ 2.5 | "
+               "round(0, 'common') }}",
+               "20 20 -20 -20 1200 0 15 2.0"},
+              {"{{ 1e16 // 3 }} {{ 7.5 // 2 }} {{ -7.5 // 2 }} {{ 0.0 // -3 }} {{ 1.0 // 0.1 }} {{ "
+               "6 // -0.4 }}",
+               "3333333333333333.0 3.0 -4.0 -0.0 9.0 -15.0"}});
+  expect_failures(
+      {{"{{ '1e400' | float }}", "out of range"}, {"{{ '٣' | int }}", "digits of ASCII"}});
+}
+
+TEST(JinjaDetails, IdentityAndKeys) {
+  expect_all({{"{{ {1: 'a'}[1.0] }}{{ 1.0 in {1: 'a'} }}{{ {1: 'a'}[1.5] is defined }}{{ {1: "
+               "'a'}.get(1e300) }}{{ {1: 2} == {1.0: 2} if false }}",
+               "aTrueFalseNone"},
+              {"{{ [] is sameas [] }}{{ l is sameas l }}{{ d is sameas d }}{{ d is sameas {} }}{{ "
+               "m[0] is sameas m[0] }}{{ none is sameas none }}{{ nosuch is callable }}{{ range is "
+               "callable }}{{ l is callable }}",
+               "FalseTrueTrueFalseTrueTrueTrueTrueFalse"},
+              {"{{ ['É', 'é', 'e'] | unique | list }}{{ ['é', 'Éa', 'É'] | sort }}",
+               "['É', 'e']['é', 'É', 'Éa']"}});
+  expect_failures({{"{% macro f(a) %}{{ varargs }}{% endmacro %}{{ f(1) }}",
+                    "varargs of macros are not supported"},
+                   {"{% macro f(a) %}{{ kwargs }}{% endmacro %}{{ f(1) }}",
+                    "kwargs of macros are not supported"},
+                   {"{{ '\\N{DIGIT ONE}' }}", "not supported"},
+                   {"{{ strftime_now('%f') }}", "not supported"}});
+}
+
+}  // namespace
+}  // namespace tessera::jinja
