@@ -195,9 +195,9 @@ TokenizerJson parse_tokenizer_json(std::string text, const std::string& path) {
   read_model(json, lists.has_vocabulary(), result.model);
   result.normalizer = read_normalizer(json);
   result.pre_tokenizer = read_pre_tokenizer(json);
-  result.prompt_template = read_prompt_template(json);
-  result.decoder = read_decoder(json);
   result.added_tokens = read_added_tokens(json);
+  result.prompt_template = read_prompt_template(json, result.added_tokens);
+  result.decoder = read_decoder(json);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "model_loaders/tokenizer_json_steps.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/printable.h"
@@ -150,8 +151,25 @@ bool is_metaspace(const PreTokenizerStep& step) {
   return step.kind == PreTokenizerStep::Kind::kMetaspace;
 }
 
+// A template writes its tokens' ids a second time. Refuses others than the added tokens have.
+void check_template_ids(const JsonObject& step, const PromptTemplate& prompt,
+                        std::span<const AddedToken> added_tokens) {
+  const auto tokens = step.find_object("special_tokens");
+  if (!tokens) return;
+  for (const auto* const list : {&prompt.prefix, &prompt.suffix}) {
+    for (const std::string& content : *list) {
+      const auto entry = tokens->find_object(content);
+      const auto added = std::ranges::find(added_tokens, content, &AddedToken::content);
+      if (!entry || added == added_tokens.end()) continue;
+      const auto ids = entry->find_integers("ids", 0, std::numeric_limits<int32_t>::max());
+      CHECK(ids == std::vector<int64_t>{added->id}, where(*entry, "ids"), " is not the id ",
+            added->id, " that added_tokens gives ", printable(content), ", which is not supported");
+    }
+  }
+}
+
 // The tokens of a template before the text and behind it.
-PromptTemplate read_template(const JsonObject& step) {
+PromptTemplate read_template(const JsonObject& step, std::span<const AddedToken> added_tokens) {
   PromptTemplate result;
   const auto parts = step.find_objects("single");
   CHECK(parts, where(step, "single"), " is missing; it must be a list of objects");
@@ -164,6 +182,8 @@ PromptTemplate read_template(const JsonObject& step) {
       text_came = true;
     }
   }
+  CHECK(text_came, where(step, "single"), " has no Sequence, which stands for the text");
+  check_template_ids(step, result, added_tokens);
   return result;
 }
 
@@ -229,8 +249,10 @@ std::vector<PreTokenizerStep> read_pre_tokenizer(const JsonObject& json) {
   return steps;
 }
 
-PromptTemplate read_prompt_template(const JsonObject& json) {
+PromptTemplate read_prompt_template(const JsonObject& json,
+                                    std::span<const AddedToken> added_tokens) {
   PromptTemplate result;
+  bool has_template = false;
   const auto post_processor = json.find_object("post_processor");
   if (!post_processor) return result;
   for_each_step(*post_processor, "processors", [&](const JsonObject& step) {
@@ -239,7 +261,10 @@ PromptTemplate read_prompt_template(const JsonObject& json) {
     if (type != "TemplateProcessing") {
       refuse(step, "type", type, "TemplateProcessing, ByteLevel and Sequence");
     }
-    result = read_template(step);
+    CHECK(!has_template, step.path(), ": ", place(step),
+          ": a second TemplateProcessing is not supported");
+    has_template = true;
+    result = read_template(step, added_tokens);
   });
   return result;
 }

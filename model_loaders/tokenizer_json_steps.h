@@ -1,6 +1,7 @@
 // The steps of a tokenizer.json: sequences of them become flat lists.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace tessera {
 // must be there.
 std::vector<NormalizerStep> read_normalizer(const JsonObject& json);
 std::vector<PreTokenizerStep> read_pre_tokenizer(const JsonObject& json);
-PromptTemplate read_prompt_template(const JsonObject& json);
+PromptTemplate read_prompt_template(const JsonObject& json,
+                                    std::span<const AddedToken> added_tokens);
 std::vector<DecoderStep> read_decoder(const JsonObject& json);
 
 }  // namespace tessera

@@ -32,7 +32,8 @@ void call_library(std::string_view what, Call call) {
   throw Error(concat(what, ": SentencePiece reports: ", problem));
 }
 
-// `text` without spaces at its ends and with one for several.
+// `text` without spaces at its ends and with one for several. As to the library, which has written
+// all spaces as U+2581 by then, a U+2581 at the end is a space whoever wrote it.
 std::string without_extra_spaces(std::string_view text) {
   std::string result;
   result.reserve(text.size());
@@ -40,7 +41,9 @@ std::string without_extra_spaces(std::string_view text) {
     if (character == ' ' && (result.empty() || result.back() == ' ')) continue;
     result += character;
   }
-  if (result.ends_with(' ')) result.pop_back();
+  while (result.ends_with(' ') || result.ends_with(kPieceSpace)) {
+    result.resize(result.size() - (result.ends_with(' ') ? 1 : kPieceSpace.size()));
+  }
   return result;
 }
 

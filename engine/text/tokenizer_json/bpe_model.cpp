@@ -126,21 +126,26 @@ bool BpeModel::add_byte_tokens(std::string_view character, Memory& memory) const
 }
 
 void BpeModel::start_with_characters(std::string_view word, Memory& memory) const {
-  bool follows_unknown = false;
+  // The library holds the token of what is unknown back until a piece of the vocabulary comes, or
+  // the next unknown character; tokens of bytes go ahead of it.
+  bool holds_unknown = false;
+  const auto add_held = [&] {
+    if (holds_unknown) add_symbol(memory, *unknown_token_);
+    holds_unknown = false;
+  };
   for (; !word.empty(); word.remove_prefix(utf8_character_bytes(word[0]))) {
     const std::string_view character = word.substr(0, utf8_character_bytes(word[0]));
     const TokenId id = character.size() == 1 ? ascii_ids_[static_cast<unsigned char>(word[0])]
                                              : characters_.find(character).value_or(kNoToken);
     if (id != kNoToken) {
+      add_held();
       add_symbol(memory, id);
-    } else if (add_byte_tokens(character, memory)) {
-    } else if (unknown_token_) {
-      if (!(fuses_unknown_ && follows_unknown)) add_symbol(memory, *unknown_token_);
-      follows_unknown = true;
-      continue;
+    } else if (!add_byte_tokens(character, memory) && unknown_token_) {
+      if (!fuses_unknown_) add_held();
+      holds_unknown = true;
     }
-    follows_unknown = false;
   }
+  add_held();
 }
 
 void BpeModel::merge_few(Memory& memory) const {

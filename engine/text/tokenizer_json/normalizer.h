@@ -12,13 +12,21 @@
 
 namespace tessera {
 
+// What became of a text.
+struct Normalized {
+  std::string_view text;
+  // How much of its beginning stands for the first character of the text as it was given. None:
+  // that is gone.
+  size_t first_bytes = 0;
+};
+
 // Immutable; all functions are thread-safe.
 class Normalizer {
  public:
   explicit Normalizer(const TokenizerJson& json);
 
   // `text`, which is UTF-8 and not empty, or what became of it, kept in `storage`.
-  std::string_view apply(std::string_view text, const Pause& pause, std::string& storage) const;
+  Normalized apply(std::string_view text, const Pause& pause, std::string& storage) const;
 
   // How many bytes of text become one byte at most; nothing where there is no limit.
   std::optional<int64_t> max_shrinking() const;

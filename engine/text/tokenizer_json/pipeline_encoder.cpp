@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/text/tokenizer_json/unicode_text.h"
 #include "kernels/tensor/check.h"
 
 namespace tessera {
@@ -10,6 +11,10 @@ namespace {
 constexpr size_t kProgressBytes = 4 << 10;
 // Of a word: its merges take seconds, in which nothing can be interrupted.
 constexpr size_t kMaxWordBytes = 4 << 20;
+
+bool is_white_space(std::string_view text) {
+  return stripped(text, /*left=*/true, /*right=*/false).empty();
+}
 
 }  // namespace
 
@@ -31,8 +36,9 @@ PipelineEncoder::Model PipelineEncoder::make_model(const TokenizerJson& json,
   return UnigramModel(json, vocabulary);
 }
 
-// Pieces of the vocabulary that are no more than text: what lies outside it or is special belongs
-// to templates, and what takes the white space around it is meant to be.
+// Pieces of the vocabulary that are no more than text, and runs of white space, which some files
+// list beside it. What else lies outside it or is special, such as "<think>", belongs to templates,
+// and what takes the white space around it is meant to be.
 void PipelineEncoder::read_added_text(const TokenizerJson& json, const Vocabulary& vocabulary) {
   std::vector<bool> is_piece(vocabulary.tokens.size());
   for (const VocabularyEntry& entry : json.model.vocabulary) {
@@ -40,7 +46,8 @@ void PipelineEncoder::read_added_text(const TokenizerJson& json, const Vocabular
   }
   for (const AddedToken& token : json.added_tokens) {
     const auto id = static_cast<size_t>(token.id);
-    const bool is_text = id < is_piece.size() && is_piece[id] && !token.content.empty() &&
+    const bool is_text = id < is_piece.size() && !token.content.empty() &&
+                         (is_piece[id] || is_white_space(token.content)) &&
                          vocabulary.tokens[id].piece == token.content &&
                          !vocabulary.tokens[id].is_special && !token.lstrip && !token.rstrip &&
                          !token.single_word;
@@ -48,8 +55,8 @@ void PipelineEncoder::read_added_text(const TokenizerJson& json, const Vocabular
     longest_added_bytes_ = std::max(longest_added_bytes_, token.content.size());
     std::string storage;
     if (token.normalized) {
-      const std::string_view content = normalizer_.apply(
-          token.content, [] {}, storage);
+      const auto no_pause = [] {};
+      const std::string_view content = normalizer_.apply(token.content, no_pause, storage).text;
       if (!content.empty()) normalized_added_text_.add(content, static_cast<TokenId>(id));
     } else {
       added_text_.add(token.content, static_cast<TokenId>(id));
@@ -138,10 +145,13 @@ void PipelineEncoder::encode_normalized(std::string_view text, bool at_start, Ru
 
 void PipelineEncoder::encode_text(std::string_view text, bool at_start, Run& run) const {
   std::string storage;
-  const std::string_view normalized = normalizer_.apply(text, run.pause, storage);
-  for_each_part(normalized_added_text_, normalized, run, [&](std::string_view part, bool is_first) {
-    encode_normalized(part, at_start && is_first, run);
-  });
+  const Normalized normalized = normalizer_.apply(text, run.pause, storage);
+  // The library asks where a part began in the text as it was given.
+  const bool keeps_start = at_start && normalized.first_bytes > 0;
+  for_each_part(normalized_added_text_, normalized.text, run,
+                [&](std::string_view part, bool is_first) {
+                  encode_normalized(part, keeps_start && is_first, run);
+                });
 }
 
 void PipelineEncoder::encode_with(Memory& memory, std::string_view text, bool at_start,

@@ -83,15 +83,9 @@ void sort_marks(std::vector<utf8proc_int32_t>& points) {
   }
 }
 
-void append_mapped(std::string_view text, NormalForm form, std::string& result) {
-  const utf8proc_option_t options = options_of(form);
-  std::vector<utf8proc_int32_t> points;
-  points.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Character character = first_utf8_character(text);
-    append_decomposed(character.code_point, options, points);
-    text.remove_prefix(character.num_bytes);
-  }
+// Adds the form of characters that are taken apart already.
+void append_formed(std::vector<utf8proc_int32_t>& points, utf8proc_option_t options,
+                   std::string& result) {
   sort_marks(points);
   const utf8proc_ssize_t count =
       utf8proc_normalize_utf32(points.data(), std::ssize(points), options);
@@ -101,19 +95,31 @@ void append_mapped(std::string_view text, NormalForm form, std::string& result) 
   }
 }
 
+// Whether the library leaves the character alone, and does not look past it either: one that its
+// tables do not take apart, or a mark of which they do not know in what order it stands.
+bool is_young(char32_t code_point, NormalForm form) {
+  if (code_point < kFirstYoung) return false;
+  if (form != NormalForm::kNfc && is_among(kYoungLetters, code_point)) return true;
+  const auto* const property = utf8proc_get_property(static_cast<utf8proc_int32_t>(code_point));
+  return property->combining_class != 0 && is_among(kYoungMarks, code_point);
+}
+
 void append_normal_form(std::string_view text, NormalForm form, std::string& result) {
-  if (form == NormalForm::kNfc) return append_mapped(text, form, result);
-  size_t done = 0;
-  for (size_t at = 0; at < text.size();) {
-    const Utf8Character character = first_utf8_character(text.substr(at));
-    if (is_among(kYoungLetters, character.code_point)) {
-      append_mapped(text.substr(done, at - done), form, result);
-      result += text.substr(at, character.num_bytes);
-      done = at + character.num_bytes;
+  const utf8proc_option_t options = options_of(form);
+  std::vector<utf8proc_int32_t> points;
+  points.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Character character = first_utf8_character(text);
+    if (is_young(character.code_point, form)) {
+      append_formed(points, options, result);
+      points.clear();
+      result += text.substr(0, character.num_bytes);
+    } else {
+      append_decomposed(character.code_point, options, points);
     }
-    at += character.num_bytes;
+    text.remove_prefix(character.num_bytes);
   }
-  append_mapped(text.substr(done), form, result);
+  append_formed(points, options, result);
 }
 
 // Where `text` may be cut at `at` or later: before a character that composes with none before it.

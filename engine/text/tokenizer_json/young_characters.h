@@ -20,6 +20,8 @@ constexpr bool is_among(std::span<const CodePoints> ranges, uint32_t code_point)
   });
 }
 
+inline constexpr uint32_t kFirstYoung = 0x7FD;
+
 // The library leaves them as they are where newer tables take them apart. None of them composes
 // with a neighbour.
 inline constexpr std::array<CodePoints, 10> kYoungLetters = {{{0x32FF, 0x32FF},

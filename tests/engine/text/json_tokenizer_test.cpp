@@ -224,6 +224,17 @@ TEST(SmallJsonTokenizer, TheTemplateSaysWhatAPromptBeginsWith) {
   EXPECT_THAT(refusal(file), HasSubstr("puts <none> behind a text"));
   file["post_processor"]["single"] = {text, token, text};
   EXPECT_THAT(refusal(file), HasSubstr("has the text twice"));
+  file["post_processor"]["single"] = {token};
+  EXPECT_THAT(refusal(file), HasSubstr("has no Sequence"));
+  // Ids that the template gives a second time.
+  file["post_processor"]["single"] = {token, text};
+  file["post_processor"]["special_tokens"] = {{"<s>", {{"ids", {5}}}}};
+  EXPECT_THAT(load_tokenizer_json(file.dump())->prompt_prefix(), ElementsAre(5));
+  file["post_processor"]["special_tokens"] = {{"<s>", {{"ids", {4}}}}};
+  EXPECT_THAT(refusal(file), HasSubstr("is not the id 5 that added_tokens gives <s>"));
+  const json step = {{"type", "TemplateProcessing"}, {"single", {token, text}}};
+  file["post_processor"] = {{"type", "Sequence"}, {"processors", {step, step}}};
+  EXPECT_THAT(refusal(file), HasSubstr("a second TemplateProcessing"));
 }
 
 TEST(SmallJsonTokenizer, TheTemplateSaysWhatAPromptEndsWith) {

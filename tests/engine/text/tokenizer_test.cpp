@@ -88,6 +88,8 @@ TEST(Tokenizer, RemovesExtraSpacesWhereTheModelDoes) {
   const auto tokenizer = load_tokenizer(builder.build(), small_config());
   EXPECT_EQ(tokenizer->encode("  hello   world "), tokenizer->encode("hello world"));
   EXPECT_THAT(tokenizer->encode("   "), IsEmpty());
+  EXPECT_EQ(tokenizer->encode("hello▁ ▁"), tokenizer->encode("hello"));
+  EXPECT_THAT(tokenizer->encode("▁"), IsEmpty());
 }
 
 TEST(Tokenizer, TextNeverBecomesASpecialToken) {

@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 
+#include "engine/text/tokenizer_json/young_characters.h"
+
 namespace tessera {
 namespace {
 
@@ -18,7 +20,7 @@ std::string normalized(
   TokenizerJson json;
   json.normalizer = steps;
   std::string storage;
-  return std::string(Normalizer(json).apply(text, pause, storage));
+  return std::string(Normalizer(json).apply(text, pause, storage).text);
 }
 
 std::string nfc_at_once(const std::string& text) {
@@ -49,6 +51,7 @@ TEST(Normalizer, EveryPairOfCharacters) {
   std::string text;
   for (const std::string_view mark : {"\u0301", "\u0338", "\u3099", "\u0327\u0301", "\u11a8"}) {
     for (char32_t code = 0x20; code < 0xA000; ++code) {
+      if (is_among(kYoungMarks, code)) continue;
       utf8proc_uint8_t bytes[4];
       const auto size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes);
       text.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
@@ -99,6 +102,46 @@ TEST(Normalizer, YoungCharactersStayAsTheyAre) {
   EXPECT_EQ(normalized({{.kind = Kind::kNfkc}}, "Å\u32ffﬁ\U0001e030"), "Å\u32fffi\U0001e030");
   EXPECT_EQ(normalized({{.kind = Kind::kNfkd}}, "\U00011938"), "\U00011938");
   EXPECT_EQ(normalized({{.kind = Kind::kStripAccents}}, "a\u0afd\u0acd\u1cf2"), "a\u0afd");
+}
+
+// To the library they have no order among marks, and nothing composes across them.
+TEST(Normalizer, YoungMarksStayWhereTheyAre) {
+  EXPECT_EQ(normalized({{.kind = Kind::kNfc}}, "A\u0899\u0301"), "A\u0899\u0301");
+  EXPECT_EQ(normalized({{.kind = Kind::kNfc}}, "A\u0898\u0323\u0301"), "A\u0898\u0323\u0301");
+  EXPECT_EQ(normalized({{.kind = Kind::kNfd}}, "á\u0898\u0323"), "a\u0301\u0898\u0323");
+  EXPECT_EQ(normalized({{.kind = Kind::kNfkc}}, "ﬁ\u0301\U0001e130\u0323\u0301"),
+            "fí\U0001e130\u0323\u0301");
+}
+
+TEST(Normalizer, KnowsWhatStandsForTheFirstCharacter) {
+  const auto first = [](const std::vector<NormalizerStep>& steps, std::string_view text) {
+    TokenizerJson json;
+    json.normalizer = steps;
+    std::string storage;
+    const Normalized result = Normalizer(json).apply(
+        text, [] {}, storage);
+    return std::string(result.text.substr(0, result.first_bytes));
+  };
+  const auto replace = [](const std::string& pattern, const std::string& content) {
+    return NormalizerStep{
+        .kind = Kind::kReplace, .pattern = {.text = pattern, .is_regex = true}, .content = content};
+  };
+  EXPECT_EQ(first({}, "éa"), "é");
+  EXPECT_EQ(first({{.kind = Kind::kStrip}}, "a"), "a");
+  EXPECT_EQ(first({{.kind = Kind::kStrip}}, " a"), "");
+  EXPECT_EQ(first({{.kind = Kind::kStrip}, {.kind = Kind::kPrepend, .content = "x"}}, " a"), "");
+  EXPECT_EQ(first({{.kind = Kind::kPrepend, .content = "x"}}, "ab"), "xa");
+  EXPECT_EQ(first({{.kind = Kind::kPrepend, .content = "x"}, replace("x", "")}, "ab"), "a");
+  EXPECT_EQ(first({{.kind = Kind::kStripAccents}}, "\u0301a"), "");
+  EXPECT_EQ(first({{.kind = Kind::kLowercase}}, "İb"), "i\u0307");
+  EXPECT_EQ(first({{.kind = Kind::kNfc}}, "e\u0301\u0323a"), "ẹ");
+  EXPECT_EQ(first({{.kind = Kind::kNfkc}, replace("fi", "x")}, "ﬁa"), "x");
+  EXPECT_EQ(first({{.kind = Kind::kNfd}, replace("e", "")}, "éa"), "\u0301");
+  EXPECT_EQ(first({replace(" +", "x")}, " a"), "x");
+  EXPECT_EQ(first({replace(" +", "x")}, "  a"), "") << "x stands for the second space";
+  EXPECT_EQ(first({replace(" +", "")}, " a"), "");
+  EXPECT_EQ(first({replace("(?=a)", "b")}, "abc"), "ba");
+  EXPECT_EQ(first({replace("a", "bc"), replace("cb", "x")}, "ab"), "b");
 }
 
 TEST(Normalizer, LettersMarksAndWhiteSpace) {

@@ -1,0 +1,68 @@
+// What becomes of user text, with the ids that the tokenizers library gives.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/engine/text/json_tokenizer_fixture.h"
+
+namespace tessera {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+
+json file_of(const json& vocabulary) {
+  return {{"added_tokens", json::array()},
+          {"decoder", {{"type", "Fuse"}}},
+          {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}}}};
+}
+
+std::vector<TokenId> tokens_of(const json& file, std::string_view text) {
+  return load_tokenizer_json(file.dump())->encode(text);
+}
+
+// As GPT-NeoX has them. What is not white space may be a mark such as "<think>".
+TEST(PipelineEncoder, FindsRunsOfWhiteSpaceBesideTheVocabulary) {
+  json file = file_of({{"a", 0}, {"b", 1}, {" ", 2}});
+  for (const char* const content : {"   ", "  ", "\u3000", "<think>"}) {
+    file["added_tokens"].push_back({{"id", 3 + file["added_tokens"].size()},
+                                    {"content", content},
+                                    {"normalized", true},
+                                    {"special", false}});
+  }
+  EXPECT_THAT(tokens_of(file, "a     b a\u3000<think>"), ElementsAre(0, 3, 4, 1, 2, 0, 5));
+  EXPECT_EQ(load_tokenizer_json(file.dump())->decode({0, 3, 4, 1}), "a     b");
+  file["added_tokens"][1]["special"] = true;
+  EXPECT_THAT(tokens_of(file, "a  b"), ElementsAre(0, 2, 2, 1));
+}
+
+TEST(PipelineEncoder, UnknownCharactersComeBehindTheBytesOfOthers) {
+  json file = file_of({{"?", 0}, {"a", 1}, {"<0xC3>", 2}, {"<0xA9>", 3}});
+  file["model"].update({{"byte_fallback", true}, {"unk_token", "?"}});
+  EXPECT_THAT(tokens_of(file, "中éa"), ElementsAre(2, 3, 0, 1));
+  EXPECT_THAT(tokens_of(file, "a中é中a"), ElementsAre(1, 2, 3, 0, 0, 1));
+  EXPECT_THAT(tokens_of(file, "中中é"), ElementsAre(0, 2, 3, 0));
+  EXPECT_THAT(tokens_of(file, "中aé"), ElementsAre(0, 1, 2, 3));
+  file["model"]["fuse_unk"] = true;
+  EXPECT_THAT(tokens_of(file, "a中é中a"), ElementsAre(1, 2, 3, 0, 1));
+}
+
+// "_" stands in front of what begins where the text did.
+TEST(PipelineEncoder, PutsNoPrefixWhereTheBeginningWasRemoved) {
+  json file = file_of({{"a", 0}, {"_", 1}});
+  file["pre_tokenizer"] = {
+      {"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"}};
+  file["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", false}};
+  EXPECT_THAT(tokens_of(file, "a"), ElementsAre(1, 0));
+  EXPECT_THAT(tokens_of(file, " a"), ElementsAre(0));
+  file["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", " +"}}}, {"content", ""}};
+  EXPECT_THAT(tokens_of(file, "a  a"), ElementsAre(1, 0, 0));
+  EXPECT_THAT(tokens_of(file, "  a"), ElementsAre(0));
+  file["normalizer"]["content"] = "a";
+  EXPECT_THAT(tokens_of(file, " a"), ElementsAre(1, 0, 0));
+  EXPECT_THAT(tokens_of(file, "  a"), ElementsAre(0, 0)) << "it stands for the second space";
+}
+
+}  // namespace
+}  // namespace tessera
