@@ -203,7 +203,8 @@ void add_tokenize(CLI::App& app, Invocation& invocation) {
   add_text_model_options(command, options->engine);
   add_console_options(command, invocation.console);
   command.footer(
-      "Weights are not loaded. Without -p, -f and --chat the text comes from standard input, unless\n"
+      "Weights are not loaded. Without -p, -f and --chat the text comes from standard input, "
+      "unless\n"
       "that is a terminal. One newline at the end of a file is not part of its text. Text never\n"
       "becomes a special token: those of a chat come from its template alone.\n"
       "\n"

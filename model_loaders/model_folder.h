@@ -16,8 +16,8 @@ struct ModelFolder {
   GenerationConfig generation;  // generation_config.json, defaults when absent
   TokenizerConfig tokenizer;    // tokenizer_config.json and its neighbours
   std::string tokenizer_path;  // what ends in .json is a tokenizer.json, all else a tokenizer.model
-  // Paths of all files of the folder that decide what the model says besides its weights, in a fixed
-  // order; without a tokenizer file that was chosen.
+  // Paths of all files of the folder that decide what the model says besides its weights, in a
+  // fixed order; without a tokenizer file that was chosen.
   std::vector<std::string> text_files;
   std::vector<std::string> warnings;
 };
