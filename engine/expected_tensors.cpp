@@ -8,7 +8,7 @@ std::vector<ExpectedTensor> expected_tensors(const EngineOptions& options,
                                              std::vector<std::string>& warnings) {
   validate(options);
   const ModelConfig config =
-      read_model_config(resolve_model_folder(options.model, options.cache_folder),
+      read_model_config(resolve_model_folder(options.model, options.cache_folder, warnings),
                         options.allow_unknown_config, warnings);
   std::vector<ExpectedTensor> tensors;
   for (const WeightSpec& spec : weight_specs(config)) {

@@ -47,8 +47,10 @@ void check_context_size(const EngineOptions& options, const ModelFolder& folder)
 
 ModelFolder read_model_folder(const EngineOptions& options) {
   validate(options);
-  ModelFolder folder = read_model_folder(resolve_model_folder(options.model, options.cache_folder),
-                                         options.allow_unknown_config, options.tokenizer);
+  std::vector<std::string> warnings;
+  const std::string path = resolve_model_folder(options.model, options.cache_folder, warnings);
+  ModelFolder folder = read_model_folder(path, options.allow_unknown_config, options.tokenizer);
+  folder.warnings.insert(folder.warnings.begin(), warnings.begin(), warnings.end());
   if (options.rope_scaling == RopeScalingChoice::kAuto) {
     stretch_context(folder, options.context_size);
   }

@@ -89,7 +89,8 @@ std::optional<std::string> find_snapshot(const HubName& name, const std::string&
   return only_snapshot(snapshots);
 }
 
-std::string resolve_model_folder(const std::string& model, const std::string& cache_folder) {
+std::string resolve_model_folder(const std::string& model, const std::string& cache_folder,
+                                 std::vector<std::string>& warnings) {
   if (is_directory(model)) return model;
   if (file_exists(model)) {
     throw Error(model + ": is not a Hugging Face model folder but a file",
@@ -102,7 +103,14 @@ std::string resolve_model_folder(const std::string& model, const std::string& ca
   }
   std::vector<std::string> tried = {model};
   if (!cache_folder.empty()) {
-    if (const auto snapshot = find_snapshot(*name, cache_folder, tried)) return *snapshot;
+    if (auto snapshot = find_snapshot(*name, cache_folder, tried)) {
+      const bool is_guess = tried.size() > 1;  // what says which snapshot it is was not found
+      if (is_guess) {
+        warnings.push_back(concat(model, ": there is no '", tried[1],
+                                  "'; taken is the only snapshot, ", *snapshot));
+      }
+      return *std::move(snapshot);
+    }
   }
   std::string message = model + ": is not a Hugging Face model folder, nor in the cache; tried";
   for (const std::string& path : tried) message += " '" + path + "'";

@@ -114,6 +114,8 @@ ChatTemplate ChatTemplate::choose(const std::string& choice, const ModelFolder& 
                                   const Tokenizer& tokenizer,
                                   std::vector<TemplateArgument> arguments) {
   const TemplateSource source = find_source(choice, folder);
+  CHECK(source.text.find_first_not_of(" \t\r\n") != std::string::npos, source.path,
+        ": the chat template is empty");
   if (source.built_in != nullptr) require_special_tokens(*source.built_in, tokenizer);
   const auto load = [&](const std::string& text) {
     return std::make_shared<const JinjaChatTemplate>(

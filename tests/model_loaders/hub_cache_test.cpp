@@ -13,7 +13,9 @@ namespace tessera {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 const std::string kCommit(40, 'a');
 const std::string kOtherCommit(40, 'b');
@@ -31,14 +33,16 @@ class HubCache : public testing::Test {
   std::string snapshot(const std::string& commit) const {
     return cache_.path(kRepository + "/snapshots/" + commit);
   }
-  std::string resolve(const std::string& model) const {
-    return resolve_model_folder(model, cache_.path());
+  std::string resolve(const std::string& model) {
+    warnings_.clear();
+    return resolve_model_folder(model, cache_.path(), warnings_);
   }
-  ThrownError resolve_error(const std::string& model) const {
+  ThrownError resolve_error(const std::string& model) {
     return thrown_error([&] { resolve(model); });
   }
 
   TemporaryFolder cache_;
+  std::vector<std::string> warnings_;  // of the last resolve()
 };
 
 TEST_F(HubCache, PrefersAFolderThatExists) {
@@ -51,6 +55,7 @@ TEST_F(HubCache, FindsBranchesAndCommits) {
   EXPECT_EQ(resolve("org/name@main"), snapshot(kCommit));
   EXPECT_EQ(resolve("org/name@refs/pr/1"), snapshot(kOtherCommit));
   EXPECT_EQ(resolve("org/name@" + kOtherCommit), snapshot(kOtherCommit));
+  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(HubCache, TakesTheOnlySnapshotWhenThereIsNoMain) {
@@ -58,6 +63,8 @@ TEST_F(HubCache, TakesTheOnlySnapshotWhenThereIsNoMain) {
   EXPECT_THAT(resolve_error("org/name").message, HasSubstr("nor in the cache"));
   std::filesystem::remove_all(snapshot(kCommit));
   EXPECT_EQ(resolve("org/name"), snapshot(kOtherCommit));
+  EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("there is no"), HasSubstr("refs/main"),
+                                           HasSubstr(kOtherCommit))));
   EXPECT_THAT(resolve_error("org/name@main").message, HasSubstr("nor in the cache"));
 }
 
@@ -68,7 +75,10 @@ TEST_F(HubCache, SaysWhatItTriedAndHowToDownload) {
                     HasSubstr(concat("'", cache_.path("models--org--absent/refs/v2"), "'"))));
   EXPECT_EQ(error.hint, "hf download org/absent --revision v2");
   EXPECT_EQ(resolve_error("org/absent").hint, "hf download org/absent");
-  EXPECT_EQ(thrown_error([] { resolve_model_folder("org/name", ""); }).hint,
+  EXPECT_EQ(thrown_error([] {
+              std::vector<std::string> warnings;
+              resolve_model_folder("org/name", "", warnings);
+            }).hint,
             "hf download org/name");
 }
 

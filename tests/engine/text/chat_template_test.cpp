@@ -334,6 +334,12 @@ TEST(ChatTemplate, NamesTheMessageThatIsNotUtf8) {
               HasSubstr("message 2 is not UTF-8 at byte 2"));
 }
 
+TEST(ChatTemplate, RefusesAnEmptyTemplate) {
+  const Error error =
+      error_of([] { ChatTemplate::choose("", folder_with(" \n"), full_tokenizer()); });
+  EXPECT_THAT(error.what(), HasSubstr("the chat template is empty"));
+}
+
 TEST(ChatTemplate, StopTokensAreThoseThatTheTemplateWrites) {
   const Tokenizer& tokenizer = full_tokenizer();
   const auto stop_tokens = [&](const ChatTemplate& chat) { return chat.stop_tokens(tokenizer); };
