@@ -18,12 +18,13 @@ bool same(const Message& left, const Message& right) {
 void read(std::string_view bytes) {
   static const MemoryFolder file("loaded.json");
   file.replace(bytes);
-  Conversation conversation = Conversation::load(file.path());
+  Conversation conversation = Conversation::load(file.path(), InvalidUtf8::kRefuse);
   for (const Message& message : conversation.messages()) require_utf8(message.content, "a message");
 
   const std::string saved = file.folder().path("saved.json");
   conversation.save(saved);
-  require(std::ranges::equal(conversation.messages(), Conversation::load(saved).messages(), same),
+  require(std::ranges::equal(conversation.messages(),
+                             Conversation::load(saved, InvalidUtf8::kRefuse).messages(), same),
           "a conversation that was saved loads the same");
   // What the commands of a chat do with it.
   conversation.set_system("S");
