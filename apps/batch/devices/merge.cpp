@@ -65,8 +65,9 @@ std::vector<std::string> find_shard_outputs(const std::string& output_path) {
     const bool is_output = name.starts_with(prefix) && name.find('.', prefix.size()) == name.npos;
     if (is_output) found.push_back((filesystem::path(output_path).parent_path() / name).string());
   }
-  CHECK(!problem || problem == std::errc::permission_denied, folder.string(), ": ",
-        problem.message());
+  const bool has_none =
+      problem == std::errc::permission_denied || problem == std::errc::no_such_file_or_directory;
+  CHECK(!problem || has_none, folder.string(), ": ", problem.message());
   std::ranges::sort(found);
   return found;
 }

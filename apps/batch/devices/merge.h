@@ -14,7 +14,8 @@ namespace tessera {
 std::string shard_output_path(const std::string& output_path, const Shard& shard);
 
 // The files beside the output that are outputs of its shards, of any count, in the order of their
-// names; none in a folder that may not be listed. Throws Error when it cannot be read otherwise.
+// names; none in a folder that may not be listed or is not there. Throws Error when it cannot be
+// read otherwise.
 std::vector<std::string> find_shard_outputs(const std::string& output_path);
 
 // Throws UsageError where a run would leave answers behind that shards of an earlier one hold:
