@@ -67,7 +67,7 @@ std::vector<std::string> find_shard_outputs(const std::string& output_path) {
   }
   const bool has_none =
       problem == std::errc::permission_denied || problem == std::errc::no_such_file_or_directory;
-  CHECK(!problem || has_none, folder.string(), ": ", problem.message());
+  CHECK(!problem || has_none, output_path, ": its folder cannot be read: ", problem.message());
   std::ranges::sort(found);
   return found;
 }
