@@ -98,15 +98,16 @@ class Engine {
 
   // Generates after `prompt`, which replaces what the sequence holds; the longest common prefix is
   // kept in the cache and not computed again, nor are whole pages of it that other sequences have
-  // computed. Blocks until the answer ends. Throws Error when
-  // the prompt is empty or has ids outside the vocabulary, PromptTooLong when it does not leave
-  // room for one token (or for params.max_tokens: the three numbers are in the message).
+  // computed. Blocks until the answer ends. Throws Error when the prompt is empty or has ids
+  // outside the vocabulary, when params are out of their ranges, and while the sequence still
+  // generates; PromptTooLong when the prompt does not leave room for one token (or for
+  // params.max_tokens: the three numbers are in the message).
   GenerationResult generate(Sequence& sequence, std::span<const TokenId> prompt,
                             const SamplingParams& params,
                             const GenerationCallbacks& callbacks = {});
 
   // The same in parts, for several sequences at once: submit each, then step() until it returns
-  // false. A sequence's result() is there once it has finished.
+  // false. A sequence's result() is there once it has finished. Throws as generate() does.
   void submit(Sequence& sequence, std::span<const TokenId> prompt, const SamplingParams& params,
               const GenerationCallbacks& callbacks = {});
   // Runs one forward pass over what is waiting and running. False when nothing is left to do. What

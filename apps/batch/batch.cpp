@@ -9,7 +9,7 @@
 #include "apps/answer/answer.h"
 #include "apps/answer/kv_input.h"
 #include "apps/batch/devices/devices.h"
-#include "apps/batch/devices/merge.h"
+#include "apps/batch/devices/shard_files.h"
 #include "apps/batch/input.h"
 #include "apps/batch/manifest.h"
 #include "apps/batch/output.h"

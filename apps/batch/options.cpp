@@ -1,6 +1,6 @@
 #include "apps/batch/options.h"
 
-#include "apps/batch/devices/merge.h"
+#include "apps/batch/devices/shard_files.h"
 #include "apps/batch/manifest.h"
 #include "apps/files/same_file.h"
 #include "apps/process/exit_codes.h"

@@ -57,8 +57,8 @@ class GenerationLoop {
   // pages together are too few, and what fill throws.
   using FillPages = std::function<void(std::span<const int32_t> pages)>;
   void restore(std::span<const TokenId> tokens, const FillPages& fill);
-  // The pages of the prompt's beginning that the cache has: whole pages, without the last token.
   bool has_prefix_cache() const { return cache_.is_on(); }
+  // The pages of the prompt's beginning that the cache has: whole pages, without the last token.
   BlockTable cached_pages(std::span<const TokenId> prompt) const {
     return cache_.find(prompt).pages;
   }

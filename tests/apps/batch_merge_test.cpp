@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/batch/devices/merge.h"
+#include "apps/batch/devices/shard_files.h"
 #include "engine/engine.h"
 
 namespace tessera {

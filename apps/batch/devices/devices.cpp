@@ -9,6 +9,7 @@
 #include "apps/answer/stats.h"
 #include "apps/batch/batch.h"
 #include "apps/batch/devices/merge.h"
+#include "apps/batch/devices/shard_files.h"
 #include "apps/batch/devices/workers.h"
 #include "apps/batch/input.h"
 #include "apps/batch/manifest.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <csignal>
 
-#include "apps/batch/devices/merge.h"
+#include "apps/batch/devices/shard_files.h"
 #include "apps/process/exit_codes.h"
 
 namespace tessera {

@@ -20,6 +20,7 @@ constexpr bool is_among(std::span<const CodePoints> ranges, uint32_t code_point)
   });
 }
 
+// The first character of the lists below: what comes before it, as most text does, needs no search.
 inline constexpr uint32_t kFirstYoung = 0x7FD;
 
 // The library leaves them as they are where newer tables take them apart. None of them composes
