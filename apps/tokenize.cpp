@@ -145,7 +145,9 @@ int run_tokenize(const TokenizeOptions& options, const Console& console) {
   const std::vector<Message>& messages = input.chat->messages;
   const ChatInputs& inputs = input.chat->inputs;
   if (options.form == Form::kRendered) {
-    print_generated(text_of(chat_template.render(messages, inputs)) + "\n");
+    const std::vector<Segment> segments =
+        chat_template.render(messages, inputs, interruptible(bar));
+    print_generated(text_of(segments) + "\n");
   } else {
     print_tokens(*tokenizer, chat_template.encode(*tokenizer, messages, inputs, interruptible(bar)),
                  options);

@@ -44,12 +44,10 @@ std::vector<TokenId> Engine::encode_text(std::string_view text,
 std::vector<TokenId> Engine::encode_chat(std::span<const Message> messages,
                                          const ChatInputs& inputs,
                                          const EncodeProgress& progress) const {
-  uint64_t bytes = 0;
-  for (const Message& message : messages) bytes += message.content.size();
-  text_limit().check("the conversation", bytes);
+  text_limit().check("the conversation", content_bytes(messages));
   // What was short may have become long: tools, arguments, the template's own text.
-  const std::vector<Segment> segments = chat_template().render(messages, inputs);
-  bytes = 0;
+  const std::vector<Segment> segments = chat_template().render(messages, inputs, progress);
+  uint64_t bytes = 0;
   for (const Segment& segment : segments) {
     if (segment.kind == Segment::Kind::kText) bytes += segment.content.size();
   }

@@ -1,5 +1,8 @@
 #include "model_loaders/strict_json.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <string>
 #include <type_traits>
 #include <unordered_set>
@@ -14,9 +17,39 @@ namespace {
 // A document takes many times the memory of its text.
 constexpr size_t kMaxValues = 2'000'000;  // a prompt of a million token ids, and some more
 
-// Work between pauses, in bytes of strings; any value counts as so many.
-constexpr size_t kBytesBetweenPauses = size_t{1} << 20;
-constexpr size_t kBytesOfValue = 32;
+// Of the text: some milliseconds of small values.
+constexpr int64_t kBytesBetweenPauses = int64_t{1} << 18;
+
+// The bytes that the parser reads, one by one, even of a string of many megabytes; an iterator.
+class PausingText {
+ public:
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+  using iterator_category = std::input_iterator_tag;
+
+  // `pause`, if any, outlives the object.
+  PausingText(const char* position, const Pause& pause) : position_(position), pause_(&pause) {}
+
+  reference operator*() const { return *position_; }
+  PausingText& operator++() {
+    ++position_;
+    if (--bytes_to_pause_ == 0) stop_for_pause();
+    return *this;
+  }
+  bool operator==(const PausingText& other) const { return position_ == other.position_; }
+
+ private:
+  void stop_for_pause() {
+    bytes_to_pause_ = kBytesBetweenPauses;
+    if (*pause_) (*pause_)();
+  }
+
+  const char* position_;
+  const Pause* pause_;
+  int64_t bytes_to_pause_ = kBytesBetweenPauses;
+};
 
 // Receives the parser's events and builds the document from them. The parser's own builder keeps
 // the last of two equal keys, and does not say where a number was that it could not hold. `Json` is
@@ -25,9 +58,8 @@ constexpr size_t kBytesOfValue = 32;
 template <typename Json>
 class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
-  DocumentBuilder(std::string_view text, const JsonSource& source,
-                  const OrderedJsonOptions& options)
-      : text_(text), source_(source), left_out_(options.left_out), pause_(options.pause) {}
+  DocumentBuilder(std::string_view text, const JsonSource& source, std::string_view left_out)
+      : text_(text), source_(source), left_out_(left_out) {}
 
   Json take() { return std::move(root_); }
 
@@ -36,10 +68,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool number_integer(int64_t value) override { return add(value); }
   bool number_unsigned(uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string&) override { return add(value); }
-  bool string(std::string& value) override {
-    count_work(value.size());
-    return add(std::move(value));
-  }
+  bool string(std::string& value) override { return add(std::move(value)); }
   bool binary(typename Json::binary_t&) override { return false; }  // has no form in text
   bool start_object(size_t) override { return open(Json::object()); }
   bool end_object() override { return close(); }
@@ -73,16 +102,8 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     return !open_.back()->contains(key);
   }
 
-  void count_work(size_t bytes) {
-    bytes_since_pause_ += bytes;
-    if (bytes_since_pause_ < kBytesBetweenPauses) return;
-    bytes_since_pause_ = 0;
-    if (pause_) pause_();
-  }
-
   // Places the value where the text has it and returns that place.
   Json& place(Json value) {
-    count_work(kBytesOfValue);
     CHECK(++num_values_ <= kMaxValues, source_.prefix(), "has more than ", kMaxValues,
           " JSON values");
     if (open_.empty()) return root_ = std::move(value);
@@ -129,8 +150,6 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   std::string_view text_;
   const JsonSource& source_;
   std::string_view left_out_;
-  const Pause& pause_;
-  size_t bytes_since_pause_ = 0;
   bool is_left_out_ = false;   // what comes next has that key
   size_t left_out_depth_ = 0;  // containers of it that the text has begun and not ended
   Json root_;
@@ -145,8 +164,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 template <typename Json>
 Json parse(std::string_view text, const JsonSource& source, const OrderedJsonOptions& options) {
   check_json_text(text, source);
-  DocumentBuilder<Json> builder(text, source, options);
-  Json::sax_parse(text, &builder);
+  DocumentBuilder<Json> builder(text, source, options.left_out);
+  Json::sax_parse(PausingText(text.data(), options.pause),
+                  PausingText(text.data() + text.size(), options.pause), &builder);
   return builder.take();
 }
 

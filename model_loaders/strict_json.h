@@ -17,7 +17,7 @@ nlohmann::json parse_strict_json(std::string_view text, const JsonSource& source
 
 struct OrderedJsonOptions {
   std::string_view left_out;  // what has this key is parsed but neither kept nor counted; "": none
-  Pause pause = {};           // called for each megabyte of strings or so
+  Pause pause = {};           // called every few hundred kilobytes of text
 };
 
 // The same with the keys of every object in the order of the text.

@@ -152,7 +152,8 @@ const JinjaChatTemplate& ChatTemplate::template_for(const ChatInputs& inputs) co
 }
 
 std::vector<Segment> ChatTemplate::render(std::span<const Message> messages,
-                                          const ChatInputs& inputs) const {
+                                          const ChatInputs& inputs,
+                                          const EncodeProgress& progress) const {
   const JinjaChatTemplate& chosen = template_for(inputs);
   check_messages(messages, chosen);
   CHECK(inputs.tools.empty() || chosen.mentions("tools"),
@@ -161,14 +162,17 @@ std::vector<Segment> ChatTemplate::render(std::span<const Message> messages,
     CHECK(chosen.mentions(argument.name), "the chat template has no variable '",
           printable(argument.name), "'");
   }
-  return chosen.render(messages, inputs);
+  const Pause pause = [&] {
+    if (progress) progress(0, content_bytes(messages));
+  };
+  return chosen.render(messages, inputs, pause);
 }
 
 std::vector<TokenId> ChatTemplate::encode(const Tokenizer& tokenizer,
                                           std::span<const Message> messages,
                                           const ChatInputs& inputs,
                                           const EncodeProgress& progress) const {
-  return encode_segments(tokenizer, render(messages, inputs), progress);
+  return encode_segments(tokenizer, render(messages, inputs, progress), progress);
 }
 
 std::vector<TokenId> ChatTemplate::stop_tokens(const Tokenizer& tokenizer) const {

@@ -50,9 +50,10 @@ class ChatTemplate {
   // The conversation as segments, ending where the assistant's answer begins. Throws Error when the
   // template forbids it (a system message where none is supported, roles that do not alternate) or,
   // with line and column, fails; when it does not mention tools, calls or arguments that are there;
-  // and with the message's number when one is not UTF-8.
-  std::vector<Segment> render(std::span<const Message> messages,
-                              const ChatInputs& inputs = {}) const;
+  // and with the message's number when one is not UTF-8. While it renders, `progress` is told that
+  // nothing of the messages' bytes is tokenised.
+  std::vector<Segment> render(std::span<const Message> messages, const ChatInputs& inputs = {},
+                              const EncodeProgress& progress = {}) const;
 
   // render() as tokens.
   std::vector<TokenId> encode(const Tokenizer& tokenizer, std::span<const Message> messages,

@@ -136,9 +136,9 @@ void JinjaChatTemplate::append_template_text(std::string_view text,
 }
 
 std::vector<Segment> JinjaChatTemplate::render(std::span<const Message> messages,
-                                               const ChatInputs& inputs) const {
+                                               const ChatInputs& inputs, const Pause& pause) const {
   const jinja::Text text =
-      with_path(path_, hint_, [&] { return template_.render(variables(messages, inputs)); });
+      with_path(path_, hint_, [&] { return template_.render(variables(messages, inputs), pause); });
   std::vector<Segment> segments;
   size_t begin = 0;
   for (const jinja::Text::Run& run : text.runs()) {

@@ -35,7 +35,8 @@ class JinjaChatTemplate {
 
   // The conversation, of at least one message, up to where the answer begins. Throws Error when the
   // template refuses it or fails, and for arguments like the constructor.
-  std::vector<Segment> render(std::span<const Message> messages, const ChatInputs& inputs) const;
+  std::vector<Segment> render(std::span<const Message> messages, const ChatInputs& inputs,
+                              const Pause& pause) const;
 
   // Whether the template has `word` for a name, or as a whole text in quotes.
   bool mentions(std::string_view word) const { return template_.mentions(word); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,12 @@ struct Message {
   std::string name = {};          // of who speaks, or of the tool; "" for none
   bool has_content = true;        // false where a request says null, as beside tool calls
 };
+
+inline uint64_t content_bytes(std::span<const Message> messages) {
+  uint64_t bytes = 0;
+  for (const Message& message : messages) bytes += message.content.size();
+  return bytes;
+}
 
 // A variable of the template's own, such as enable_thinking.
 struct TemplateArgument {

@@ -11,8 +11,8 @@ namespace tessera::jinja {
 
 class Interpreter {
  public:
-  // `input_bytes`: of the variables, for the limits.
-  Interpreter(const Dict& variables, uint64_t input_bytes);
+  // `input_bytes`: of the variables, for the limits. `pause` as in Runtime.
+  Interpreter(const Dict& variables, uint64_t input_bytes, const Pause& pause);
 
   // What the statements print. Throws Error with line and column.
   Text run(const Statements& statements);

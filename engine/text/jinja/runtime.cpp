@@ -5,6 +5,7 @@ namespace {
 
 constexpr uint64_t kSteps = 1'000'000;
 constexpr uint64_t kStepsPerInputByte = 50;
+constexpr uint64_t kStepsBetweenPauses = uint64_t{1} << 14;
 constexpr uint64_t kTextBytes = uint64_t{4} << 20;
 constexpr uint64_t kTextBytesPerInputByte = 8;
 constexpr uint64_t kBytes = uint64_t{96} << 20;
@@ -16,14 +17,19 @@ constexpr uint64_t kElementBytes = 64;
 
 }  // namespace
 
-Runtime::Runtime(uint64_t input_bytes)
-    : steps_left_(kSteps + kStepsPerInputByte * input_bytes),
+Runtime::Runtime(uint64_t input_bytes, const Pause& pause)
+    : pause_(pause),
+      steps_left_(kSteps + kStepsPerInputByte * input_bytes),
       bytes_left_(kBytes + kBytesPerInputByte * input_bytes),
       max_text_bytes_(kTextBytes + kTextBytesPerInputByte * input_bytes) {}
 
 void Runtime::count_steps(uint64_t steps) {
   if (steps > steps_left_) throw error("the template takes too many steps");
   steps_left_ -= steps;
+  steps_since_pause_ += steps;
+  if (steps_since_pause_ < kStepsBetweenPauses) return;
+  steps_since_pause_ = 0;
+  if (pause_) pause_();
 }
 
 void Runtime::count_bytes(uint64_t bytes) {

@@ -9,6 +9,7 @@
 #include "engine/text/jinja/iterable.h"
 #include "engine/text/jinja/source_position.h"
 #include "engine/text/jinja/value.h"
+#include "model_loaders/pause.h"
 
 namespace tessera::jinja {
 
@@ -17,8 +18,9 @@ namespace tessera::jinja {
 // again.
 class Runtime {
  public:
-  // `input_bytes`: of the variables that the template is given.
-  explicit Runtime(uint64_t input_bytes);
+  // `input_bytes`: of the variables that the template is given. `pause`, if any, outlives the
+  // object and is called every few milliseconds of work.
+  Runtime(uint64_t input_bytes, const Pause& pause);
 
   void count_steps(uint64_t steps);
   void count_bytes(uint64_t bytes);
@@ -38,6 +40,8 @@ class Runtime {
   SourcePosition position;
 
  private:
+  const Pause& pause_;
+  uint64_t steps_since_pause_ = 0;
   uint64_t steps_left_;
   uint64_t bytes_left_;
   uint64_t max_text_bytes_;

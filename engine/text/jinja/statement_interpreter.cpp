@@ -12,7 +12,8 @@ constexpr int kMaxMacroCalls = 50;
 
 }  // namespace
 
-Interpreter::Interpreter(const Dict& variables, uint64_t input_bytes) : runtime_(input_bytes) {
+Interpreter::Interpreter(const Dict& variables, uint64_t input_bytes, const Pause& pause)
+    : runtime_(input_bytes, pause) {
   for (const auto& [name, value] : variables.entries()) {
     if (name.as_text() != nullptr) root_.values[name.as_text()->bytes()] = value;
   }

@@ -50,10 +50,10 @@ Template::Template(std::string_view source) {
 
 bool Template::mentions(std::string_view word) const { return program_->words.contains(word); }
 
-Text Template::render(const Dict& variables) const {
+Text Template::render(const Dict& variables, const Pause& pause) const {
   uint64_t input_bytes = 0;
   for (const auto& [name, value] : variables.entries()) input_bytes += bytes_of(value);
-  return Interpreter(variables, input_bytes).run(program_->statements);
+  return Interpreter(variables, input_bytes, pause).run(program_->statements);
 }
 
 }  // namespace tessera::jinja

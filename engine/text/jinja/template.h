@@ -10,6 +10,7 @@
 
 #include "engine/text/jinja/text.h"
 #include "engine/text/jinja/value.h"
+#include "model_loaders/pause.h"
 
 namespace tessera::jinja {
 
@@ -22,7 +23,7 @@ class Template {
   // What the template prints for these variables, with the origin of every byte. Throws Error with
   // line and column for what it calls and does not exist, with its own words where it raises an
   // exception, and when it takes more steps or memory than any honest template.
-  Text render(const Dict& variables) const;
+  Text render(const Dict& variables, const Pause& pause = {}) const;
 
   // Whether a name in the template, or a whole text in quotes, is `word`.
   bool mentions(std::string_view word) const;

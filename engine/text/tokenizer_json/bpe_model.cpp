@@ -16,7 +16,7 @@ namespace {
 
 // So few that looking through all of them takes less time than a heap.
 constexpr size_t kFewSymbols = 32;
-constexpr size_t kMergesBetweenPauses = 1 << 14;
+constexpr size_t kSymbolsBetweenPauses = 1 << 14;
 
 bool is_one_character(std::string_view piece) {
   return !piece.empty() && piece.size() == utf8_character_bytes(piece[0]);
@@ -27,8 +27,14 @@ bool is_special(const Vocabulary& vocabulary, TokenId id) {
 }
 
 // The lowest rank, then the leftmost, is at the front of a heap.
-bool comes_later(const BpeModel::Memory::Candidate& a, const BpeModel::Memory::Candidate& b) {
+constexpr auto comes_later = [](const BpeModel::Memory::Candidate& a,
+                                const BpeModel::Memory::Candidate& b) {
   return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
+};
+
+// `count`: of symbols dealt with, the present one included.
+void pause_if_due(const Pause& pause, size_t count) {
+  if (count % kSymbolsBetweenPauses == 0) pause();
 }
 
 void add_symbol(BpeModel::Memory& memory, TokenId id) {
@@ -104,8 +110,10 @@ std::optional<int64_t> BpeModel::max_token_bytes() const {
   return static_cast<int64_t>(longest_piece_);
 }
 
-void BpeModel::start_with_bytes(std::string_view word, Memory& memory) const {
+void BpeModel::start_with_bytes(std::string_view word, const Pause& pause, Memory& memory) const {
+  size_t count = 0;
   for (const char byte : word) {
+    pause_if_due(pause, ++count);
     const TokenId id = byte_ids_[static_cast<unsigned char>(byte)];
     if (id != kNoToken) {
       add_symbol(memory, id);
@@ -125,7 +133,8 @@ bool BpeModel::add_byte_tokens(std::string_view character, Memory& memory) const
   return true;
 }
 
-void BpeModel::start_with_characters(std::string_view word, Memory& memory) const {
+void BpeModel::start_with_characters(std::string_view word, const Pause& pause,
+                                     Memory& memory) const {
   // The library holds the token of what is unknown back until a piece of the vocabulary comes, or
   // the next unknown character; tokens of bytes go ahead of it.
   bool holds_unknown = false;
@@ -133,7 +142,9 @@ void BpeModel::start_with_characters(std::string_view word, Memory& memory) cons
     if (holds_unknown) add_symbol(memory, *unknown_token_);
     holds_unknown = false;
   };
+  size_t count = 0;
   for (; !word.empty(); word.remove_prefix(utf8_character_bytes(word[0]))) {
+    pause_if_due(pause, ++count);
     const std::string_view character = word.substr(0, utf8_character_bytes(word[0]));
     const TokenId id = character.size() == 1 ? ascii_ids_[static_cast<unsigned char>(word[0])]
                                              : characters_.find(character).value_or(kNoToken);
@@ -179,13 +190,16 @@ void BpeModel::merge(const Pause& pause, Memory& memory) const {
     return result.id >= 0;
   };
   heap.clear();
-  for (size_t i = 0; i + 1 < symbols.size(); ++i) add_candidate(static_cast<int32_t>(i));
+  for (size_t count = 1; count < symbols.size(); ++count) {
+    pause_if_due(pause, count);
+    add_candidate(static_cast<int32_t>(count - 1));
+  }
   std::ranges::make_heap(heap, comes_later);
   const auto push_candidate = [&](int32_t left) {
     if (add_candidate(left)) std::ranges::push_heap(heap, comes_later);
   };
   for (size_t count = 1; !heap.empty(); ++count) {
-    if (count % kMergesBetweenPauses == 0) pause();
+    pause_if_due(pause, count);
     std::ranges::pop_heap(heap, comes_later);
     const Memory::Candidate top = heap.back();
     heap.pop_back();
@@ -209,10 +223,11 @@ void BpeModel::encode(std::string_view word, const Pause& pause, Memory& memory,
     if (const auto whole = characters_.find(word)) return tokens.push_back(*whole);
   }
   memory.symbols.clear();
+  memory.symbols.reserve(word.size());
   if (is_byte_level_) {
-    start_with_bytes(word, memory);
+    start_with_bytes(word, pause, memory);
   } else {
-    start_with_characters(word, memory);
+    start_with_characters(word, pause, memory);
   }
   if (memory.symbols.size() <= kFewSymbols) {
     merge_few(memory);

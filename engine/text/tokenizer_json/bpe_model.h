@@ -58,8 +58,8 @@ class BpeModel {
   void read_pieces(const TokenizerJson& json, const Vocabulary& vocabulary);
   void read_merges(const TokenizerJson& json, const Vocabulary& vocabulary,
                    const PieceTable& pieces);
-  void start_with_bytes(std::string_view word, Memory& memory) const;
-  void start_with_characters(std::string_view word, Memory& memory) const;
+  void start_with_bytes(std::string_view word, const Pause& pause, Memory& memory) const;
+  void start_with_characters(std::string_view word, const Pause& pause, Memory& memory) const;
   // Whether all of the character's bytes have tokens, which are then added.
   bool add_byte_tokens(std::string_view character, Memory& memory) const;
   void merge(const Pause& pause, Memory& memory) const;

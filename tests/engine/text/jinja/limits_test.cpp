@@ -84,5 +84,16 @@ TEST(JinjaLimits, HostileTemplatesEndInAnError) {
 #endif
 }
 
+TEST(JinjaLimits, LongWorkPauses) {
+  struct Stop {};
+  const Pause stop = [] { throw Stop(); };
+  Dict variables;
+  variables.set(Value(Text("long", Origin::kData)), Value(Text(repeated("a ", 1 << 20), {})));
+  for (const std::string& source : {nested_loops(), std::string("{{ '[' + long | trim + ']' }}")}) {
+    EXPECT_THROW(Template(source).render(variables, stop), Stop) << source;
+  }
+  EXPECT_EQ(Template("{{ 1 + 1 }}").render(variables, stop).bytes(), "2");
+}
+
 }  // namespace
 }  // namespace tessera::jinja

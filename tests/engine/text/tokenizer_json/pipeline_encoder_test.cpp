@@ -64,5 +64,13 @@ TEST(PipelineEncoder, PutsNoPrefixWhereTheBeginningWasRemoved) {
   EXPECT_THAT(tokens_of(file, "  a"), ElementsAre(0, 0)) << "it stands for the second space";
 }
 
+TEST(PipelineEncoder, ReportsWithinALongWord) {
+  const auto tokenizer = load_tokenizer_json(file_of({{"a", 0}}).dump());
+  int num_reports = 0;
+  tokenizer->encode(std::string(1 << 17, 'a'), /*at_start=*/true,
+                    [&](uint64_t done, uint64_t) { num_reports += done == 0; });
+  EXPECT_GT(num_reports, 10) << "also where nothing merges";
+}
+
 }  // namespace
 }  // namespace tessera
