@@ -9,6 +9,26 @@
 namespace tessera {
 namespace {
 
+// Numbers of Unicode, with those that came after its version 14, whose tables PCRE2 10.42 has.
+constexpr std::string_view kDigits =
+    R"([\p{N}\x{10d40}-\x{10d49}\x{116d0}-\x{116e3}\x{11bf0}-\x{11bf9}\x{11de0}-\x{11de9})"
+    R"(\x{11f50}-\x{11f59}\x{16130}-\x{16139}\x{16d70}-\x{16d79}\x{16ff4}-\x{16ff6})"
+    R"(\x{1ccf0}-\x{1ccf9}\x{1d2c0}-\x{1d2d3}\x{1e4f0}-\x{1e4f9}\x{1e5f1}-\x{1e5fa}])";
+
+// ASCII that is no letter or digit, and punctuation as the tables of the tokenizers library have
+// it: they lack what Unicode has got since 2016, and have two that it has taken out.
+constexpr std::string_view kPunctuation =
+    R"((?![)"
+    R"(\x{61d}\x{9fd}\x{a76}\x{c77}\x{c84}\x{1b4e}-\x{1b4f}\x{1b7d}-\x{1b7f}\x{2e43}-\x{2e4f})"
+    R"(\x{2e52}-\x{2e5d}\x{2e60}-\x{2e63}\x{10d6e}\x{10ead}\x{10ed0}\x{10f55}-\x{10f59})"
+    R"(\x{10f86}-\x{10f89}\x{113d4}-\x{113d5}\x{113d7}-\x{113d8}\x{1144b}-\x{1144f})"
+    R"(\x{1145a}-\x{1145b}\x{1145d}\x{11660}-\x{1166c}\x{116b9}\x{1183b}\x{11944}-\x{11946})"
+    R"(\x{119e2}\x{11a3f}-\x{11a46}\x{11a9a}-\x{11a9c}\x{11a9e}-\x{11aa2}\x{11b00}-\x{11b09})"
+    R"(\x{11be1}\x{11c41}-\x{11c45}\x{11c70}-\x{11c71}\x{11ef7}-\x{11ef8}\x{11f43}-\x{11f4f})"
+    R"(\x{11fff}\x{12ff1}-\x{12ff2}\x{16d6d}-\x{16d6f}\x{16e97}-\x{16e9a}\x{16fe2}\x{1e5ff})"
+    R"(\x{1e95e}-\x{1e95f})"
+    R"(])[\p{P}$+<=>^`|~\x{166d}\x{111c9}])";
+
 // "path: pre_tokenizer.pretokenizers[1].type", the beginning of a message about a field.
 std::string where(const JsonObject& json, std::string_view key) {
   return json.path() + ": " + json.field(key);
@@ -114,12 +134,12 @@ PreTokenizerStep read_pre_tokenizer_step(const JsonObject& step) {
   } else if (type == "Digits") {
     const bool individual = step.get_bool_or("individual_digits", false);
     result.kind = Kind::kSplit;
-    result.pattern.text = R"(\p{N})";
+    result.pattern.text = std::string(kDigits);
     result.pattern.is_regex = true;
     result.behavior = individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous;
   } else if (type == "Punctuation") {
     result.kind = Kind::kSplit;
-    result.pattern.text = R"([\p{P}$+<=>^`|~])";  // and all of ASCII that is no letter or digit
+    result.pattern.text = std::string(kPunctuation);
     result.pattern.is_regex = true;
     if (step.contains("behavior")) result.behavior = read_behavior(step);
   } else if (type == "WhitespaceSplit") {

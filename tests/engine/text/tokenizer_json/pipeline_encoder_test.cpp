@@ -64,6 +64,36 @@ TEST(PipelineEncoder, PutsNoPrefixWhereTheBeginningWasRemoved) {
   EXPECT_THAT(tokens_of(file, "  a"), ElementsAre(0, 0)) << "it stands for the second space";
 }
 
+TEST(PipelineEncoder, PunctuationIsWhatTheLibraryCallsSo) {
+  json file = file_of({{"a", 0},
+                       {"!", 1},
+                       {"\u2e3d", 2},
+                       {"\u2e43", 3},
+                       {"\u166d", 4},
+                       {"a!", 5},
+                       {"a\u2e3d", 6},
+                       {"a\u2e43", 7},
+                       {"a\u166d", 8}});
+  for (const char* const character : {"!", "\u2e3d", "\u2e43", "\u166d"}) {
+    file["model"]["merges"].push_back({"a", character});
+  }
+  file["pre_tokenizer"] = {{"type", "Punctuation"}, {"behavior", "Isolated"}};
+  EXPECT_THAT(tokens_of(file, "a!"), ElementsAre(0, 1));
+  EXPECT_THAT(tokens_of(file, "a\u2e3d"), ElementsAre(0, 2));
+  EXPECT_THAT(tokens_of(file, "a\u2e43"), ElementsAre(7)) << "came with Unicode 9";
+  EXPECT_THAT(tokens_of(file, "a\u166d"), ElementsAre(0, 4)) << "until Unicode 12";
+}
+
+TEST(PipelineEncoder, DigitsAreWhatTheLibraryCallsSo) {
+  json file = file_of({{"a", 0}, {"7", 1}, {"\U0001e4f0", 2}, {"a7", 3}, {"a\U0001e4f0", 4}});
+  for (const char* const character : {"7", "\U0001e4f0"}) {
+    file["model"]["merges"].push_back({"a", character});
+  }
+  file["pre_tokenizer"] = {{"type", "Digits"}, {"individual_digits", true}};
+  EXPECT_THAT(tokens_of(file, "a7"), ElementsAre(0, 1));
+  EXPECT_THAT(tokens_of(file, "a\U0001e4f0"), ElementsAre(0, 2)) << "came with Unicode 15";
+}
+
 TEST(PipelineEncoder, ReportsWithinALongWord) {
   const auto tokenizer = load_tokenizer_json(file_of({{"a", 0}}).dump());
   int num_reports = 0;
