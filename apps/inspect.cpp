@@ -244,10 +244,12 @@ int run_inspect(const InspectOptions& options, const Console& console) {
 void add_inspect(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App& command = *app.add_subcommand("inspect", "show what a model folder holds");
-  command.add_flag("--tensors", options->all_tensors, "list every tensor")->group("Output");
+  CLI::Option* const tensors =
+      command.add_flag("--tensors", options->all_tensors, "list every tensor")->group("Output");
   command
       .add_flag("--expected-tensors", options->expected_tensors,
                 "list only the tensors that config.json asks for")
+      ->excludes(tensors)
       ->group("Output");
   command.add_flag("--json", options->json, "write JSON")->group("Output");
   add_model_options(command, options->engine);

@@ -86,14 +86,14 @@ void add_prefill(CLI::App& app, Invocation& invocation) {
   command.add_option("file", options->file, "the document, UTF-8 text; - for stdin")
       ->option_text("FILE")
       ->required();
-  CLI::Option* const output =
-      command.add_option("-o,--output", options->output, "where its keys and values go");
-  output->option_text("FILE")->required();
+  command.add_option("-o,--output", options->output, "where its keys and values go")
+      ->option_text("FILE")
+      ->required();
   add_system_options(command, options->prompt);
   add_replace_invalid_option(command, options->prompt.invalid_utf8);
   add_template_option(command, options->engine);
   add_model_options(command, options->engine);
-  output->excludes(command.get_option("--no-prefix-cache"));  // whose pages are what is written
+  command.remove_option(command.get_option("--no-prefix-cache"));  // its pages are what is written
   add_console_options(command, invocation.console);
   command.footer(
       "The file holds the beginning of a conversation, its tokens, and what the model computed of\n"

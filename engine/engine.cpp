@@ -72,7 +72,12 @@ GenerationResult Engine::generate(Sequence& sequence, std::span<const TokenId> p
                                   const SamplingParams& params,
                                   const GenerationCallbacks& callbacks) {
   submit(sequence, prompt, params, callbacks);
-  while (!is_finished(sequence)) step();
+  try {
+    while (!is_finished(sequence)) step();
+  } catch (...) {
+    impl_->loop->abandon(sequence);  // whose callbacks may not outlive this call
+    throw;
+  }
   return result(sequence);
 }
 

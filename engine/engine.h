@@ -101,7 +101,8 @@ class Engine {
   // computed. Blocks until the answer ends. Throws Error when the prompt is empty or has ids
   // outside the vocabulary, when params are out of their ranges, and while the sequence still
   // generates; PromptTooLong when the prompt does not leave room for one token (or for
-  // params.max_tokens: the three numbers are in the message).
+  // params.max_tokens: the three numbers are in the message). Generations that were submitted go on
+  // meanwhile: what step() throws for them ends this one too, and is thrown from here.
   GenerationResult generate(Sequence& sequence, std::span<const TokenId> prompt,
                             const SamplingParams& params,
                             const GenerationCallbacks& callbacks = {});
@@ -112,10 +113,11 @@ class Engine {
               const GenerationCallbacks& callbacks = {});
   // Runs one forward pass over what is waiting and running. False when nothing is left to do. What
   // a callback throws ends its own generation, and is thrown from here once the pass is over: the
-  // others go on with the next call.
+  // others go on with the next call. An error of the device ends all of them, as cancelled.
   bool step();
   // The next step() ends the sequence's generation as cancelled, if one runs or waits.
   void cancel(const Sequence& sequence);
+  // Whether its generation has ended; false before the first.
   bool is_finished(const Sequence& sequence) const;
   const GenerationResult& result(const Sequence& sequence) const;
   ServingStatistics statistics() const;

@@ -8,6 +8,7 @@
 #include "engine/make_backend.h"
 #include "engine/model/kernel_limits.h"
 #include "engine/model/plan_memory.h"
+#include "engine/model/sampling_lists.h"
 #include "engine/text/stop_tokens.h"
 #include "model_loaders/weight_inventory.h"
 
@@ -68,6 +69,8 @@ void Engine::Impl::read_text_files(const EngineOptions& options) {
     chat_template_problem = problem;
   }
   stop_tokens = collect_stop_tokens(folder, *tokenizer, chat_template ? &*chat_template : nullptr);
+  CHECK(stop_tokens.size() <= kMaxBarredTokens, folder.path, ": ", stop_tokens.size(),
+        " tokens end an answer, at most ", kMaxBarredTokens, " are supported");
   if (stop_tokens.empty()) {
     spdlog::warn("no end-of-sequence token is known: answers stop only at --max-tokens");
   }

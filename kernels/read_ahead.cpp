@@ -1,7 +1,7 @@
 #include "kernels/read_ahead.h"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 #include "kernels/tensor/check.h"
@@ -16,7 +16,7 @@ ReadAhead::ReadAhead(size_t num_parts, ReadAheadSize size, Fetch fetch)
   threads_.reserve(num_threads);
   try {
     while (threads_.size() < num_threads) threads_.emplace_back([this] { work(); });
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // no more threads, or no memory for one
     // Fewer threads do the same work, only slower.
     if (threads_.empty()) throw Error(concat("cannot start a thread to read: ", error.what()));
   }

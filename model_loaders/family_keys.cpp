@@ -49,6 +49,12 @@ void require_one(const JsonObject& json, std::string_view key, ModelConfig&) {
         " is not supported; supported: 1");
 }
 
+void refuse_number(const JsonObject& json, std::string_view key, ModelConfig&) {
+  const auto number = json.find_number(key, kMultiplierLimits);
+  CHECK(!number, json.path(), ": ", json.field(key), ' ', *number,
+        " is not supported; supported: null");
+}
+
 void ignore_bool(const JsonObject& json, std::string_view key, ModelConfig&) {
   json.find_bool(key);
 }

@@ -20,6 +20,7 @@ struct FamilyKey {
 void refuse_true(const JsonObject& json, std::string_view key, ModelConfig& config);
 void require_true(const JsonObject& json, std::string_view key, ModelConfig& config);
 void require_one(const JsonObject& json, std::string_view key, ModelConfig& config);
+void refuse_number(const JsonObject& json, std::string_view key, ModelConfig& config);
 
 // Keys that the family's class does not read, whatever their value.
 void ignore_bool(const JsonObject& json, std::string_view key, ModelConfig& config);

@@ -104,7 +104,9 @@ void read_heads(const JsonObject& json, const ModelFamily& family, ModelConfig& 
         config.num_heads, " is not a multiple of num_key_value_heads ", config.num_kv_heads);
 
   const std::optional<int64_t> given = json.find_integer("head_dim", 2, 1 << 16);
-  const auto head_dim = given || family.head_dim == 0 ? given : family.head_dim;
+  // null is not the class default: classes that take it divide hidden_size.
+  const bool has_default = family.head_dim > 0 && !json.is_null("head_dim");
+  const auto head_dim = given || !has_default ? given : family.head_dim;
   CHECK(head_dim || config.hidden_size % config.num_heads == 0, json.path(),
         ": there is no head_dim, and hidden_size ", config.hidden_size,
         " is not a multiple of num_attention_heads ", config.num_heads);
@@ -194,9 +196,14 @@ void read_language_model(const JsonObject& json, const ModelFamily& family, Mode
 // not say, and of the embeddings what it says otherwise.
 void read_wrapper(const JsonObject& json, const ModelWrapper& wrapper, ModelConfig& config) {
   refuse_encoders(json, config);
+  // transformers caps the logits of the same model alone, but not inside another.
+  CHECK(config.block.logit_softcap == 0.0, json.path(), ": text_config.final_logit_softcapping ",
+        config.block.logit_softcap, " is not supported in ", wrapper.architecture,
+        "; supported: null");
   config.architecture = wrapper.architecture;
   config.name_prefix = NamePrefix::kLanguageModel;
   config.ties_embeddings = json.get_bool_or("tie_word_embeddings", config.ties_embeddings);
+  config.is_untied = json.contains("tie_word_embeddings") && !config.ties_embeddings;
   const std::optional<DType> dtype = read_dtype(json);
   if (dtype) config.dtype = dtype;
   const auto eos = json.find_integers("eos_token_id", 0, config.vocab_size - 1);

@@ -82,6 +82,9 @@ std::vector<bool> read_sliding_layers(const JsonObject& json, const LayerRules& 
           ": layer_types says sliding_attention but there is no sliding_window");
     return *listed;
   }
+  CHECK(window > 0 || rules.sliding != SlidingLayers::kAllButEvery, json.path(), ": ",
+        json.field("sliding_window"),
+        " is null, but layers of this family slide where there is no layer_types");
   std::vector<bool> slides(rotates.size(), window > 0);
   for (size_t i = 0; i < slides.size() && window > 0; ++i) {
     const auto layer = static_cast<int64_t>(i);

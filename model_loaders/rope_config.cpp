@@ -75,8 +75,11 @@ int64_t read_rotary_dim(const JsonObject& json, const std::optional<JsonObject>&
                         const RopeRules& rules, int64_t head_dim) {
   constexpr std::string_view kKey = "partial_rotary_factor";
   if (rope && is_proportional_rope(*rope)) return head_dim;
-  const double factor = find_in_both(json, kKey, rope, kKey, 0.0, 1.0)
-                            .value_or(rules.partial_rotary_factor.value_or(1.0));
+  const double otherwise = rules.partial_rotary_factor.value_or(1.0);
+  // Versions of transformers take null for 1 or fail on it, never for the class default.
+  const bool is_null = json.is_null(kKey) || (rope && rope->is_null(kKey));
+  CHECK(otherwise == 1.0 || !is_null, json.path(), ": ", kKey, " must be a number, got null");
+  const double factor = find_in_both(json, kKey, rope, kKey, 0.0, 1.0).value_or(otherwise);
   CHECK(factor == 1.0 || rules.partial_rotary_factor, json.path(), ": ",
         rope && rope->contains(kKey) ? rope->field(kKey) : json.field(kKey), ' ', factor,
         " is not supported; supported: 1.0");

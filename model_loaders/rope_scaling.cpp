@@ -92,6 +92,7 @@ void read_yarn(const JsonObject& rope, const RopeScalingContext& context, RopeSc
   scaling.beta_slow = beta("beta_slow", 1.0);
   const bool truncate = rope.find_bool("truncate").value_or(true);
   scaling.truncate = truncate || context.ignores_truncate;
+  rope.find_bool("finetuned");  // in the first files; alters nothing that is computed
   const double scale = rope.find_number("mscale", 0.0, kMaxFactor).value_or(0.0);
   const double scale_all = rope.find_number("mscale_all_dim", 0.0, kMaxFactor).value_or(0.0);
   const double attention_factor = scale > 0.0 && scale_all > 0.0

@@ -60,7 +60,8 @@ void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config) {
     config.name_prefix = prefix;
     if (checkpoint.find(name_of(WeightRole::kEmbedTokens, config)) != nullptr) break;
   }
-  config.ties_embeddings = checkpoint.find(name_of(WeightRole::kLmHead, config)) == nullptr;
+  config.ties_embeddings =
+      !config.is_untied && checkpoint.find(name_of(WeightRole::kLmHead, config)) == nullptr;
 }
 
 std::vector<SkippedTensors> skipped_tensors(const Checkpoint& checkpoint) {

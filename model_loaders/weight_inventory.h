@@ -12,7 +12,8 @@ namespace tessera {
 
 // Of a language model that is a part of another model, only the checkpoint says how its names begin
 // and whether there is an output matrix (config.json says the latter in two places, of which
-// libraries read different ones). Fills these in; changes nothing in other models.
+// libraries read different ones), unless the larger one says that nothing is tied. Fills these in;
+// changes nothing in other models.
 void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config);
 
 // Tensors of the checkpoint that are part of the model around the language model.

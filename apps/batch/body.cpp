@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
+#include <cstdint>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "apps/batch/messages.h"
@@ -26,22 +27,23 @@ std::vector<std::string> parse_stop(const OrderedJson& value, const std::string&
   return stops;
 }
 
-void read_value(const OrderedJson& value, const std::string& path, std::optional<double>& out) {
-  CHECK(value.is_number(), path, " must be a number, got ", shown(value));
-  out = value.get<double>();
+// `Number` is int64_t, uint64_t or double. No integer may be negative.
+template <typename Number>
+Number number_at(const OrderedJson& value, const std::string& path,
+                 const NumberLimits<Number>& limits) {
+  bool is_number = value.is_number();
+  if constexpr (std::integral<Number>) {
+    is_number = value.is_number_unsigned() &&
+                value.get<uint64_t>() <= uint64_t{std::numeric_limits<Number>::max()};
+  }
+  CHECK(is_number && limits.allow(value.get<Number>()), path, " must be ", limits.text(), ", got ",
+        shown(value));
+  return value.get<Number>();
 }
 
-// `Integer` is int64_t or uint64_t.
-template <typename Integer>
-void read_value(const OrderedJson& value, const std::string& path, std::optional<Integer>& out) {
-  CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= uint64_t{INT64_MAX}, path,
-        " must be a whole number of 0 or more, got ", shown(value));
-  out = value.get<Integer>();
-}
-
-void read_value(const OrderedJson& value, const std::string& path, std::optional<bool>& out) {
+bool bool_at(const OrderedJson& value, const std::string& path) {
   CHECK(value.is_boolean(), path, " must be true or false, got ", shown(value));
-  out = value.get<bool>();
+  return value.get<bool>();
 }
 
 // Some fields have two names, such as max_tokens and max_completion_tokens.
@@ -49,7 +51,7 @@ void read_sampling_field(const SamplingField& field, const OrderedJson& value,
                          const std::string& path, SamplingOptions& sampling) {
   const auto read_member = [&](auto member) {
     const auto before = sampling.*member;
-    read_value(value, path, sampling.*member);
+    sampling.*member = number_at(value, path, limits_of(field, member));
     CHECK(!before || before == sampling.*member, path, " is ", shown(value),
           ", but another name of the same field has ", *before);
   };
@@ -92,13 +94,6 @@ std::vector<TemplateArgument> parse_template_arguments(const OrderedJson& value,
   return arguments;
 }
 
-int64_t parse_integer(const OrderedJson& value, const std::string& path,
-                      const NumberLimits<int64_t>& limits) {
-  CHECK(value.is_number_integer() && limits.allow(value.get<int64_t>()), path, " must be ",
-        limits.text(), ", got ", shown(value));
-  return value.get<int64_t>();
-}
-
 // Whether the vocabulary has them is known when the model is.
 std::vector<TokenId> parse_tokens(const OrderedJson& value, const std::string& path) {
   CHECK(!value.empty(), path, " is empty");
@@ -134,7 +129,7 @@ bool parse_chat_field(const std::string& key, const OrderedJson& value, const st
     CHECK(value.is_boolean(), path, " of a chat must be true or false, got ", shown(value));
     request.logprobs = value.get<bool>();
   } else if (key == "top_logprobs" && !value.is_null()) {
-    request.top_logprobs = parse_integer(value, path, kTopLogprobsLimits);
+    request.top_logprobs = number_at(value, path, kTopLogprobsLimits);
   } else if (key == "chat_template_kwargs" && !value.is_null()) {
     request.inputs.arguments = parse_template_arguments(value, path);
   } else {
@@ -160,7 +155,7 @@ bool parse_completion_field(const std::string& key, const OrderedJson& value,
     request.prompt = parse_completion_prompt(value, path);
   } else if (key == "logprobs" && !value.is_null()) {
     request.logprobs = true;
-    request.top_logprobs = parse_integer(value, path, kTopLogprobsLimits);
+    request.top_logprobs = number_at(value, path, kTopLogprobsLimits);
   } else {
     return false;
   }
@@ -179,11 +174,11 @@ void parse_field(const std::string& key, const OrderedJson& value, const std::st
   if (parse_own_field(key, value, path, request)) return;
   if (is_harmless(key, value) || is_plain_text_format(key, value)) return;
   if (key == "n") {
-    request.num_choices = parse_integer(value, path, kChoicesLimits);
+    request.num_choices = number_at(value, path, kChoicesLimits);
   } else if (key == "stop") {
     request.sampling.stop = parse_stop(value, path);
   } else if (key == "ignore_eos") {
-    read_value(value, path, request.sampling.ignore_eos);
+    request.sampling.ignore_eos = bool_at(value, path);
   } else if (const SamplingField* field = find_sampling_field(key); field != nullptr) {
     read_sampling_field(*field, value, path, request.sampling);
   } else {

@@ -31,14 +31,15 @@ struct PlacedToken {
 
 PlacedToken place(const Tokenizer& tokenizer, TokenId id, bool is_first) {
   std::string bytes = tokenizer.token_bytes(id, is_first);
-  std::string text = replace_invalid_utf8(bytes.empty() ? tokenizer.piece(id) : bytes);
+  std::string text =
+      tokenizer.is_special(id) && bytes.empty() ? tokenizer.piece(id) : replace_invalid_utf8(bytes);
   return {.id = id, .bytes = std::move(bytes), .text = std::move(text)};
 }
 
 // Calls visit(token, its log-probabilities, place(id) for alternatives) for each token in order.
 template <typename Visit>
 void for_each_token(const Tokenizer& tokenizer, const GenerationResult& result, Visit visit) {
-  bool is_first = true;
+  bool is_first = !result.continues_text;
   for (size_t i = 0; i < result.tokens.size(); ++i) {
     const auto placed = [&](TokenId id) { return place(tokenizer, id, is_first); };
     visit(placed(result.tokens[i]), result.logprobs[i], placed);
@@ -74,7 +75,7 @@ OrderedJson chat_logprobs(const Tokenizer& tokenizer, const GenerationResult& re
 OrderedJson completion_logprobs(const Tokenizer& tokenizer, const GenerationResult& result) {
   OrderedJson offsets = OrderedJson::array(), logprobs = OrderedJson::array();
   OrderedJson tokens = OrderedJson::array(), top = OrderedJson::array();
-  TextStream text(tokenizer);
+  TextStream text(tokenizer, /*is_first=*/!result.continues_text);
   int64_t offset = 0;
   for_each_token(tokenizer, result,
                  [&](const PlacedToken& token, const TokenLogprobs& own, const auto& placed) {

@@ -77,6 +77,7 @@ std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const 
       .params =
           resolve_sampling(merged(defaults.sampling, request.sampling), engine.default_sampling())};
   prepared.draws_with_run_seed = prepared.params.temperature > 0.0 && !request.sampling.seed;
+  prepared.params.continues_prompt = !is_chat;
   if (request.logprobs) prepared.params.top_logprobs = request.top_logprobs;
   const auto problem = [&](const char* code, const Error& error) {
     return BatchProblem{std::move(prepared.custom_id), code, error.what()};

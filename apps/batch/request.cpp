@@ -23,6 +23,7 @@ Endpoint parse_url(const OrderedJson& url) {
 void parse_line(const OrderedJson& line, BatchRequest& request) {
   CHECK(!request.custom_id.empty(), "custom_id is missing or empty");
   if (!line.contains("body")) {
+    CHECK(!line.contains("url") && !line.contains("method"), "body is missing");
     parse_body(line, "", request);
     return;
   }

@@ -20,13 +20,16 @@ namespace {
 
 constexpr std::string_view kFence = "\"\"\"";
 
-// Reads on after a line that begins with """ until one ends with it, or the input ends.
+// Reads on after a line that begins with """ until one ends with it. The end of a pipe ends the
+// message, Ctrl-D on a terminal leaves the chat.
 InputLine read_fenced(LineEditor& editor, InputLine line) {
   line.text.erase(0, kFence.size());
   while (!line.text.ends_with(kFence)) {
     InputLine next = editor.read("... ");
     if (next.status == InputLine::Status::kInterrupted) return next;
-    if (next.status == InputLine::Status::kEndOfInput) return line;
+    if (next.status == InputLine::Status::kEndOfInput) {
+      return editor.is_interactive() ? next : line;
+    }
     line.text += '\n' + next.text;
   }
   line.text.resize(line.text.size() - kFence.size());

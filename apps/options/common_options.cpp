@@ -191,7 +191,8 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
          "compute every prompt anew, also what begins like another")
       ->group(kModelGroup);
   add_number(app, "--prefill-chunk", options.prefill_chunk, kPrefillChunkLimits,
-             "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)")
+             "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)",
+             Suffix::kKibi)
       ->group(kModelGroup);
   app.add_flag(
          "--batch-invariant", options.batch_invariant,
@@ -220,7 +221,7 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
     std::visit(
         [&](auto member) {
           add_number(app, std::string(field.flags), options.*member, limits_of(field, member),
-                     std::string(field.help))
+                     std::string(field.help), field.suffix)
               ->group(kGroup);
         },
         field.member);

@@ -14,7 +14,7 @@ Json sampling_json(const SamplingOptions& options) {
         },
         field.member);
   }
-  object["stop"] = options.stop.empty() ? Json(nullptr) : Json(options.stop);
+  object["stop"] = options.stop ? Json(*options.stop) : Json(nullptr);
   object["ignore_eos"] = options.ignore_eos.value_or(false);
   return object;
 }

@@ -34,15 +34,15 @@ constexpr std::array kFields = {
     SamplingField{"repeat_last_n", "", "--repeat-last-n",
                   "tokens the penalties look back; 0: all (64; all where the model asks for a "
                   "penalty)",
-                  &SamplingOptions::penalty_window, kPenaltyWindowLimits},
+                  &SamplingOptions::penalty_window, kPenaltyWindowLimits, Suffix::kKibi},
     SamplingField{"seed", "", "-s,--seed", "same seed, same answer (random, and printed)",
                   &SamplingOptions::seed, kSeedLimits},
     SamplingField{"max_tokens", "max_completion_tokens", "-n,--max-tokens,--n-predict",
                   "longest answer in tokens; 0: until it ends or the context is full",
-                  &SamplingOptions::max_tokens, kMaxTokensLimits},
+                  &SamplingOptions::max_tokens, kMaxTokensLimits, Suffix::kKibi},
     SamplingField{"min_tokens", "", "--min-tokens",
                   "tokens before which the answer does not end by itself (0)",
-                  &SamplingOptions::min_tokens, kMaxTokensLimits},
+                  &SamplingOptions::min_tokens, kMaxTokensLimits, Suffix::kKibi},
 };
 
 bool same_name(std::string_view left, std::string_view right) {
@@ -74,7 +74,8 @@ void set_sampling_field(SamplingOptions& options, const SamplingField& field,
                         const std::string& text) {
   std::visit(
       [&](auto member) {
-        options.*member = parse_number(std::string(field.name), text, limits_of(field, member));
+        options.*member =
+            parse_number(std::string(field.name), text, limits_of(field, member), field.suffix);
       },
       field.member);
 }
@@ -91,7 +92,7 @@ SamplingParams resolve_sampling(const SamplingOptions& options, const SamplingPa
   override_with(params.penalty_window, options.penalty_window);
   override_with(params.max_tokens, options.max_tokens);
   override_with(params.min_tokens, options.min_tokens);
-  if (!options.stop.empty()) params.stop = options.stop;
+  override_with(params.stop, options.stop);
   override_with(params.ignore_eos, options.ignore_eos);
   if (options.seed) {
     params.seed = *options.seed;
@@ -111,7 +112,7 @@ SamplingOptions merged(const SamplingOptions& base, const SamplingOptions& over)
         },
         field.member);
   }
-  if (!over.stop.empty()) result.stop = over.stop;
+  if (over.stop) result.stop = over.stop;
   if (over.ignore_eos) result.ignore_eos = over.ignore_eos;
   return result;
 }

@@ -13,6 +13,8 @@
 
 namespace tessera {
 
+enum class Suffix : uint8_t;  // in number_option.h
+
 // What was set; the model's own suggestion holds for the rest.
 struct SamplingOptions {
   std::optional<double> temperature;
@@ -26,7 +28,7 @@ struct SamplingOptions {
   std::optional<uint64_t> seed;
   std::optional<int64_t> max_tokens;
   std::optional<int64_t> min_tokens;
-  std::vector<std::string> stop;
+  std::optional<std::vector<std::string>> stop;
   std::optional<bool> ignore_eos;
 };
 
@@ -42,6 +44,7 @@ struct SamplingField {
   std::string_view help;
   Member member;
   Limits limits;
+  Suffix suffix = {};  // as people type the number; none in batch lines
 };
 
 // `member` is that of `field`.

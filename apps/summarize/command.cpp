@@ -52,7 +52,8 @@ void add_length_options(CLI::App& command, SummarizeOptions& options) {
   add_number(
       command, "--overlap", options.overlap, kOverlapLimits,
       "tokens that two neighbouring parts share at most, up to a quarter of a part (64, or a\n"
-      "16th of a part)")
+      "16th of a part)",
+      Suffix::kKibi)
       ->group(kGroup);
 }
 

@@ -44,9 +44,9 @@ void PagePool::share(BlockTable& table, int32_t page) {
 }
 
 void PagePool::take(BlockTable& table, int32_t number) {
+  table.push_back(number);  // which may run out of memory: nothing is taken then
   Page& page = pages_[static_cast<size_t>(number)];
   if (page.num_holders++ == 0) held_.splice(held_.end(), free_, page.place);
-  table.push_back(number);
 }
 
 void PagePool::give_back(int32_t number) {

@@ -10,13 +10,8 @@
 namespace tessera {
 namespace {
 
-// The tokens that the draw may not give, as far as they are listed.
-std::span<const TokenId> barred_tokens(const TokenChunk& chunk) {
-  return chunk.barred.first(std::min(chunk.barred.size(), kMaxBarredTokens));
-}
-
 bool is_barred(const TokenChunk& chunk, TokenId token) {
-  return std::ranges::find(barred_tokens(chunk), token) != barred_tokens(chunk).end();
+  return std::ranges::find(chunk.barred, token) != chunk.barred.end();
 }
 
 // Lists tokens with their counts in time that grows with their number: penalties of models' authors
@@ -62,7 +57,7 @@ void list_draw(const TokenChunk& chunk, int64_t draw, SamplingLists& lists) {
 void list_penalty(const TokenChunk& chunk, RecentTokens& recent, PenaltyLists& lists) {
   const SamplingParams& params = *chunk.sampling;
   if (has_penalty(params)) recent.list(chunk, lists);
-  for (const TokenId token : barred_tokens(chunk)) {
+  for (const TokenId token : chunk.barred) {
     lists.tokens.push_back(token);
     lists.counts.push_back(kBarredCount);
   }

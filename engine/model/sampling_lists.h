@@ -24,7 +24,7 @@ struct SamplingLists {
 };
 SamplingLists list_sampling(std::span<const TokenChunk> step);
 
-// At most this many of a chunk's barred tokens are listed: models have a handful.
+// A chunk has no more barred tokens: models have a handful, and others are refused at load.
 inline constexpr size_t kMaxBarredTokens = 64;
 
 // See PenaltyBatch, whose tensors are these. Sequences without a penalty and barred tokens list no

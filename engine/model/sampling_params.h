@@ -32,6 +32,8 @@ struct SamplingParams {
   int64_t min_tokens = 0;           // before which neither the model nor `stop` ends the answer
   std::vector<std::string> stop;    // the text ends before the first of these
   bool ignore_eos = false;          // for benchmarks
+  // The answer goes on with the prompt's text, so that a space in front of it belongs to it.
+  bool continues_prompt = false;
   // Tell each token's log-probability, and those of so many most probable ones; nothing: neither.
   std::optional<int64_t> top_logprobs = {};
 };

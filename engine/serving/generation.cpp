@@ -20,10 +20,11 @@ Generation::Generation(const Tokenizer& tokenizer, const EndRule& end_rule,
       params_(params),
       callbacks_(callbacks),
       length_limit_(end_rule.length_limit(prompt.num_tokens, params)),
-      text_stream_(tokenizer),
+      text_stream_(tokenizer, /*is_first=*/!(params.continues_prompt && prompt.has_text)),
       stop_matcher_(params.stop) {
   result_.prompt_tokens = prompt.num_tokens;
   result_.cached_prompt_tokens = prompt.num_cached;
+  result_.continues_text = params.continues_prompt && prompt.has_text;
 }
 
 bool Generation::is_cancelled() {
@@ -74,7 +75,7 @@ void Generation::keep_logprobs(const std::optional<TokenLogprobs>& logprobs) {
 
 std::string Generation::shown(const std::string& text) {
   const bool may_end = static_cast<int64_t>(result_.tokens.size()) > params_.min_tokens;
-  return may_end ? stop_matcher_.append(text) : text;
+  return stop_matcher_.append(text, may_end);
 }
 
 void Generation::take_time() {
@@ -90,7 +91,9 @@ void Generation::take_time() {
 }
 
 void Generation::finish(StopReason reason, std::string error) {
-  emit(stop_matcher_.append(text_stream_.finish()));
+  emit(shown(text_stream_.finish()));
+  const bool is_cut = reason == StopReason::kMaxTokens || reason == StopReason::kContextFull;
+  if (is_cut && stop_matcher_.has_matched()) reason = StopReason::kStopString;
   emit(stop_matcher_.finish());
   result_.stop_reason = reason;
   result_.error = std::move(error);

@@ -21,6 +21,7 @@ namespace tessera {
 struct PromptSize {
   int64_t num_tokens = 0;
   int64_t num_cached = 0;  // of these, in the sequence's KV cache
+  bool has_text = false;   // not only special tokens
 };
 
 class Generation {

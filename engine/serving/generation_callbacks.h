@@ -9,6 +9,7 @@
 
 namespace tessera {
 
+// They may submit, cancel and destroy sequences, also their own, but not step the engine.
 struct GenerationCallbacks {
   std::function<void(std::string_view text)> on_text;           // complete UTF-8 characters
   std::function<void(int64_t done, int64_t total)> on_prefill;  // prompt tokens, after each step

@@ -6,6 +6,14 @@
 #include "kernels/tensor/check.h"
 
 namespace tessera {
+namespace {
+
+// Rows of the embedding behind the vocabulary belong to no token.
+bool is_text(const Tokenizer& tokenizer, TokenId id) {
+  return id < tokenizer.size() && !tokenizer.is_special(id);
+}
+
+}  // namespace
 
 // A sequence may be as long as all pages together, so that the oldest can always be computed.
 GenerationLoop::GenerationLoop(StepRunner& runner, PagePool& pool, const Tokenizer& tokenizer,
@@ -30,8 +38,12 @@ Sequence& GenerationLoop::create_sequence() {
 }
 
 void GenerationLoop::destroy(Sequence& sequence) {
+  abandon(sequence);
   forget(sequence);
-  members_.erase(&sequence);
+  const auto found = members_.find(&sequence);
+  if (found == members_.end()) return;
+  if (is_stepping_) destroyed_.push_back(std::move(found->second));
+  members_.erase(found);
 }
 
 GenerationLoop::Member& GenerationLoop::member_of(const Sequence& sequence) const {
@@ -57,14 +69,22 @@ void GenerationLoop::submit(Sequence& sequence, std::span<const TokenId> prompt,
         " does not fit the KV cache of ", counted(pool_.num_pages(), "page"), " of ",
         pool_.page_size());
   sequence.start(prompt);
-  const PromptSize size = {.num_tokens = num_tokens, .num_cached = sequence.num_cached()};
+  const PromptSize size = {
+      .num_tokens = num_tokens,
+      .num_cached = sequence.num_cached(),
+      .has_text = std::ranges::any_of(prompt, [&](TokenId id) { return is_text(tokenizer_, id); })};
   Generation& generation =
       member.generation.emplace(tokenizer_, end_rule_, size, params, callbacks);
   Request request = {
       .sequence = &sequence, .generation = &generation, .max_length = generation.max_length()};
   if (has_penalty(params)) request.penalty_window = params.penalty_window;
-  request.lookup = make_lookup(member, params);
-  scheduler_.add(request);
+  try {
+    request.lookup = make_lookup(member, params);
+    scheduler_.add(request);
+  } catch (...) {
+    generation.abandon();
+    throw;
+  }
 }
 
 void GenerationLoop::restore(std::span<const TokenId> tokens, const FillPages& fill) {
@@ -94,16 +114,32 @@ void GenerationLoop::cancel(const Sequence& sequence) {
   if (member.is_generating()) member.generation->cancel();
 }
 
+void GenerationLoop::abandon(Sequence& sequence) {
+  const auto found = members_.find(&sequence);
+  if (found == members_.end() || !found->second->is_generating()) return;
+  forget(sequence);
+  found->second->generation->abandon();
+}
+
 bool GenerationLoop::step() {
+  CHECK(!is_stepping_, "a callback of a generation runs the engine, which runs already");
+  is_stepping_ = true;
   bool has_more = false;
   try {
     has_more = run_step();
   } catch (...) {
     abandon_all();
+    end_step();
     throw;
   }
+  end_step();
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   return has_more;
+}
+
+void GenerationLoop::end_step() {
+  destroyed_.clear();
+  is_stepping_ = false;
 }
 
 // Half a step leaves caches of unknown contents: every generation ends, and what comes is computed

@@ -42,6 +42,7 @@ class GenerationLoop {
   GenerationLoop& operator=(const GenerationLoop&) = delete;
 
   // Sequences live until they are destroyed, or with the loop.
+  // A generation ends without a word when its sequence is destroyed, which a callback may do.
   Sequence& create_sequence();
   void destroy(Sequence& sequence);
 
@@ -53,8 +54,9 @@ class GenerationLoop {
 
   // Makes pages of tokens that have been computed elsewhere: fill() writes the keys and values of
   // `tokens`, which fill whole pages, to the pages that it is given. From then on prompts that
-  // begin with these tokens find the pages, until they are needed for others. Throws Error when all
-  // pages together are too few, and what fill throws.
+  // begin with these tokens find the pages, until they are needed for others. Idle sequences lose
+  // their caches where pages are missing. Throws Error when running ones leave too few, and what
+  // fill throws.
   using FillPages = std::function<void(std::span<const int32_t> pages)>;
   void restore(std::span<const TokenId> tokens, const FillPages& fill);
   bool has_prefix_cache() const { return cache_.is_on(); }
@@ -65,12 +67,14 @@ class GenerationLoop {
 
   // The next step() ends the sequence's generation, if it has one, as is_cancelled would.
   void cancel(const Sequence& sequence);
+  // Ends the sequence's generation at once and without a word, if it has one.
+  void abandon(Sequence& sequence);
 
   // Computes what is waiting and running by one step. False when nothing is left to do.
   //
   // What a callback throws ends its own generation, and is thrown from here once the step is over:
   // all others go on with the next call. What the runner throws ends every generation, and the
-  // caches are given up.
+  // caches are given up. Throws Error when a callback calls it.
   bool step();
 
   // The generation that runs on the sequence or ran last; nullptr before the first.
@@ -93,6 +97,7 @@ class GenerationLoop {
 
   Member& member_of(const Sequence& sequence) const;
   bool run_step();
+  void end_step();
   void abandon_all();
   void finish_cancelled();
   // Gives the step to the device. False when all its sequences were cancelled meanwhile: the step
@@ -129,6 +134,9 @@ class GenerationLoop {
   DraftCosts draft_costs_;
   PrefixCache cache_;
   std::unordered_map<const Sequence*, std::unique_ptr<Member>> members_;
+  bool is_stepping_ = false;
+  // By callbacks of the step that runs, which may be at work for them.
+  std::vector<std::unique_ptr<Member>> destroyed_;
   Scheduler scheduler_;
   // Oldest first: one at most between calls of step(), two while the older is collected.
   std::deque<LaunchedStep> launched_;

@@ -29,6 +29,7 @@ struct GenerationResult {
   std::vector<TokenId> tokens;          // generated, without the one that ended the answer
   std::vector<TokenLogprobs> logprobs;  // of each of these, where SamplingParams ask for them
   std::string error;                    // for kNonFiniteLogits: what and where
+  bool continues_text = false;          // of the prompt: SamplingParams::continues_prompt
   int64_t prompt_tokens = 0;
   int64_t cached_prompt_tokens = 0;    // of these, not computed for this answer
   int64_t computed_prompt_tokens = 0;  // and computed now

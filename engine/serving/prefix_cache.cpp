@@ -1,6 +1,7 @@
 #include "engine/serving/prefix_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera {
 
@@ -58,25 +59,38 @@ void PrefixCache::add(Sequence& sequence, int64_t num_tokens) {
   const auto page_size = static_cast<size_t>(pool_.page_size());
   const std::span tokens(sequence.tokens());
   std::vector<PageName>& names = sequence.page_names();
+  const auto tokens_of_page = [&](size_t index) {
+    return tokens.subspan(index * page_size, page_size);
+  };
+  const auto predecessor_of = [&](size_t index) { return index > 0 ? names[index - 1] : kNoPage; };
+  // A name may be of another sequence's page, lost since: nobody finds what is behind it.
+  const auto has_lost_last = [&] {
+    const size_t last = names.size() - 1;
+    const int32_t page = page_of(predecessor_of(last), tokens_of_page(last));
+    return page < 0 || entry(page).name != names[last];
+  };
+  while (!names.empty() && has_lost_last()) names.pop_back();
   while ((names.size() + 1) * page_size <= static_cast<size_t>(num_tokens)) {
     const size_t index = names.size();
-    names.push_back(add_page(sequence.block_table()[index], index > 0 ? names.back() : kNoPage,
-                             tokens.subspan(index * page_size, page_size)));
+    names.push_back(
+        add_page(sequence.block_table()[index], predecessor_of(index), tokens_of_page(index)));
   }
 }
 
-// Two sequences may have computed the same: the page of the first is the one that is found.
+// Two sequences may have computed the same: the page of the first is the one that is found. What
+// may run out of memory comes first: half of it leaves a page that cannot be found.
 PageName PrefixCache::add_page(int32_t page, PageName predecessor,
                                std::span<const TokenId> tokens) {
   const int32_t known = page_of(predecessor, tokens);
   if (known >= 0) return entry(known).name;
   erase(page);
-  entry(page) = {.name = ++last_name_,
+  Entry added = {.name = ++last_name_,
                  .predecessor = predecessor,
                  .tokens = {tokens.begin(), tokens.end()},
                  .is_coming = true};
-  by_hash_.emplace(hash_of(predecessor, tokens), page);
   coming_.push_back(page);
+  by_hash_.emplace(hash_of(predecessor, tokens), page);
+  entry(page) = std::move(added);
   pool_.keep(page);
   return last_name_;
 }

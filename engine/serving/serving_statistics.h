@@ -11,7 +11,7 @@ struct ServingStatistics {
   int64_t num_waiting = 0;   // generations that wait for their turn or for pages
   int64_t num_pages = 0;     // of the KV cache
   int64_t held_pages = 0;    // of these, held by sequences, also by those that are finished
-  int64_t cached_pages = 0;  // held by nobody, and found by prompts that begin with their tokens
+  int64_t cached_pages = 0;  // held by nobody, and kept for prompts that begin with their tokens
   int64_t free_pages = 0;    // the rest
   // Since the engine was loaded.
   int64_t prompt_tokens_computed = 0;  // more than once where a sequence gave way to others

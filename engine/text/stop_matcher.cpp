@@ -4,11 +4,15 @@
 
 namespace tessera {
 
-std::string StopMatcher::append(std::string_view text) {
+std::string StopMatcher::append(std::string_view text, bool may_end) {
   if (has_matched_) return {};
   pending_ += text;
+  if (!may_end) num_passed_ = pending_.size();
   size_t first = std::string::npos;
-  for (const std::string& stop : stops_) first = std::min(first, pending_.find(stop));
+  for (const std::string& stop : stops_) {
+    const size_t from = num_passed_ - std::min(num_passed_, stop.size() - 1);
+    first = std::min(first, pending_.find(stop, from));
+  }
   if (first != std::string::npos) {
     has_matched_ = true;
     std::string shown = pending_.substr(0, first);
@@ -23,6 +27,7 @@ std::string StopMatcher::append(std::string_view text) {
   }
   std::string shown = pending_.substr(0, pending_.size() - held);
   pending_.erase(0, pending_.size() - held);
+  num_passed_ -= std::min(num_passed_, shown.size());
   return shown;
 }
 

@@ -102,7 +102,9 @@ class Tokenizer {
 // Turns a stream of tokens into a stream of complete UTF-8 characters.
 class TextStream {
  public:
-  explicit TextStream(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  // `is_first` as in Tokenizer::token_bytes(): false where a text comes before the stream.
+  explicit TextStream(const Tokenizer& tokenizer, bool is_first = true)
+      : tokenizer_(tokenizer), is_first_(is_first) {}
 
   // The text that `token` completes; "" while a character is still unfinished.
   std::string append(TokenId token);
@@ -113,7 +115,7 @@ class TextStream {
  private:
   const Tokenizer& tokenizer_;
   std::string pending_;  // bytes of an unfinished character, at most 3
-  bool is_first_ = true;
+  bool is_first_;
 };
 
 }  // namespace tessera

@@ -85,9 +85,12 @@ class SplitLinear::Products {
   // [panel_rows, in_features].
   void run(int64_t num_rows, int64_t panel_rows, int64_t in_features, BFloat16* parts,
            BFloat16* panel, float* sums) {
-    const auto [found, is_new] = products_.try_emplace({num_rows, panel_rows, in_features});
+    const std::array shape = {num_rows, panel_rows, in_features};
+    auto found = products_.find(shape);
+    if (found == products_.end()) {
+      found = products_.emplace(shape, compile(num_rows, panel_rows, in_features)).first;
+    }
     Product& product = found->second;
-    if (is_new) product = compile(num_rows, panel_rows, in_features);
     product.parts.set_data_handle(parts);
     product.panel.set_data_handle(panel);
     product.sums.set_data_handle(sums);

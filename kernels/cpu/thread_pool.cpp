@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 #include "kernels/tensor/check.h"
@@ -52,7 +52,7 @@ ThreadPool::ThreadPool(int num_threads) : num_threads_(num_threads) {
     for (int thread = 1; thread < num_threads; ++thread) {
       workers_.emplace_back([this, thread] { work(thread); });
     }
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // no more threads, or no memory for one
     stop();
     throw Error(concat("cannot start ", num_threads, " threads: ", error.what()));
   }

@@ -1,20 +1,28 @@
+#include <array>
+
 #include "model_loaders/families/families.h"
 
 namespace tessera {
 namespace {
 
-// The activation is hidden_activation; hidden_act is from before it was told apart.
-constexpr FamilyKey kGemmaKeys[] = {
-    {"attention_bias", read_attention_bias},
-    {"query_pre_attn_scalar", read_query_pre_attn_scalar},
-    {"attn_logit_softcapping", read_attention_softcap},
-    {"final_logit_softcapping", read_logit_softcap},
-    {"use_bidirectional_attention", refuse_true},
-    {"sliding_window_size", ignore_integer},
-    {"_sliding_window_pattern", ignore_integer},  // written since 4.53, always beside layer_types
-    {"hidden_activation", read_activation},
-    {"hidden_act", ignore_string},
-};
+// The keys of both, which differ in what attn_logit_softcapping does. The activation is
+// hidden_activation; hidden_act is from before it was told apart.
+constexpr auto gemma_keys(decltype(FamilyKey::read) read_softcap) {
+  return std::to_array<FamilyKey>({
+      {"attention_bias", read_attention_bias},
+      {"query_pre_attn_scalar", read_query_pre_attn_scalar},
+      {"attn_logit_softcapping", read_softcap},
+      {"final_logit_softcapping", read_logit_softcap},
+      {"use_bidirectional_attention", refuse_true},
+      {"sliding_window_size", ignore_integer},
+      {"_sliding_window_pattern", ignore_integer},  // written since 4.53, always beside layer_types
+      {"hidden_activation", read_activation},
+      {"hidden_act", ignore_string},
+  });
+}
+
+constexpr auto kGemma2Keys = gemma_keys(read_attention_softcap);
+constexpr auto kGemma3Keys = gemma_keys(refuse_number);  // its class has the key and no such cap
 
 constexpr WeightNames kGemmaWeights[] = {
     {WeightRole::kPreFeedforwardLayernorm,
@@ -46,7 +54,7 @@ std::vector<ModelFamily> gemma_families() {
        .layers = {.sliding_window = 4096,
                   .sliding = SlidingLayers::kAllButEvery,
                   .full_attention_interval = 2},
-       .keys = kGemmaKeys,
+       .keys = kGemma2Keys,
        .weights = kGemmaWeights},
       {.model_type = "gemma3_text",
        .architecture = "Gemma3ForCausalLM",
@@ -70,7 +78,7 @@ std::vector<ModelFamily> gemma_families() {
                   .full_attention_interval = 6,
                   .interval_key = "sliding_window_pattern"},
        .rope = {.table = {.theta = 1e6}, .sliding_layers_differ = true, .local_theta = 1e4},
-       .keys = kGemmaKeys,
+       .keys = kGemma3Keys,
        .weights = kGemmaWeights},
   };
 }

@@ -46,6 +46,19 @@ class Completions(BatchCase):
             self.assertEqual(body["usage"]["completion_tokens"], 5)
             self.assertEqual(body["usage"]["prompt_tokens_details"], {"cached_tokens": 0})
 
+    def test_a_space_behind_the_prompt_belongs_to_the_answer(self):
+        drawn = {"max_tokens": 1, "ignore_eos": True, "temperature": 3, "seed": 3, "n": 128,
+                 "logprobs": 0}  # fmt: skip
+        self.write_input(completion_line("on", "hello the small", **drawn),
+                         completion_line("anew", [1], **drawn))
+        self.batch()
+        for choice in self.answers()["on"]:
+            if choice["text"]:  # a special token has none
+                self.assertEqual(choice["logprobs"]["tokens"], [choice["text"]])
+        self.assertIn(" small", [choice["text"] for choice in self.answers()["on"]])
+        for choice in self.answers()["anew"]:
+            self.assertNotRegex(choice["text"], "^ [a-z]")
+
     def test_need_no_chat_template(self):
         self.write_input(completion_line("a", [5, 6]))
         self.batch(flags=[*self.model[:2], "--device", "cpu"])
@@ -139,6 +152,22 @@ class Fields(BatchCase):
             usage = record["response"]["body"]["usage"]
             self.assertGreaterEqual(usage["completion_tokens"], 40)
 
+    def test_no_stop_strings_win_over_the_flag(self):
+        self.write_input(short_line("a", "x", stop=[]), short_line("b", "x"))
+        flags = ("-n", "8", "--temp", "0", "--ignore-eos")
+        self.batch(*flags)
+        text = self.answers()["a"][0]["message"]["content"]
+        self.batch(*flags, "--stop", text[0], output="stopped.jsonl")
+        answers = self.answers("stopped.jsonl")
+        self.assertEqual(answers["a"][0]["message"]["content"], text)
+        self.assertEqual(answers["b"][0]["message"]["content"], "")
+
+    def test_the_largest_seed(self):
+        self.write_input(short_line("a", "x", seed=2**64 - 1), short_line("b", "x"))
+        self.batch("-n", "8", "--temp", "1", "--seed", str(2**64 - 1))
+        answers = self.answers()
+        self.assertEqual(answers["a"], answers["b"])
+
     def test_what_is_left_for_later(self):
         later = [
             (openai_line("c", "x", response_format={"type": "json_object"}),
@@ -146,7 +175,7 @@ class Fields(BatchCase):
             (openai_line("d", "x", response_format="text"), "must be an object with a type"),
             (openai_line("e", "x", stream=True), "body.stream is not supported"),
             (openai_line("f", "x", n=1.5), "body.n must be an integer in 1..128"),
-            (openai_line("g", "x", min_tokens=-1), "body.min_tokens must be a whole number"),
+            (openai_line("g", "x", min_tokens=-1), "body.min_tokens must be an integer in 0..1073741824, got -1"),
             (openai_line("h", "x", ignore_eos=1), "body.ignore_eos must be true or false"),
         ]
         fine = openai_line("z", "x", response_format={"type": "text"}, logprobs=False, n=None,

@@ -43,6 +43,13 @@ class Interrupt(ChatCase):
         terminal.send("\x7f\x04")
         self.assertEqual(terminal.exit_code(), 0)
 
+    def test_end_of_input_in_quotes_leaves_without_the_message(self):
+        terminal = self.chat("-n", "1", "--stats-json", "stats")
+        terminal.send('"""half\r')
+        terminal.expect_prompt("... ")
+        self.leave(terminal)
+        self.assertFalse((self.folder / "stats").exists(), "nothing was answered")
+
     def test_terminate_at_the_prompt(self):
         terminal = self.chat()
         terminal.signal(signal.SIGTERM)

@@ -40,6 +40,8 @@ class Inspect(Case):
         text = self.check(*command).out
         self.assertEqual(len(text.splitlines()), len(expected))
         self.assertIn("model.norm.weight [64]\n", text)
+        result = self.check(*command, "--tensors", code=2)
+        self.assert_one_error(result, "--tensors excludes --expected-tensors")
 
     def test_weights_are_not_checked(self):
         result = self.check("inspect", *self.model, "--check-weights", code=2)

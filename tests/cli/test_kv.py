@@ -139,7 +139,8 @@ class Prefill(KvCase):
             self.assert_one_error(result, "excludes --kv")
         # Its pages are those of the prefix cache.
         self.assert_one_error(self.prefill("--no-prefix-cache", code=2),
-                              "--output excludes --no-prefix-cache")  # fmt: skip
+                              "no flag --no-prefix-cache")  # fmt: skip
+        self.assertNotIn("--no-prefix-cache", self.check("prefill", "--help").out)
 
 
 class Writing(KvCase):

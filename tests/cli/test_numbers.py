@@ -1,5 +1,6 @@
 """Numbers on the command line: every flag of every subcommand says what it takes, and exits 2."""
 
+import json
 import re
 
 from support import Case, edit_json, raw
@@ -127,7 +128,7 @@ class Numbers(Case):
         for arguments in (["--temp", "0"], ["--temp=.5"], ["--temp", "1e-1"], ["--top-p", "1e-9"],
                           ["-s", "18446744073709551615"], ["-c", "1K"], ["--page-size", "256"],
                           ["--presence-penalty", "-2"], ["--threads", "1"],
-                          ["--prefill-chunk", "0"], ["--temp", "abc", "--temp", "1"]):  # fmt: skip
+                          ["--prefill-chunk", "2k"], ["--repeat-last-n", "1k"], ["--temp", "abc", "--temp", "1"]):  # fmt: skip
             self.check("generate", *model, "-p", "x", "-n", "1", *arguments)
 
 
@@ -145,6 +146,35 @@ ALIASES = {
     "--max-model-len": "-c/--ctx-size",
     "--context": "--prompt-lengths",
 }
+
+
+class Kibitokens(Case):
+    """Every count of tokens that people type may end with k."""
+
+    NUMBERS = {"min_tokens": "0k", "repeat_last_n": "2K"}
+
+    def assert_drawn_with_them(self):
+        sampling = json.loads((self.folder / "stats").read_text().splitlines()[0])["sampling"]
+        self.assertEqual([sampling[name] for name in self.NUMBERS], [0, 2048])
+
+    def test_flags(self):
+        command = ["generate", *self.model, "-p", "x"]
+        flags = [f"--{name.replace('_', '-')}={text}" for name, text in self.NUMBERS.items()]
+        self.check(*command, *flags, "-n", "1", "--stats-json", "stats")
+        self.assert_drawn_with_them()
+        self.assert_one_error(self.check(*command, "-n", "8k", code=1), "reserved 8192 ")
+
+    def test_set(self):
+        lines = [f"/set {name} {text}\n" for name, text in self.NUMBERS.items()]
+        chat = ["chat", *self.model, "-n", "1"]
+        self.check(*chat, "--stats-json", "stats", stdin="".join(lines) + "x\n")
+        self.assert_drawn_with_them()
+        result = self.check(*chat, stdin="/set max_tokens 8k\nx\n", code=3)
+        self.assert_one_error(result, "its answer 8192,")
+
+    def test_overlap(self):
+        path = self.write("document.txt", "One sentence. " * 400)
+        self.check("summarize", *self.model, path, "--chunk-tokens", "64", "--overlap", "0k", "-n", "8")
 
 
 class ContextOfTheModel(Case):

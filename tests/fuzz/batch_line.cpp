@@ -43,7 +43,7 @@ void add_shared_fields(const BatchRequest& request, Json& body) {
         },
         field.member);
   }
-  if (!request.sampling.stop.empty()) body["stop"] = request.sampling.stop;
+  if (request.sampling.stop) body["stop"] = *request.sampling.stop;
   if (request.sampling.ignore_eos) body["ignore_eos"] = *request.sampling.ignore_eos;
   body["n"] = request.num_choices;
 }

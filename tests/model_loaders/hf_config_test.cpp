@@ -125,7 +125,7 @@ TEST(HfConfig, ReadsARealQwen3) {
 TEST(HfConfig, HeadsOfQwen3AreNotDerivedFromTheHiddenSize) {
   const std::string small = R"({"model_type": "qwen3", "hidden_size": 1024)";
   EXPECT_EQ(read(small + "}").head_dim, 128);
-  EXPECT_EQ(read(small + R"(, "head_dim": null})").head_dim, 128);
+  EXPECT_EQ(read(small + R"(, "head_dim": null})").head_dim, 32);  // not the default of the class
   EXPECT_EQ(read(small + R"(, "head_dim": 64})").head_dim, 64);
   EXPECT_EQ(read(small + R"(, "num_attention_heads": 96})").head_dim, 128);
   EXPECT_EQ(read(small + "}").num_kv_heads, 32);

@@ -118,6 +118,19 @@ TEST(WeightInventory, FindsTheLanguageModelInsideAnother) {
   EXPECT_TRUE(config.ties_embeddings);
 }
 
+TEST(WeightInventory, TiesNothingInsideAModelThatIsUntied) {
+  ModelConfig config = tiny_config();
+  config.name_prefix = NamePrefix::kLanguageModel;
+  config.is_untied = true;
+  const Checkpoint checkpoint = open(tiny_weights(
+      config, [](const std::string& name) { return !name.ends_with("lm_head.weight"); }));
+  adopt_layout(checkpoint, config);
+  EXPECT_THAT(
+      thrown_error([&] { check_weight_inventory(checkpoint, config, false); }).message,
+      EndsWith(
+          "1 tensor is missing: language_model.lm_head.weight (tie_word_embeddings is false)"));
+}
+
 TEST(WeightInventory, SkipsTowersAndSaysSo) {
   const auto all = [](const std::string&) { return true; };
   const Checkpoint checkpoint =

@@ -50,5 +50,24 @@ TEST(WrappedModels, ALanguageModelInsideAnother) {
               HasSubstr("results may be wrong: odd"));
 }
 
+TEST(WrappedModels, HaveNoSoftCapOfLogits) {
+  const auto gemma = [](const std::string& cap) {
+    return read_config(R"({"model_type": "gemma3", "text_config": {"final_logit_softcapping": )" +
+                       cap + "}}");
+  };
+  EXPECT_EQ(gemma("null").block.logit_softcap, 0.0);
+  EXPECT_THAT(thrown_error([&] { gemma("30.0"); }).message,
+              HasSubstr("config.json: text_config.final_logit_softcapping 30 is not supported"));
+}
+
+TEST(WrappedModels, OnlyAnExplicitFalseKeepsAMissingOutputMatrixMissing) {
+  const auto mistral = [](const std::string& keys) {
+    return read_config(R"({"model_type": "mistral3", "text_config": {})" + keys + "}");
+  };
+  EXPECT_FALSE(mistral("").is_untied);
+  EXPECT_FALSE(mistral(R"(, "tie_word_embeddings": true)").is_untied);
+  EXPECT_TRUE(mistral(R"(, "tie_word_embeddings": false)").is_untied);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -67,6 +67,20 @@ TEST_F(GenerationTest, StopStringsCountBehindMinTokens) {
   EXPECT_EQ(append("abababab"), 6);
   EXPECT_EQ(reason(), StopReason::kStopString);
   EXPECT_EQ(text(), "abab");
+  start({.min_tokens = 4, .stop = {"ba"}});
+  EXPECT_EQ(append("abababab"), 5) << "one may begin before";
+  EXPECT_EQ(text(), "aba");
+}
+
+TEST_F(GenerationTest, AStopStringMayBeWhatIsLeftAtTheEnd) {
+  start({.max_tokens = 1, .stop = {"\uFFFD"}});
+  append("\xC3");
+  EXPECT_EQ(reason(), StopReason::kStopString);
+  EXPECT_EQ(text(), "");
+  start({.max_tokens = 1, .min_tokens = 5, .stop = {"\uFFFD"}});
+  append("\xC3");
+  EXPECT_EQ(reason(), StopReason::kMaxTokens);
+  EXPECT_EQ(text(), "\uFFFD");
 }
 
 TEST_F(GenerationTest, EndsAfterMaxTokens) {

@@ -66,6 +66,38 @@ TEST_P(LoopCallbacksTest, AQuestionThatThrowsInAStepOfItsOwnGivesItUp) {
   expect_no_page_lost({&asked});
 }
 
+TEST_P(LoopCallbacksTest, ACallbackMayDestroyItsOwnSequence) {
+  Sequence* own = nullptr;
+  own = &submit("a", {}, {.on_text = [&](std::string_view text) {
+                  if (text == "d") loop_->destroy(*own);
+                }});
+  const Sequence& kept = submit("v");
+  finish();
+  EXPECT_EQ(result(kept).text, "wxy");
+  expect_no_page_lost({&kept});
+}
+
+TEST_P(LoopCallbacksTest, ACallbackCannotStepTheEngine) {
+  const Sequence& asking = submit("a", {}, {.on_text = [&](std::string_view) { loop_->step(); }});
+  const Sequence& kept = submit("v");
+  EXPECT_THROW(finish(), Error);
+  finish();
+  EXPECT_EQ(result(asking).stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(result(kept).text, "wxy");
+}
+
+TEST_P(LoopCallbacksTest, AnAbandonedGenerationCallsNobody) {
+  int num_calls = 0;
+  Sequence& sequence = submit("a", {}, {.on_text = [&](std::string_view) { ++num_calls; }});
+  loop_->step();
+  num_calls = 0;
+  loop_->abandon(sequence);
+  EXPECT_FALSE(loop_->is_generating(sequence));
+  finish();
+  EXPECT_EQ(num_calls, 0);
+  expect_no_page_lost({&sequence});
+}
+
 INSTANTIATE_TEST_SUITE_P(, LoopCallbacksTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "ahead" : "plain"; });
 

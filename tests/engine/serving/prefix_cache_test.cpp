@@ -118,6 +118,19 @@ TEST_F(PrefixCacheTest, TheSamePageMayBeComputedTwice) {
   EXPECT_EQ(pool_.num_kept_free_pages(), 1);
 }
 
+// The second went on behind the first one's page. Once that is lost, its own is found.
+TEST_F(PrefixCacheTest, WhatFollowsAPageThatIsLostCanBeFoundAgain) {
+  Sequence& first = computed({1, 2, 3, 4, 5});
+  Sequence& second = computed({1, 2, 3, 4, 5});
+  pool_.lose(first.block_table()[0]);
+  for (const TokenId token : {6, 7, 8, 9}) second.append(token);
+  pool_.grow(second.block_table(), second.num_tokens());
+  cache_.add(second, second.num_tokens());
+  cache_.publish();
+  EXPECT_EQ(cache_.find(Tokens{1, 2, 3, 4, 5, 6, 7, 8, 9}).pages,
+            (BlockTable{second.block_table()[0], second.block_table()[1]}));
+}
+
 TEST_F(PrefixCacheTest, ForgetsASequenceOrAll) {
   const Sequence& broken = computed({1, 2, 3, 4, 5});
   computed({2, 2, 2, 2, 0});

@@ -46,6 +46,13 @@ TEST(StopMatcher, OverlappingBeginnings) {
   EXPECT_TRUE(matcher.has_matched());
 }
 
+TEST(StopMatcher, MayBeginWhereItMayNotEnd) {
+  StopMatcher matcher({"abc", "x"});
+  EXPECT_EQ(matcher.append("abcxab", /*may_end=*/false), "abcx");
+  EXPECT_EQ(matcher.append("c"), "");
+  EXPECT_TRUE(matcher.has_matched());
+}
+
 TEST(StopMatcher, WithoutStopsPassesThrough) {
   StopMatcher matcher;
   EXPECT_EQ(matcher.append("anything"), "anything");

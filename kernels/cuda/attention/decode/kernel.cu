@@ -51,25 +51,23 @@ void launch_attention_decode(const Tensor& out, const AttentionParams& params,
     return launch_attention_decode_fp8(out, params, plan, arrivals, stream);
   }
   const AttentionArguments arguments = make_attention_arguments(out, params);
-  float* const workspace = params.workspace.as<float>();
   dispatch_element(out.dtype, [&]<typename Element>() {
     dispatch_head_dim(params.pages.head_dim(), [&]<int kHeadDim>() {
       using Format = DecodeFormat<Element, kHeadDim>;
       if constexpr (kHeadDim % kBoxColumns == 0) {
         if (plan.is_narrow) {
           return launch_decode_kernel<DecodeFormat<Element, kHeadDim, true>, true>(
-              attention_decode_narrow_kernel<Element, kHeadDim>, arguments, params.pages, workspace,
+              attention_decode_narrow_kernel<Element, kHeadDim>, arguments, params, params.pages,
               plan, arrivals, stream);
         }
         if (plan.uses_copy_engine) {
           return launch_decode_kernel<Format, true>(
-              attention_decode_kernel<Element, kHeadDim, true>, arguments, params.pages, workspace,
+              attention_decode_kernel<Element, kHeadDim, true>, arguments, params, params.pages,
               plan, arrivals, stream);
         }
       }
       launch_decode_kernel<Format, false>(attention_decode_kernel<Element, kHeadDim, false>,
-                                          arguments, params.pages, workspace, plan, arrivals,
-                                          stream);
+                                          arguments, params, params.pages, plan, arrivals, stream);
     });
   });
 }

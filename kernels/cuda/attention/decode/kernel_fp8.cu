@@ -64,7 +64,6 @@ void launch_attention_decode_fp8(const Tensor& out, const AttentionParams& param
                                         params.pages.key_scales.as<float>(),
                                         params.pages.value_scales.as<float>()};
   const KvPages pages = {in_pairs(params.pages.keys), in_pairs(params.pages.values)};
-  float* const workspace = params.workspace.as<float>();
   dispatch_element(out.dtype, [&]<typename Element>() {
     dispatch_head_dim(params.pages.head_dim(), [&]<int kHeadDim>() {
       using Format = Fp8DecodeFormat<Element, kHeadDim>;
@@ -75,19 +74,19 @@ void launch_attention_decode_fp8(const Tensor& out, const AttentionParams& param
         if constexpr (kHeadDim / 2 % kBoxColumns == 0) {
           if (plan.is_narrow) {
             return launch_decode_kernel<Fp8DecodeFormat<Element, kHeadDim, true>, true>(
-                attention_decode_narrow_fp8_kernel<Element, kHeadDim>, arguments, pages, workspace,
+                attention_decode_narrow_fp8_kernel<Element, kHeadDim>, arguments, params, pages,
                 plan, arrivals, stream);
           }
         }
         if constexpr (wide_copies_boxes<Element, kHeadDim>()) {
           if (plan.uses_copy_engine) {
             return launch_decode_kernel<Format, true>(
-                attention_decode_fp8_kernel<Element, kHeadDim, true>, arguments, pages, workspace,
+                attention_decode_fp8_kernel<Element, kHeadDim, true>, arguments, params, pages,
                 plan, arrivals, stream);
           }
         }
         launch_decode_kernel<Format, false>(attention_decode_fp8_kernel<Element, kHeadDim, false>,
-                                            arguments, pages, workspace, plan, arrivals, stream);
+                                            arguments, params, pages, plan, arrivals, stream);
       }
     });
   });

@@ -57,13 +57,12 @@ void launch_attention_decode_shared(const Tensor& out, const AttentionParams& pa
                                      {.outputs = rows.as<float>(),
                                       .log_sums = rows.as<float>() + num_rows * row_elements,
                                       .own_begins = shared.own_begins.as<int32_t>()}};
-  float* const workspace = params.workspace.as<float>();
   dispatch_element(out.dtype, [&]<typename Element>() {
     const auto launch = [&]<DecodePart kPart, bool kIsNarrow>(const SharedPrefixArguments& of_part,
                                                               const DecodeAttentionPlan& plan) {
       using Format = SharedPrefixFormat<Element, kPart, kIsNarrow>;
-      launch_decode_kernel<Format, true>(attention_decode_part_kernel<Format>, of_part,
-                                         params.pages, workspace, plan, arrivals, stream);
+      launch_decode_kernel<Format, true>(attention_decode_part_kernel<Format>, of_part, params,
+                                         params.pages, plan, arrivals, stream);
     };
     launch.template operator()<DecodePart::kShared, false>(of_groups(arguments, shared),
                                                            shared_plan);

@@ -9,12 +9,20 @@
 
 namespace tessera {
 
+// Query tokens of the decodes, of a step that may have prompts beside them.
+inline int64_t max_decode_tokens(const AttentionParams& params) {
+  const AttentionBatch& batch = params.batch;
+  const int64_t num_tokens = params.query.dim(0);
+  if (batch.num_decodes == batch.num_sequences) return num_tokens;
+  return std::min(num_tokens, batch.num_decodes * batch.max_decode_query_length);
+}
+
 // Checks that 32 bits can count the tiles of all items, whatever lengths are in device memory.
-inline void check_decode_limits(const AttentionArguments& arguments,
+inline void check_decode_limits(const AttentionArguments& arguments, const AttentionParams& params,
                                 const DecodeAttentionPlan& plan) {
   const int64_t max_tokens = int64_t{arguments.max_pages} * plan.page_size;
   // The rows of all sequences together; each sequence may begin one more block of rows.
-  const int64_t max_rows = int64_t{arguments.heads_per_kv_head} * arguments.num_tokens;
+  const int64_t max_rows = arguments.heads_per_kv_head * max_decode_tokens(params);
   const int64_t row_blocks = max_rows / plan.item_rows + arguments.num_decodes;
   const int64_t max_items = int64_t{arguments.num_kv_heads} * row_blocks;
   CHECK(max_tokens * plan.page_size < int64_t{1} << 32, "attention: block tables of ",
@@ -25,13 +33,16 @@ inline void check_decode_limits(const AttentionArguments& arguments,
 }
 
 // Launches `kernel`, which computes `format`, with what all formats share. `arguments` are the
-// kernel's first parameter; `pages` hold rows of Format::kRowElements 16-bit elements.
+// kernel's first parameter and made of `params`, of which `pages` are those with rows of
+// Format::kRowElements 16-bit elements.
 template <typename Format, bool kCopyEngine, typename Kernel>
 void launch_decode_kernel(Kernel kernel, const typename Format::Arguments& arguments,
-                          const KvPages& pages, float* workspace, const DecodeAttentionPlan& plan,
-                          uint32_t* arrivals, cudaStream_t stream) {
+                          const AttentionParams& params, const KvPages& pages,
+                          const DecodeAttentionPlan& plan, uint32_t* arrivals,
+                          cudaStream_t stream) {
   constexpr int kHeadDim = Format::kHeadDim;
-  check_decode_limits(arguments, plan);
+  check_decode_limits(arguments, params, plan);
+  float* const workspace = params.workspace.as<float>();
   const int num_slots = num_decode_slots(static_cast<int>(plan.num_blocks));
   const int64_t item_blocks = plan.num_blocks / arguments.num_kv_heads;
   const bool is_even = !plan.keeps_whole && arguments.num_decodes == 1 && item_blocks > 1;
