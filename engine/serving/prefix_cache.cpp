@@ -59,6 +59,8 @@ void PrefixCache::add(Sequence& sequence, int64_t num_tokens) {
   const auto page_size = static_cast<size_t>(pool_.page_size());
   const std::span tokens(sequence.tokens());
   std::vector<PageName>& names = sequence.page_names();
+  const auto num_pages = static_cast<size_t>(num_tokens) / page_size;
+  if (names.size() >= num_pages) return;  // as in most steps
   const auto tokens_of_page = [&](size_t index) {
     return tokens.subspan(index * page_size, page_size);
   };
@@ -70,7 +72,7 @@ void PrefixCache::add(Sequence& sequence, int64_t num_tokens) {
     return page < 0 || entry(page).name != names[last];
   };
   while (!names.empty() && has_lost_last()) names.pop_back();
-  while ((names.size() + 1) * page_size <= static_cast<size_t>(num_tokens)) {
+  while (names.size() < num_pages) {
     const size_t index = names.size();
     names.push_back(
         add_page(sequence.block_table()[index], predecessor_of(index), tokens_of_page(index)));
