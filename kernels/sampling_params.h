@@ -9,15 +9,16 @@ namespace tessera {
 
 // Token penalties, in the order they are applied to logits [num_sequences, vocab_size]:
 //   repetition (Keskar et al. 2019, CTRL): l > 0 ? l / r : l * r for every listed token,
-//   frequency:  l -= frequency * count,   presence: l -= presence.
-// Sequence s lists distinct tokens [offsets[s], offsets[s + 1]) of `tokens` with their counts. One
-// with kBarredCount gets the lowest finite logit instead, so that it is not drawn.
+//   frequency:  l -= frequency * count,   presence: l -= presence if count > 0.
+// Sequence s lists distinct tokens [offsets[s], offsets[s + 1]) of `tokens` with their counts,
+// which are 0 for tokens that only repetition counts. One with kBarredCount gets the lowest finite
+// logit instead, so that it is not drawn.
 inline constexpr int32_t kBarredCount = -1;
 
 struct PenaltyBatch {
   Tensor offsets;     // int32 [num_sequences + 1]
   Tensor tokens;      // int32 [num_listed], distinct within a sequence
-  Tensor counts;      // int32 [num_listed], how often the token occurred, or kBarredCount
+  Tensor counts;      // int32 [num_listed], 0 or more, or kBarredCount
   Tensor repetition;  // float32 [num_sequences], 1: off
   Tensor frequency;   // float32 [num_sequences], 0: off
   Tensor presence;    // float32 [num_sequences], 0: off

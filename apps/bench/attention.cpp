@@ -108,8 +108,8 @@ void add_case_options(CLI::App& command, Options& options) {
   AttentionHeads& heads = options.benchmark.heads;
   PageLayout& layout = options.benchmark.layout;
   const auto add = [&command, kGroup](const char* flag, auto& value, const auto& limits,
-                                      const char* help) {
-    return add_number(command, flag, value, limits, help)->group(kGroup);
+                                      const char* help, Suffix suffix = Suffix::kNone) {
+    return add_number(command, flag, value, limits, help, suffix)->group(kGroup);
   };
   add_numbers(command, "--lengths", options.lengths, kAttendedLimits,
               "prompts of these many tokens (1k,2k,4k,8k,16k,32k; on the CPU 512,1k,2k,4k)",
@@ -130,10 +130,12 @@ void add_case_options(CLI::App& command, Options& options) {
       .add_flag_callback(
           "--no-causal", [&heads] { heads.causal = false; }, "every query sees all keys")
       ->group(kGroup);
-  add("--sliding-window", heads.sliding_window, kWindowLimits, "keys a query sees; 0: all (0)");
+  add("--sliding-window", heads.sliding_window, kWindowLimits, "keys a query sees; 0: all (0)",
+      Suffix::kKibi);
   add("--softcap", heads.softcap, kSoftcapLimits, "squeeze scores into ±X; 0: do not (0)")
       ->option_text("X");
-  add("--page-size", layout.page_size, kAttendedLimits, "tokens in a page of the KV cache (64)");
+  add("--page-size", layout.page_size, kAttendedLimits, "tokens in a page of the KV cache (64)",
+      Suffix::kKibi);
   CLI::Option* const kv_dtype = add_kv_dtype_option(command, layout.kv_dtype)->group(kGroup);
   add_attention_dtype_option(command, options.benchmark.device)->needs(kv_dtype)->group(kGroup);
   command

@@ -114,9 +114,12 @@ ChatOutcome show(ChatSession& session, const std::string&) {
   console.tell(concat("messages     ", session.conversation().messages().size()));
   console.tell(concat("sampling     temperature ", params.temperature, ", top_k ", params.top_k,
                       ", top_p ", params.top_p, ", min_p ", params.min_p, ", seed ", params.seed));
+  const std::string looked_at = params.penalty_window == 0
+                                    ? "all tokens"
+                                    : concat("the last ", counted(params.penalty_window, "token"));
   console.tell(concat("penalties    repetition ", params.repetition_penalty, ", presence ",
-                      params.presence_penalty, ", frequency ", params.frequency_penalty, ", last ",
-                      params.penalty_window, " tokens"));
+                      params.presence_penalty, ", frequency ", params.frequency_penalty, ", over ",
+                      looked_at));
   const std::optional<bool> thinks = session.thinks();
   console.tell(concat("think        ", !thinks ? "as the model does" : *thinks ? "on" : "off"));
   console.tell(concat("stats        ", session.shows_stats() ? "on" : "off"));

@@ -18,25 +18,33 @@ bool is_barred(const TokenChunk& chunk, TokenId token) {
 // look at whole documents, in every step.
 class RecentTokens {
  public:
-  // Appends each token among the last ones that the penalties look at, and how often it occurs.
+  // Appends each token among the last ones that the penalties look at, and how often it occurs in
+  // the answer. Those of the prompt alone are listed only where repetition is penalized.
   void list(const TokenChunk& chunk, PenaltyLists& lists) {
-    const auto window = static_cast<size_t>(chunk.sampling->penalty_window);
+    const SamplingParams& params = *chunk.sampling;
+    const auto window = static_cast<size_t>(params.penalty_window);
     const size_t size = chunk.tokens.size();
     const auto recent = chunk.tokens.last(window == 0 ? size : std::min(window, size));
-    if (recent.empty()) return;
-    const auto num_ids = static_cast<size_t>(*std::ranges::max_element(recent)) + 1;
-    if (counts_.size() < num_ids) counts_.resize(num_ids);
-    for (const TokenId token : recent) ++counts_[static_cast<size_t>(token)];
-    for (const TokenId token : recent) {
-      const int32_t count = std::exchange(counts_[static_cast<size_t>(token)], 0);
-      if (count == 0 || is_barred(chunk, token)) continue;
+    const size_t num_answered = std::min(static_cast<size_t>(chunk.answer_index), recent.size());
+    const auto answer = recent.last(num_answered);
+    const auto listed = params.repetition_penalty == 1.0 ? answer : recent;
+    if (listed.empty()) return;
+    const auto num_ids = static_cast<size_t>(*std::ranges::max_element(listed)) + 1;
+    if (marks_.size() < num_ids) marks_.resize(num_ids);
+    for (const TokenId token : listed) marks_[static_cast<size_t>(token)] = 1;
+    for (const TokenId token : answer) ++marks_[static_cast<size_t>(token)];
+    for (const TokenId token : listed) {
+      const int32_t mark = std::exchange(marks_[static_cast<size_t>(token)], 0);
+      if (mark == 0 || is_barred(chunk, token)) continue;
       lists.tokens.push_back(token);
-      lists.counts.push_back(count);
+      lists.counts.push_back(mark - 1);
     }
   }
 
  private:
-  std::vector<int32_t> counts_;  // by token; zeros between calls
+  // By token: 0 if it is not to be listed, or was already; otherwise one more than its count.
+  // Zeros between calls.
+  std::vector<int32_t> marks_;
 };
 
 bool is_penalized(const TokenChunk& chunk) {

@@ -33,8 +33,6 @@ SamplingParams default_sampling(const GenerationConfig& generation) {
     params.min_p = generation.min_p.value_or(0.0);
   }
   params.repetition_penalty = generation.repetition_penalty.value_or(1.0);
-  // Its authors chose it for penalties that look at everything, as those of transformers and vLLM.
-  if (params.repetition_penalty != 1.0) params.penalty_window = 0;
   return params;
 }
 

@@ -23,10 +23,10 @@ struct SamplingParams {
   int64_t top_k = 0;                // 0: off
   double top_p = 1.0;               // 1: off
   double min_p = 0.0;               // 0: off
-  double repetition_penalty = 1.0;  // 1: off
-  double presence_penalty = 0.0;    // 0: off
-  double frequency_penalty = 0.0;   // 0: off
-  int64_t penalty_window = 64;      // last tokens the penalties look at; 0: all
+  double repetition_penalty = 1.0;  // 1: off; of the prompt's tokens and the answer's
+  double presence_penalty = 0.0;    // 0: off; of the answer's tokens, as in OpenAI's interface
+  double frequency_penalty = 0.0;   // 0: off; likewise
+  int64_t penalty_window = 0;       // last tokens the penalties look at; 0: all
   uint64_t seed = 0;                // same seed, same tokens
   int64_t max_tokens = 0;           // 0: until the context is full
   int64_t min_tokens = 0;           // before which neither the model nor `stop` ends the answer
@@ -45,7 +45,6 @@ void validate(const SamplingParams& params);
 bool has_penalty(const SamplingParams& params);
 
 // SamplingParams as the model's authors suggest in generation_config.json: greedy unless do_sample.
-// A penalty of theirs looks at the whole text.
 SamplingParams default_sampling(const GenerationConfig& generation);
 
 }  // namespace tessera

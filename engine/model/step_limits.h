@@ -25,9 +25,8 @@ inline constexpr int64_t kCpuTokensBesideDecodes = 320;
 inline constexpr int64_t kCudaMaxSequences = 1024;
 inline constexpr int64_t kCpuMaxSequences = 64;
 
-// How many tokens of each of many sequences penalties can always list. They look at 64 by default,
-// and at everything where the model's authors ask for a penalty. When the sequences of a step have
-// more, the oldest go first.
+// How many tokens of each of many sequences penalties can always list. They look at all tokens by
+// default. When the sequences of a step have more, the oldest go first.
 inline constexpr int64_t kPenalizedTokensOfMany = 1024;
 
 // Tokens of a step that has drafts among them (serving/prompt_lookup.h), of all its sequences: as

@@ -39,7 +39,7 @@ void penalize(const Tensor& logits, const PenaltyBatch& penalties, ThreadPool& p
     }
     logit = logit > 0.0f ? logit / repetition[sequence] : logit * repetition[sequence];
     logit -= frequency[sequence] * static_cast<float>(counts[i]);
-    logit -= presence[sequence];
+    if (counts[i] > 0) logit -= presence[sequence];
   });
 }
 

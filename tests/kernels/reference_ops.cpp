@@ -196,7 +196,7 @@ Reference reference_penalize(const std::vector<double>& logits,
     out.magnitudes[token] = 0.0;
     add_term(out, token, logit > 0.0 ? logit / penalties.repetition : logit * penalties.repetition);
     add_term(out, token, -penalties.frequency * penalties.counts[i]);
-    add_term(out, token, -penalties.presence);
+    if (penalties.counts[i] > 0) add_term(out, token, -penalties.presence);
   }
   return out;
 }

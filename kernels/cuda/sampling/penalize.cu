@@ -37,7 +37,8 @@ __global__ void __launch_bounds__(kThreads)
       continue;
     }
     const float repeated = logit > 0.0f ? logit / repetition : logit * repetition;
-    logit = repeated - frequency * static_cast<float>(count) - presence;
+    const float present = count > 0 ? presence : 0.0f;
+    logit = repeated - frequency * static_cast<float>(count) - present;
   }
 }
 

@@ -57,14 +57,14 @@ TEST(SamplingLists, RandomBitsAreThoseOfSeedAndAnswerIndexAlone) {
   EXPECT_EQ(bits_of(list_sampling(alone), 0), bits_of(lists, 1)) << "the company does not matter";
 }
 
-TEST(PenaltyLists, ListDistinctTokensWithTheirCounts) {
+TEST(PenaltyLists, ListDistinctTokensWithTheirCountsInTheAnswer) {
   const SamplingParams none;
-  const SamplingParams all = {.frequency_penalty = 0.5, .penalty_window = 0};
+  const SamplingParams all = {.frequency_penalty = 0.5};
   const SamplingParams last_two = {.repetition_penalty = 1.5, .penalty_window = 2};
   const SamplingParams more_than_all = {.presence_penalty = -1.0, .penalty_window = 64};
-  const TokenChunk step[] = {chunk_of(kTokens, &none), chunk_of(kTokens, &all),
-                             chunk_of(kTokens, nullptr), chunk_of(kTokens, &last_two),
-                             chunk_of(kTokens, &more_than_all)};
+  const TokenChunk step[] = {chunk_of(kTokens, &none, 5), chunk_of(kTokens, &all, 5),
+                             chunk_of(kTokens, nullptr), chunk_of(kTokens, &last_two, 5),
+                             chunk_of(kTokens, &more_than_all, 5)};
   const PenaltyLists lists = list_penalties(step);
   EXPECT_THAT(lists.offsets, ElementsAre(0, 0, 3, 5, 8));
   EXPECT_THAT(lists.tokens, ElementsAre(5, 6, 7, 7, 5, 5, 6, 7));
@@ -74,11 +74,24 @@ TEST(PenaltyLists, ListDistinctTokensWithTheirCounts) {
   EXPECT_THAT(lists.presence, ElementsAre(0.0f, 0.0f, 0.0f, -1.0f));
 }
 
+TEST(PenaltyLists, OnlyRepetitionCountsThePrompt) {
+  const SamplingParams occurrence = {.presence_penalty = 0.5, .frequency_penalty = 0.5};
+  const SamplingParams all = {.repetition_penalty = 1.5, .frequency_penalty = 0.5};
+  const SamplingParams last_four = {.repetition_penalty = 1.5, .penalty_window = 4};
+  const TokenChunk step[] = {chunk_of(kTokens, &occurrence, 0), chunk_of(kTokens, &occurrence, 2),
+                             chunk_of(kTokens, &all, 0), chunk_of(kTokens, &all, 3),
+                             chunk_of(kTokens, &last_four, 1)};
+  const PenaltyLists lists = list_penalties(step);
+  EXPECT_THAT(lists.offsets, ElementsAre(0, 0, 2, 5, 8, 11));
+  EXPECT_THAT(lists.tokens, ElementsAre(7, 5, 5, 6, 7, 5, 6, 7, 6, 5, 7));
+  EXPECT_THAT(lists.counts, ElementsAre(1, 1, 0, 0, 0, 2, 0, 1, 0, 1, 0));
+}
+
 TEST(PenaltyLists, BarredTokensAreListedOnceAndAsSuch) {
   const std::vector<TokenId> barred = {2, 5};
-  const SamplingParams params = {.presence_penalty = 0.5, .penalty_window = 0};
+  const SamplingParams params = {.presence_penalty = 0.5};
   const SamplingParams none;
-  TokenChunk step[] = {chunk_of(kTokens, &params), chunk_of(kTokens, &none)};
+  TokenChunk step[] = {chunk_of(kTokens, &params, 5), chunk_of(kTokens, &none)};
   for (TokenChunk& chunk : step) chunk.barred = barred;
   const PenaltyLists lists = list_penalties(step);
   EXPECT_THAT(lists.offsets, ElementsAre(0, 4, 6));

@@ -62,12 +62,10 @@ TEST(DefaultSampling, IsGreedyUnlessTheModelSamples) {
   EXPECT_EQ(default_sampling(generation).temperature, 1.0);
 }
 
-// Qwen2.5 has 1.05, or 1.1, and counts on what transformers does with it.
-TEST(DefaultSampling, APenaltyOfTheModelLooksAtEverything) {
+// Qwen2.5 has 1.05, or 1.1, and counts on what transformers does with it: it looks at everything.
+TEST(DefaultSampling, HasThePenaltyOfTheModel) {
   GenerationConfig generation;
-  EXPECT_EQ(default_sampling(generation).penalty_window, SamplingParams{}.penalty_window);
-  generation.repetition_penalty = 1.0;
-  EXPECT_EQ(default_sampling(generation).penalty_window, SamplingParams{}.penalty_window);
+  EXPECT_EQ(default_sampling(generation).repetition_penalty, 1.0);
   generation.repetition_penalty = 1.05;
   EXPECT_EQ(default_sampling(generation).repetition_penalty, 1.05);
   EXPECT_EQ(default_sampling(generation).penalty_window, 0);

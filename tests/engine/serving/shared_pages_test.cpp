@@ -211,7 +211,7 @@ class RandomRequestsTest : public SharedPagesTest, public testing::WithParamInte
                                            .is_cancelled = [client] { return client->is_to_stop; }};
     SamplingParams params = {.max_tokens = client->max_tokens};
     if (chance(5)) params.presence_penalty = 0.5;  // which this model does not mind
-    if (chance(2)) params.penalty_window = 0;
+    if (chance(2)) params.penalty_window = 64;
     loop_->submit(*client->sequence, client->prompt, params, callbacks);
     running_.push_back(client);
   }

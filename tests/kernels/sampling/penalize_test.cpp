@@ -50,7 +50,7 @@ class PenalizeTest : public BackendTest {
     ReferencePenalties penalties;
     penalties.tokens = random.permutation(vocab_size);
     penalties.tokens.resize(static_cast<size_t>(num_listed));
-    penalties.counts = random.integers(num_listed, 1, 9);
+    penalties.counts = random.integers(num_listed, 0, 9);
     // Multiples of 1/64 are exact in float32.
     penalties.repetition = static_cast<double>(random.integer(32, 128)) / 64.0;
     penalties.frequency = static_cast<double>(random.integer(-64, 64)) / 64.0;
@@ -77,7 +77,7 @@ TEST_P(PenalizeTest, MatchesReference) {
 
 TEST_P(PenalizeTest, EachPenaltyAlone) {
   const std::vector<int32_t> tokens = {0, 3, 6};
-  const std::vector<int32_t> counts = {1, 5, 2};
+  const std::vector<int32_t> counts = {1, 5, 0};
   check({{tokens, counts, 1.5, 0.0, 0.0},
          {tokens, counts, 1.0, 0.25, 0.0},
          {tokens, counts, 1.0, 0.0, 0.75}},
