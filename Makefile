@@ -8,6 +8,7 @@
 #   make sanitize-gpu   look for races and wild accesses in the CUDA kernels (needs a GPU)
 #   make dist    a relocatable archive in dist/
 #   make format  lay out all sources as .clang-format says
+#   make clean   remove what the others have made
 
 MODEL ?= weights/demo
 BUILD := build
@@ -62,7 +63,8 @@ dist:
 	@.ci/dist
 
 format:
+	@.ci/setup --tests
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-asan build-dist build-racecheck dist
+	@rm -rf build build-asan build-dist build-fuzz build-racecheck dist

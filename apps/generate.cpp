@@ -91,13 +91,14 @@ int run_generate(const GenerateOptions& options, const Console& console) {
 
   const std::unique_ptr<Engine> engine =
       load_engine(options_for_prompt(options, text, opening, console), console);
-  const SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
+  SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
+  params.continues_prompt = options.prompt.raw;
   FittedPrompt prompt = {
       .tokens = encode_prompt(*engine, options, std::move(text), opening, console), .left_out = {}};
   if (options.on_overflow == OnOverflow::kMiddle) {
     prompt = leave_out_middle(*engine, std::move(prompt.tokens), params);
   }
-  if (kv) load_kv(*engine, kv->file, console);
+  if (kv) load_kv(*engine, kv->file, prompt.tokens, console);
   const AnswerStyle style = {.has_thinking = !options.prompt.raw,
                              .shows_thinking = options.thinking.is_shown};
   answer_once(*engine, options.engine, prompt, params, style, stats, console);

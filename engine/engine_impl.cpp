@@ -4,11 +4,22 @@
 
 namespace tessera {
 
+// A context whose keys are turned as those of this one; 0 where they are the same in any.
+static int64_t rope_context(const ModelConfig& config, int64_t context_size) {
+  if (config.stretch && config.stretch->factor > 1.0) return config.max_position_embeddings;
+  for (const RopeTable& table : config.rope_tables) {
+    const RopeScaling& scaling = table.scaling;
+    if (context_size <= scaling.original_max_position_embeddings) continue;
+    if (scaling.kind == RopeScaling::Kind::kDynamic) return context_size;
+    // All long contexts have the same factors.
+    if (scaling.kind == RopeScaling::Kind::kLongRope) return config.max_position_embeddings;
+  }
+  return 0;
+}
+
 KvLayout Engine::Impl::kv_layout() const {
   KvLayout layout = runner->kv_layout();
-  const ModelConfig& config = folder.config;
-  const bool is_stretched = config.stretch && config.stretch->factor > 1.0;
-  if (is_stretched) layout.rope_context = config.max_position_embeddings;
+  layout.rope_context = rope_context(folder.config, plan.limits.context_size);
   return layout;
 }
 

@@ -78,6 +78,10 @@ void Engine::Impl::read_text_files(const EngineOptions& options) {
 
 namespace {
 
+// A step's tokens arrive in one download.
+static_assert(std::max(kMaxSequencesLimits.high, kDraftedStepTokens) * sizeof(int32_t) <=
+              kMaxStartedDownloadBytes);
+
 DraftCosts draft_costs(const EngineOptions& options, bool is_asynchronous, bool has_one_kernel) {
   if (options.prompt_lookup == PromptLookupChoice::kAlways) return {};
   if (has_one_kernel) return kOneKernelDraftCosts;

@@ -33,7 +33,8 @@ struct ModelDescription {
   std::vector<std::string> warnings;
 };
 
-// Throws Error as Engine::load does, but when memory is short.
+// Throws Error as Engine::load does, but for memory that is short and a chat template that is
+// missing or wrong: the description tells of these.
 ModelDescription describe_model(const EngineOptions& options);
 
 // How long a text can be. The context is the largest possible one: memory may only allow less.

@@ -2,8 +2,12 @@
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/context_stretch.h"
+#include "model_loaders/rope_config.h"
 
 namespace tessera {
+
+// Whatever context a config.json states can be asked for.
+static_assert(kContextSizeLimits.high >= kMaxContextTokens);
 
 WantedSizes wanted_sizes(const EngineOptions& options) {
   return {.context_size = options.context_size,

@@ -8,7 +8,7 @@ CudaStatus cuda_status() {
 }
 
 std::unique_ptr<Backend> make_cuda_backend(int /*device_index*/, DType /*compute_dtype*/,
-                                           KernelChoice /*attention*/) {
+                                           KernelChoice /*choice*/) {
   throw Error("this tessera was built without CUDA",
               "build it with 'make build' where nvcc exists");
 }

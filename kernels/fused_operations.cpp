@@ -104,7 +104,7 @@ void FusedOperations::linear_add_begin_norm_impl(const Tensor& residual, const P
                                                  const Tensor& x, const WeightMatrix& weight,
                                                  const Tensor& norm_weight, float multiplier) {
   operations_.linear_add(residual, x, weight, multiplier);
-  FusedOperations::begin_norm_impl(next, residual, norm_weight);
+  begin_norm_impl(next, residual, norm_weight);
 }
 
 void FusedOperations::rms_norm_add_begin_norm_impl(const Tensor& residual, const PendingNorm& next,

@@ -7,9 +7,11 @@
 //
 // Types: "activation" is activation_dtype(): float32 on the CPU, bfloat16 or float16 on CUDA. The
 // residual stream and logits are float32 everywhere. Sums are accumulated in float32 or wider.
+//
+// The integers in tensors (token ids, rows, slots, pages, offsets) are on the device and are not
+// checked: each has to lie within what it is an index of, unless an operation says otherwise.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "kernels/attention_params.h"
@@ -49,15 +51,15 @@ class Operations {
   // Scratch that attention needs within `limits`; AttentionParams::workspace is at least this.
   virtual size_t attention_workspace_bytes(const BackendLimits& limits) const = 0;
 
-  // out[t] = multiplier * table[token_ids[t]]; a token id may be kNonFiniteLogits, which sample()
-  // has left there: it stands for token 0
+  // out[t] = multiplier * table[token_ids[t]]; an id below 0 stands for token 0: sample() leaves
+  // kNonFiniteLogits where it draws no token
   //   out float32 [num_tokens, hidden_size], table [vocab_size, hidden_size],
   //   token_ids int32 [num_tokens]
   void embed(const Tensor& out, const WeightMatrix& table, const Tensor& token_ids,
              float multiplier = 1.0f);
 
-  // ids[i] = drawn[from[i]] where from[i] >= 0; the others stay. Begins when all before it is
-  // complete, as embed() does.
+  // ids[i] = drawn[from[i]] where from[i] >= 0, whatever was drawn; the others stay. Begins when
+  // all before it is complete, as embed() does.
   //   ids int32 [num_ids], from int32 [num_ids], drawn int32 [num_drawn]
   void take_ids(const Tensor& ids, const Tensor& from, const Tensor& drawn);
 
@@ -142,7 +144,7 @@ class Operations {
   virtual void rms_norm_add_impl(const Tensor& residual, const Tensor& x, const Tensor& weight,
                                  float epsilon, float multiplier) = 0;
   virtual void cast_impl(const Tensor& out, const Tensor& x) = 0;
-  // accumulate: out += multiplier * instead of out =, where the multiplier is 1
+  // linear_add() to `out` if `accumulate`; else linear(), with a multiplier of 1
   virtual void linear_impl(const Tensor& out, const Tensor& x, const WeightMatrix& weight,
                            bool accumulate, float multiplier) = 0;
   virtual void rope_store_kv_impl(const RopeStoreKvParams& params) = 0;

@@ -35,7 +35,7 @@ struct KvLayout {
   int64_t num_kv_heads = 0;
   int64_t page_size = 0;  // tokens
   int64_t head_dim = 0;
-  int64_t rope_context = 0;  // tokens for which RoPE was stretched; 0: it is as config.json has it
+  int64_t rope_context = 0;  // tokens for which RoPE was stretched; 0: any context has the same
 
   uint64_t page_bytes() const;    // of keys, or of values, in one layer
   uint64_t scales_bytes() const;  // of all tensors

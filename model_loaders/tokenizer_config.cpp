@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
@@ -20,6 +21,36 @@ constexpr int64_t kMaxTokenId = (int64_t{1} << 31) - 1;
 std::optional<std::string> find_token(const JsonObject& json, std::string_view key) {
   if (!json.is_object(key)) return json.find_string(key);
   return json.find_object(key)->get_string("content");
+}
+
+// Sets the tokens that `json` names: those that have no name yet, or all.
+void read_named_tokens(const JsonObject& json, bool replaces, TokenizerConfig& config) {
+  const std::pair<std::string_view, std::optional<std::string>*> fields[] = {
+      {"bos_token", &config.bos_token},
+      {"eos_token", &config.eos_token},
+      {"unk_token", &config.unk_token}};
+  for (const auto& [key, token] : fields) {
+    std::optional<std::string> content = find_token(json, key);
+    if (content && (replaces || !*token)) *token = std::move(content);
+  }
+  const auto is_field = [&](const std::string& key) {
+    return std::ranges::any_of(fields, [&](const auto& field) { return field.first == key; });
+  };
+  const auto add_other = [&](const JsonObject& names, const std::string& key) {
+    if (!names.is_string(key) && !names.is_object(key)) return;  // such as add_bos_token
+    std::string content = *find_token(names, key);
+    if (replaces || !config.other_tokens.contains(key)) {
+      config.other_tokens.insert_or_assign(key, std::move(content));
+    }
+  };
+  for (const std::string& key : json.keys()) {
+    if (key.ends_with("_token") && !is_field(key)) add_other(json, key);
+  }
+  for (const char* const key : {"extra_special_tokens", "model_specific_special_tokens"}) {
+    if (!json.is_object(key)) continue;  // a list names nothing
+    const JsonObject names = *json.find_object(key);
+    for (const std::string& name : names.keys()) add_other(names, name);
+  }
 }
 
 // additional_chat_templates/NAME.jinja, beside the default of chat_template.jinja. They take the
@@ -92,9 +123,13 @@ std::vector<AddedToken> read_added_tokens_decoder(const JsonObject& decoder) {
 // {"<|end|>": 32000}; says nothing else, so the tokens that have a role are the special ones.
 std::vector<AddedToken> read_added_tokens(const JsonObject& json, const TokenizerConfig& config) {
   std::vector<AddedToken> tokens;
+  const auto is_other = [&](const std::string& content) {
+    return std::ranges::any_of(config.other_tokens,
+                               [&](const auto& token) { return token.second == content; });
+  };
   for (const std::string& content : json.keys()) {
-    const bool special =
-        content == config.bos_token || content == config.eos_token || content == config.unk_token;
+    const bool special = content == config.bos_token || content == config.eos_token ||
+                         content == config.unk_token || is_other(content);
     const int64_t id = json.get_integer(content, 0, kMaxTokenId);
     tokens.push_back({.id = id, .content = content, .special = special});
   }
@@ -108,9 +143,7 @@ void sort_and_check(std::vector<AddedToken>& tokens, const std::string& path) {
 }
 
 void read_main_file(const JsonObject& json, TokenizerConfig& config) {
-  config.bos_token = find_token(json, "bos_token");
-  config.eos_token = find_token(json, "eos_token");
-  config.unk_token = find_token(json, "unk_token");
+  read_named_tokens(json, /*replaces=*/true, config);
   config.add_bos_token = json.find_bool("add_bos_token");
   config.add_eos_token = json.find_bool("add_eos_token");
   config.legacy = json.find_bool("legacy");
@@ -136,10 +169,9 @@ TokenizerConfig read_tokenizer_config(const std::string& folder) {
     read_main_file(JsonObject::read(*path), config);
   }
   if (const auto path = find_file("special_tokens_map.json")) {
-    const JsonObject json = JsonObject::read(*path);
-    if (!config.bos_token) config.bos_token = find_token(json, "bos_token");
-    if (!config.eos_token) config.eos_token = find_token(json, "eos_token");
-    if (!config.unk_token) config.unk_token = find_token(json, "unk_token");
+    // transformers asks this file only where the other lacks added_tokens_decoder, and then takes
+    // what this one says.
+    read_named_tokens(JsonObject::read(*path), /*replaces=*/config.added_tokens.empty(), config);
   }
   if (config.added_tokens.empty()) {
     if (const auto path = find_file("added_tokens.json")) {

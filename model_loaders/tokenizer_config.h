@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,8 +33,10 @@ struct TokenizerConfig {
   std::optional<std::string> bos_token;
   std::optional<std::string> eos_token;
   std::optional<std::string> unk_token;
+  // What else templates know by name: pad_token, sep_token, image_token, ...
+  std::map<std::string, std::string> other_tokens;
   std::optional<bool> add_bos_token;
-  std::optional<bool> add_eos_token;
+  std::optional<bool> add_eos_token;  // of tokenizer.model; a tokenizer.json has its own template
   std::optional<bool> legacy;
   std::optional<bool> add_prefix_space;
   // Jinja source; of several the one called "default". chat_template.jinja wins over all of them.
@@ -46,7 +49,8 @@ struct TokenizerConfig {
 // Reads what the folder has of tokenizer_config.json, chat_template.jinja,
 // additional_chat_templates/NAME.jinja, special_tokens_map.json and, where the first lacks
 // added_tokens_decoder, added_tokens.json; where it lacks chat_template, chat_template.json.
-// Throws Error naming file and field.
+// special_tokens_map.json names the tokens that tokenizer_config.json does not name, and all of
+// them where that is so old that it lacks added_tokens_decoder. Throws Error naming file and field.
 TokenizerConfig read_tokenizer_config(const std::string& folder);
 
 }  // namespace tessera

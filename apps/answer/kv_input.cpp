@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "apps/answer/answer.h"
 #include "apps/terminal/human_units.h"
 #include "apps/terminal/progress_bar.h"
@@ -38,6 +40,18 @@ std::optional<KvInput> open_kv_option(const std::string& path, const EngineOptio
   CHECK(!input.opening.ends_with_question(), path,
         ": its conversation ends with a question, and another cannot follow");
   return input;
+}
+
+void load_kv(Engine& engine, const KvFile& file, std::span<const TokenId> prompt,
+             const Console& console) {
+  const auto differs = std::ranges::mismatch(file.tokens(), prompt).in1;
+  if (differs != file.tokens().end()) {
+    const int64_t page_size = engine.memory_plan().page_size;
+    const int64_t shared = (differs - file.tokens().begin()) / page_size * page_size;
+    console.say(concat(file.path(), ": the prompt begins with ", shared, " of its ",
+                       counted(file.tokens().size(), "token"), ", and is computed from there on"));
+  }
+  load_kv(engine, file, console);
 }
 
 void load_kv(Engine& engine, const KvFile& file, const Console& console) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "apps/files/conversation.h"
@@ -24,5 +25,10 @@ std::optional<KvInput> open_kv_option(const std::string& path, const EngineOptio
 
 // Gives the engine the file's keys and values, with progress. Throws Interrupted.
 void load_kv(Engine& engine, const KvFile& file, const Console& console);
+
+// The same for a prompt that is to begin with the file's tokens. Says so where it does not, because
+// another template, or another value of its variables, made it: it is computed from there on.
+void load_kv(Engine& engine, const KvFile& file, std::span<const TokenId> prompt,
+             const Console& console);
 
 }  // namespace tessera

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <utility>
 
 #include "apps/batch/messages.h"
 #include "apps/files/text_input.h"

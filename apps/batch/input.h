@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-// One request that the file holds, in 56 bytes: the requests themselves, and what is wrong with
+// One request that the file holds, in few bytes: the requests themselves, and what is wrong with
 // them, stay in the file, which may be large.
 struct BatchItem {
   int64_t line_number = 0;      // from 1
@@ -25,6 +25,7 @@ struct BatchItem {
 
   bool is_problem() const { return request_digest == 0; }
 };
+static_assert(sizeof(BatchItem) == 56);  // docs/batch.md tells of it
 
 class BatchInput {
  public:

@@ -1,7 +1,6 @@
 #include "apps/batch/messages.h"
 
 #include <optional>
-#include <utility>
 
 #include "apps/files/conversation.h"
 #include "engine/engine.h"

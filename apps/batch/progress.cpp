@@ -19,10 +19,8 @@ std::string rate(int64_t tokens, double seconds) {
 }
 
 std::string text_of(const ServingState& state) {
-  std::string text = concat(", ", state.running, " running, ", state.waiting, " waiting");
-  if (state.kv_use) text += ", KV " + percent(*state.kv_use);
-  if (state.prefix_hits) text += ", prefix hits " + percent(*state.prefix_hits);
-  return text;
+  return concat(", ", state.running, " running, ", state.waiting, " waiting, KV ",
+                percent(state.kv_use), ", prefix hits ", percent(state.prefix_hits));
 }
 
 }  // namespace

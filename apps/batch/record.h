@@ -1,7 +1,6 @@
 // The lines of a batch output file, in the form of OpenAI's batch API.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "apps/batch/input.h"
 #include "apps/batch/manifest.h"

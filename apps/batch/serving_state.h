@@ -2,15 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 namespace tessera {
 
 struct ServingState {
-  int64_t running = 0;                // sequences
-  int64_t waiting = 0;                // sequences
-  std::optional<double> kv_use;       // part of the KV pages that is taken
-  std::optional<double> prefix_hits;  // part of the prompts' tokens that was cached
+  int64_t running = 0;       // sequences
+  int64_t waiting = 0;       // sequences
+  double kv_use = 0.0;       // part of the KV pages that is taken
+  double prefix_hits = 0.0;  // part of the prompts' tokens that was cached
 };
 
 }  // namespace tessera

@@ -119,8 +119,9 @@ void add_case_options(CLI::App& command, Options& options) {
     for (const std::string& word : words) parse_decode_case(word);
     options.decode_cases = words;
   };
-  add_list(command, "--decode-cases", take_decode_cases,
-           "decode steps, sequences x tokens of context, e.g. 1x4k,16x32k (seven)")
+  add_list(
+      command, "--decode-cases", take_decode_cases,
+      "decode steps, sequences x tokens of context, e.g. 1x4k,16x32k (seven; on the CPU three)")
       ->option_text("BxN,...")
       ->group(kGroup);
   add("--num-heads", heads.num_heads, kHeadsLimits, "query heads (32)");

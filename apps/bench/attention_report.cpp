@@ -3,6 +3,7 @@
 #include <array>
 
 #include "apps/bench/case.h"
+#include "apps/bench/report.h"
 #include "apps/terminal/human_units.h"
 
 namespace tessera {
@@ -15,13 +16,9 @@ constexpr const char* kAbsent = "-";
 constexpr int kNumColumns = 10;
 
 std::string row(const std::array<std::string, kNumColumns>& cells) {
-  constexpr std::array<size_t, kNumColumns> kWidths = {8, 6, 18, 9, 10, 10, 18, 9, 10, 7};
+  constexpr std::array<int, kNumColumns> kWidths = {8, 6, 18, 9, 10, 10, 18, 9, 10, 7};
   std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    // "±" takes two bytes and one column.
-    const size_t width = kWidths[i] + (cells[i].find("±") != std::string::npos ? 1 : 0);
-    line += std::string(cells[i].size() < width ? width - cells[i].size() : 1, ' ') + cells[i];
-  }
+  for (size_t i = 0; i < cells.size(); ++i) line += right_aligned(cells[i], kWidths[i]);
   return line + "\n";
 }
 

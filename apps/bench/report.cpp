@@ -1,21 +1,15 @@
 #include "apps/bench/report.h"
 
+#include <algorithm>
+
 #include "apps/answer/stats.h"
+#include "apps/terminal/graphemes.h"
 #include "apps/terminal/human_units.h"
 
 namespace tessera {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-constexpr size_t kColumnWidth = 13;
-
-// Columns of the terminal that UTF-8 text takes, where every character is one wide.
-size_t width(const std::string& text) {
-  size_t count = 0;
-  for (const char byte : text) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80 ? 1 : 0;
-  return count;
-}
 
 OrderedJson measurement_json(const Measurement& measurement) {
   return {{"median", measurement.median}, {"spread", measurement.spread}};
@@ -31,12 +25,15 @@ BenchedModel::BenchedModel(const Engine& engine, const EngineOptions& options)
       weight_bytes_per_token(engine.weight_bytes_per_token()),
       engine(engine_json(engine, options)) {}
 
+std::string right_aligned(const std::string& text, int width) {
+  const int num_spaces = std::max(width - display_width(text), 1);
+  return std::string(static_cast<size_t>(num_spaces), ' ') + text;
+}
+
 std::string bench_row(std::initializer_list<std::string> cells) {
+  constexpr int kColumnWidth = 13;
   std::string line;
-  for (const std::string& cell : cells) {
-    const size_t used = width(cell);
-    line += std::string(used < kColumnWidth ? kColumnWidth - used : 1, ' ') + cell;
-  }
+  for (const std::string& cell : cells) line += right_aligned(cell, kColumnWidth);
   return line + "\n";
 }
 

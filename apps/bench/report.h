@@ -40,6 +40,9 @@ std::string bench_table(const BenchReport& report);
 
 nlohmann::ordered_json bench_json(const BenchedModel& model, const BenchReport& report);
 
+// Text behind so many spaces, one at least, that together they take `width` columns.
+std::string right_aligned(const std::string& text, int width);
+
 // A line of right-aligned columns.
 std::string bench_row(std::initializer_list<std::string> cells);
 

@@ -137,7 +137,6 @@ ChatOutcome show_stats(ChatSession& session, const std::string&) {
 }
 
 ChatOutcome read_file(ChatSession& session, const std::string& path) {
-  CHECK(path != "-", "/read needs a file: standard input is the chat itself");
   const std::string text = read_prompt_text(
       path, session.invalid_utf8(), [&session] { return session.engine().text_limit(); },
       session.console());
@@ -257,6 +256,8 @@ ChatOutcome run_chat_command(ChatSession& session, const std::string& line) {
   if (command->argument == kFileArgument) argument = typed_path(argument);
   const bool is_required = !command->argument.empty() && command->argument[0] != '[';
   CHECK(!is_required || !argument.empty(), name, " needs ", command->argument);
+  CHECK(command->argument != kFileArgument || argument != "-", name,
+        " needs a file: standard input and output are the chat itself");
   CHECK(!command->argument.empty() || argument.empty(), name, " takes no argument, got '", argument,
         "'");
   return command->run(session, argument);

@@ -20,10 +20,23 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, problem);
 }
 
+// Whether tessera prefill has written it: nothing has been asked in there, and /save keeps no such
+// conversation.
+bool is_of_prefill(const std::string& path) {
+  try {
+    return !Conversation::parse(KvFile::open(path).text(), path).has_question();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // Nobody named FILE.kv: what else has that name is not for /save to replace.
-void require_kv_file(const std::string& path) {
-  CHECK(!is_file(path) || is_kv_file(path), path,
-        ": is no file of keys and values, and stays as it is");
+void require_replaceable(const std::string& path) {
+  if (!is_file(path)) return;
+  CHECK(is_kv_file(path), path, ": is no file of keys and values, and stays as it is");
+  CHECK(!is_of_prefill(path), path,
+        ": is a file of tessera prefill, and stays as it is; the conversation is kept without its "
+        "keys and values");
 }
 
 bool holds(const std::string& path, const Conversation& conversation) {
@@ -36,7 +49,9 @@ bool holds(const std::string& path, const Conversation& conversation) {
 
 // Removes what was kept of another conversation, which FILE held before: it serves no more.
 void remove_stale(const std::string& path, const Conversation& conversation) {
-  if (!is_file(path) || !is_kv_file(path) || holds(path, conversation)) return;
+  if (!is_file(path) || !is_kv_file(path) || is_of_prefill(path) || holds(path, conversation)) {
+    return;
+  }
   std::error_code problem;
   std::filesystem::remove(path, problem);
 }
@@ -45,7 +60,7 @@ void remove_stale(const std::string& path, const Conversation& conversation) {
 std::optional<WrittenKv> write_computed(ChatSession& session, const std::string& path) {
   const Conversation& conversation = session.conversation();
   if (!conversation.has_question() || !session.engine_options().prefix_cache) return std::nullopt;
-  require_kv_file(path);
+  require_replaceable(path);
   const std::vector<TokenId> prompt =
       opening_tokens(session.engine(), conversation, session.inputs(), session.console());
   FileReplacement file(path);

@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace tessera {
+namespace {
+
+constexpr std::string_view kSeedName = "seed";
+
+}  // namespace
 
 ChatSession::ChatSession(Engine& engine, const ChatOptions& options, Conversation opening,
                          const Console& console)
@@ -11,6 +16,7 @@ ChatSession::ChatSession(Engine& engine, const ChatOptions& options, Conversatio
       console_(console),
       sampling_options_(options.sampling),
       params_(resolve_sampling(options.sampling, engine.default_sampling())),
+      has_seed_(options.sampling.seed || params_.temperature != 0.0),
       stats_(options.stats_path),
       branches_(engine, std::move(opening)),
       shows_stats_(options.shows_stats) {
@@ -25,11 +31,13 @@ void ChatSession::set_thinking(bool thinks) {
 void ChatSession::set_sampling(const SamplingField& field, const std::string& text) {
   SamplingOptions changed = sampling_options_;
   set_sampling_field(changed, field, text);
-  // A seed that was drawn stays for the whole chat.
-  const bool had_seed = params_.temperature != 0.0;
-  const uint64_t seed = params_.seed;
-  params_ = resolve_sampling(changed, engine_.default_sampling());
-  if (had_seed && !changed.seed) params_.seed = seed;
+  SamplingParams params = resolve_sampling(changed, engine_.default_sampling());
+  const bool sets_seed = field.name == kSeedName;
+  // A seed stays until another is set: the one given at the start would repeat answers that /regen
+  // has replaced.
+  if (has_seed_ && !sets_seed) params.seed = params_.seed;
+  has_seed_ = has_seed_ || sets_seed || params.temperature != 0.0;
+  params_ = params;
   sampling_options_ = changed;
 }
 
@@ -47,13 +55,17 @@ void ChatSession::answer_again() {
   CHECK(next.drop_answer(), "there is no message to answer yet");
   // The same seed would give the same answer.
   ++params_.seed;
-  if (params_.temperature == 0.0) {
-    console_.say("temperature is 0: the answer will be the same; try /set temperature 0.8");
+  if (params_.temperature == 0.0 && !conversation().ends_with_question()) {
+    console_.say("temperature is 0: the same prompt has the same answer; try /set temperature 0.8");
   }
   answer(std::move(next));
 }
 
 std::optional<std::string> ChatSession::last_stats() const { return last_stats_; }
+
+bool ChatSession::has_new_question(const Conversation& next) const {
+  return next.messages().size() > conversation().messages().size();
+}
 
 void ChatSession::answer(Conversation conversation) {
   const FittedPrompt prompt = fitted(conversation);
@@ -63,7 +75,9 @@ void ChatSession::answer(Conversation conversation) {
   last_stats_ = stats_line(engine_, result, params_);
   if (shows_stats_) console_.say_dim(*last_stats_);
   if (result.stop_reason == StopReason::kCancelled && text.answer.empty()) {
-    console_.say("stopped before the answer began: your message was taken back");
+    console_.say(concat("stopped before the answer began: ",
+                        has_new_question(conversation) ? "your message was taken back"
+                                                       : "the conversation stays as it was"));
   } else {
     conversation.add(
         {.role = Role::kAssistant, .content = text.answer, .reasoning = text.thinking});
@@ -84,9 +98,13 @@ FittedPrompt ChatSession::fitted(const Conversation& conversation) const {
     check_room(prompt, conversation);
     return {std::move(prompt), std::nullopt};
   }
-  FittedPrompt fitted = leave_out_middle(engine_, std::move(prompt), params_);
-  if (fitted.left_out) console_.say(fitted.left_out->text());
-  return fitted;
+  try {
+    FittedPrompt fitted = leave_out_middle(engine_, std::move(prompt), params_);
+    if (fitted.left_out) console_.say(fitted.left_out->text());
+    return fitted;
+  } catch (const PromptTooLong& error) {
+    throw Error(error.what(), concat(error.hint(), "; ", hint_of_room()));
+  }
 }
 
 std::vector<TokenId> ChatSession::encode(const Conversation& conversation) const {
@@ -112,16 +130,16 @@ void ChatSession::check_room(std::span<const TokenId> prompt,
   const ContextDemand demand = engine_.context_demand(prompt, params_);
   if (demand.fits()) return;
   const bool is_first = !this->conversation().has_question();
-  const bool is_new = conversation.messages().size() > this->conversation().messages().size();
   const int64_t room = demand.context_size - demand.prompt_tokens;
   std::string hint = hint_of_room();
   if (room > 0) hint += concat(", /set max_tokens ", room, " asks for a shorter answer");
-  throw Error(concat(is_first ? "your message does not fit in the context"
-                     : is_new ? "the context is full, so your message was not kept"
-                              : "the context is full",
-                     ": the conversation would take ", demand.prompt_tokens,
-                     " tokens and its answer ", demand.answer_tokens, ", of ", demand.context_size),
-              hint);
+  throw Error(
+      concat(is_first                         ? "your message does not fit in the context"
+             : has_new_question(conversation) ? "the context is full, so your message was not kept"
+                                              : "the context is full",
+             ": the conversation would take ", demand.prompt_tokens, " tokens and its answer ",
+             demand.answer_tokens, ", of ", demand.context_size),
+      hint);
 }
 
 }  // namespace tessera

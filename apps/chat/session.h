@@ -69,6 +69,8 @@ class ChatSession {
   void show_stats(bool shown) { shows_stats_ = shown; }
 
  private:
+  // Whether `next`, which is to follow the conversation, asks something besides.
+  bool has_new_question(const Conversation& next) const;
   // Answers `conversation`, which ends with a question, and makes it the session's own.
   void answer(Conversation conversation);
   // The prompt that fits, after the choice of options_.on_overflow. Says what it leaves out.
@@ -86,6 +88,7 @@ class ChatSession {
   const Console& console_;
   SamplingOptions sampling_options_;
   SamplingParams params_;
+  bool has_seed_;  // that of params_ was given or drawn
   std::optional<bool> thinks_;
   ChatInputs inputs_;
   StatsFile stats_;

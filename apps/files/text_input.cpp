@@ -52,6 +52,7 @@ class InputFile {
 
   // on_read(bytes read so far) may throw.
   std::string read_all(const std::function<void(uint64_t)>& on_read) const {
+    check_size(size_bytes_);
     std::string text;
     std::array<char, 65536> block;
     for (;;) {
@@ -63,12 +64,15 @@ class InputFile {
         continue;
       }
       text.append(block.data(), static_cast<size_t>(count));
-      CHECK(text.size() <= kMaxTextBytes, name_, ": larger than ", kMaxTextBytes, " bytes");
+      check_size(text.size());
       on_read(text.size());
     }
   }
 
  private:
+  void check_size(uint64_t bytes) const {
+    CHECK(bytes <= kMaxTextBytes, name_, ": larger than ", kMaxTextBytes, " bytes");
+  }
   void close_own() {
     if (descriptor_ > STDERR_FILENO) close(descriptor_);
   }

@@ -48,6 +48,11 @@ InputBytes::Event InputBytes::next(char& byte, int timeout_milliseconds, bool se
   return Event::kByte;
 }
 
+bool InputBytes::has_more() const {
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  return begin_ != end_ || poll(&input, 1, /*timeout=*/0) > 0;
+}
+
 InputBytes::Event InputBytes::fill(int timeout_milliseconds, bool sees_changes) {
   const BlockedSignals blocked;
   if (pending_signal() != 0) return Event::kSignal;

@@ -21,6 +21,9 @@ class InputBytes {
   // The byte that next() gave last comes again.
   void put_back() { --begin_; }
 
+  // Whether next() would not have to wait.
+  bool has_more() const;
+
   // Forgets what has been read ahead: a Ctrl-C takes back what was typed before it.
   void drop() { begin_ = end_; }
 

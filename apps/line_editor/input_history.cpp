@@ -76,6 +76,14 @@ InputHistory::InputHistory(std::string path) : path_(std::move(path)) {
 }
 
 void InputHistory::load() {
+  std::error_code problem;
+  const auto type = std::filesystem::status(path_, problem).type();
+  if (type == std::filesystem::file_type::not_found) return;
+  // Opening a named pipe would wait for somebody at its other end.
+  if (type != std::filesystem::file_type::regular) {
+    path_.clear();
+    return;
+  }
   std::ifstream file(path_);
   size_t num_lines = 0;
   for (std::string line; std::getline(file, line); ++num_lines) {

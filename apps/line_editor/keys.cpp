@@ -91,6 +91,11 @@ std::string read_sequence(InputBytes& bytes) {
   char byte = 0;
   while (sequence.size() < kMaxSequenceBytes &&
          bytes.next(byte, kEscapeMilliseconds) == Event::kByte) {
+    if (byte ==
+        kEscape) {  // of the next key: rxvt and others send one more before Alt and an arrow
+      bytes.put_back();
+      break;
+    }
     sequence += byte;
     const bool is_longer = sequence[0] == '[' || sequence[0] == 'O';
     const bool is_final = sequence.size() > 1 && byte >= '@' && byte <= '~';

@@ -8,6 +8,7 @@
 
 #include "apps/terminal/graphemes.h"
 #include "apps/terminal/terminal.h"
+#include "engine/text/utf8.h"
 
 namespace tessera {
 namespace {
@@ -19,10 +20,12 @@ class RowWriter {
  public:
   explicit RowWriter(size_t width) : width_(width) {}
 
-  void put(std::string_view cluster) {
-    const auto columns = static_cast<size_t>(display_width(cluster));
+  // A cluster that is too wide for the row goes on in the next one: terminals break between
+  // characters.
+  void put(std::string_view character) {
+    const auto columns = static_cast<size_t>(display_width(character));
     make_room(columns);
-    rows_.back().text += cluster;
+    rows_.back().text += character;
     column_ += columns;
   }
   void end_line() {
@@ -52,9 +55,9 @@ class RowWriter {
 
 void put_all(RowWriter& writer, std::string_view text) {
   for (size_t at = 0; at < text.size();) {
-    const size_t end = next_grapheme(text, at);
-    writer.put(text.substr(at, end - at));
-    at = end;
+    const std::string_view character = text.substr(at, utf8_character_bytes(text[at]));
+    writer.put(character);
+    at += character.size();
   }
 }
 

@@ -30,10 +30,11 @@ void put(std::string_view sequence) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, sequence.data(), sequence.size());
 }
 
-void enter_raw_mode() {
-  tcsetattr(STDIN_FILENO, TCSANOW, &g_raw);
+bool make_raw() {
+  if (tcsetattr(STDIN_FILENO, TCSANOW, &g_raw) != 0) return false;
   put(kMarkPastes);
   g_is_raw = 1;
+  return true;
 }
 
 void leave_raw_mode() {
@@ -51,9 +52,9 @@ void set_handler(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
-// In the background the terminal is the shell's; reading from it will stop the process again.
+// In the background the terminal is the shell's: the next ensure_raw() waits for it.
 void return_to_raw_mode() {
-  if (tcgetpgrp(STDIN_FILENO) == getpgrp()) enter_raw_mode();
+  if (tcgetpgrp(STDIN_FILENO) == getpgrp()) make_raw();
 }
 
 void on_continue(int signal) {
@@ -79,6 +80,21 @@ void on_stop(int signal) {
   // The kernel did not stop it where no shell could wake it again; nothing was continued then.
   return_to_raw_mode();
   errno = saved_errno;
+}
+
+// The terminal may outlive whoever hangs up: a script that goes on, or the shell.
+void on_hang_up(int signal) {
+  if (pass_to_main_thread(signal)) return;
+  leave_raw_mode();
+  set_handler(signal, SIG_DFL);
+  raise(signal);  // held back until this handler returns, and then it ends the process
+}
+
+// Under nohup it is ignored, and stays so.
+void handle_hang_up() {
+  struct sigaction found = {};
+  sigaction(SIGHUP, nullptr, &found);
+  if (found.sa_handler == SIG_DFL) set_handler(SIGHUP, on_hang_up);
 }
 
 void on_resize(int signal) {
@@ -109,8 +125,9 @@ RawTerminal::RawTerminal() {
   set_handler(SIGTSTP, on_stop);
   set_handler(SIGCONT, on_continue);
   set_handler(SIGWINCH, on_resize);
+  handle_hang_up();
   before_forced_exit(leave_raw_mode);
-  enter_raw_mode();
+  ensure_raw();
 }
 
 RawTerminal::~RawTerminal() {
@@ -119,6 +136,13 @@ RawTerminal::~RawTerminal() {
   set_handler(SIGWINCH, SIG_DFL);
   leave_raw_mode();
   before_forced_exit(nullptr);
+}
+
+// In the background tcsetattr stops the process until the shell gives it the terminal (SIGTTOU).
+// Then the handler of SIGCONT makes it raw, or a signal that ends the process has come.
+void RawTerminal::ensure_raw() {
+  while (g_is_raw == 0 && pending_signal() == 0 && !make_raw() && errno == EINTR) {
+  }
 }
 
 bool RawTerminal::take_resized() { return take(g_was_resized); }

@@ -10,12 +10,16 @@ namespace tessera {
 // are signals.
 class RawTerminal {
  public:
-  // From here on the terminal is raw, except while the process is stopped.
+  // From here on the terminal is raw, except while the process is stopped or in the background.
   RawTerminal();
   // Gives the terminal back as it was.
   ~RawTerminal();
   RawTerminal(const RawTerminal&) = delete;
   RawTerminal& operator=(const RawTerminal&) = delete;
+
+  // Makes it raw again where it is not. In the background this waits for the terminal: the shell
+  // shows the process as stopped until it is called back.
+  static void ensure_raw();
 
   // Whether the window has changed its size, or the process was stopped and continues, since the
   // last call of the same function.

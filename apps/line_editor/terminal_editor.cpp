@@ -56,7 +56,10 @@ TerminalEditor::TerminalEditor(InputBytes& bytes, const std::string& history_pat
 
 InputLine TerminalEditor::read(const std::string& prompt) {
   buffer_.assign("");
+  RawTerminal::ensure_raw();
+  RawTerminal::take_continued();  // during an answer: the prompt has yet to be shown
   view_.begin(prompt);
+  is_shown_ = true;
   for (;;) {
     const KeyPress press = read_key(bytes_);
     const bool ends = press.key == Key::kDeleteRightOrEnd && buffer_.text().empty();
@@ -64,11 +67,15 @@ InputLine TerminalEditor::read(const std::string& prompt) {
     if (press.key == Key::kEndOfInput || ends) return finish(InputLine::Status::kEndOfInput);
     if (press.key == Key::kSignal) return finish(InputLine::Status::kInterrupted);
     apply(press);
-    view_.draw(buffer_.text(), buffer_.cursor());
+    is_shown_ = false;
+    // A drawing takes time by the length of the message. Keys that are there already, a paste
+    // without marks for one, are shown together.
+    if (!bytes_.has_more()) show();
   }
 }
 
 InputLine TerminalEditor::finish(InputLine::Status status) {
+  show();
   view_.finish();
   history_.stop_browsing();
   if (status == InputLine::Status::kLine) return {status, buffer_.text()};
@@ -113,6 +120,7 @@ void TerminalEditor::complete() {
   if (found.candidates.size() == 1) return;
   std::string list;
   for (const std::string& candidate : found.candidates) list += candidate + "  ";
+  show();
   view_.finish();
   console_.write(escape_control_characters(list) + '\n');
   view_.forget();
@@ -120,7 +128,13 @@ void TerminalEditor::complete() {
 
 void TerminalEditor::follow_terminal() {
   RawTerminal::take_resized();  // every drawing looks at the size
+  RawTerminal::ensure_raw();
   if (RawTerminal::take_continued()) view_.forget();
+}
+
+void TerminalEditor::show() {
+  if (!is_shown_) view_.draw(buffer_.text(), buffer_.cursor());
+  is_shown_ = true;
 }
 
 }  // namespace tessera

@@ -50,6 +50,8 @@ class TerminalEditor {
   void recall_next();
   void complete();
   void follow_terminal();
+  // Shows the message as it stands now.
+  void show();
 
   InputBytes& bytes_;
   const Console& console_;
@@ -57,6 +59,7 @@ class TerminalEditor {
   InputHistory history_;
   EditBuffer buffer_;
   PromptView view_;
+  bool is_shown_ = false;  // buffer_, as it stands now
   RawTerminal terminal_;
 };
 

@@ -45,16 +45,20 @@ std::vector<Slice> plan_middle(std::span<const MappedDocument> documents, int64_
   std::vector<Slice> head;
   std::vector<Slice> tail;
   int64_t left = room / 2;
-  for (size_t index = 0; index < documents.size() && left > 0; ++index) {
+  for (size_t index = 0; index < documents.size(); ++index) {
     const TokenCuts cuts(documents[index].text, documents[index].map);
+    left -= beside_tokens(documents[index]);
+    if (left <= 0) break;
     const bool is_whole = cuts.num_tokens() <= left;
     const int64_t end = is_whole ? cuts.num_tokens() : cuts.last_cut(0, left);
     head.push_back(cuts.slice(index, 0, end));
     left = is_whole ? left - end : 0;
   }
   left = room - room / 2;
-  for (size_t index = documents.size(); index-- > 0 && left > 0;) {
+  for (size_t index = documents.size(); index-- > 0;) {
     const TokenCuts cuts(documents[index].text, documents[index].map);
+    left -= beside_tokens(documents[index]);
+    if (left <= 0) break;
     const int64_t num_tokens = cuts.num_tokens();
     const bool is_whole = num_tokens <= left;
     const int64_t low = num_tokens - left;

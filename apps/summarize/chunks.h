@@ -23,7 +23,8 @@ std::vector<Slice> plan_chunks(const MappedDocument& document, size_t index,
                                const ChunkLimits& limits);
 
 // The beginning and the end of the documents, one after the other, about half of `room` tokens
-// each. Documents between them have no slice. All of them together have more than `room`.
+// each, with what stands beside each part. Documents between them have no slice. All of them
+// together have more than `room`.
 std::vector<Slice> plan_middle(std::span<const MappedDocument> documents, int64_t room);
 
 }  // namespace tessera

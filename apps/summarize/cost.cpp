@@ -72,8 +72,10 @@ std::string unmerged_line(const Report& report) {
 std::string cut_line(const Report& report) {
   const int64_t answer_tokens = report.plan.answer_tokens;
   if (report.calls.size() == 1) {
-    return concat("the summary was cut at ",
-                  counted(report.calls.front().result.tokens.size(), "token"), "; -n allows more");
+    const GenerationResult& result = report.calls.front().result;
+    if (result.stop_reason == StopReason::kMaxTokens) return cut_text(std::ssize(result.tokens));
+    return concat("the summary was cut at ", counted(result.tokens.size(), "token"),
+                  ", where the context was full; -c allows more");
   }
   return concat(report.num_cut(), " of ", report.calls.size(), " summaries were cut at ",
                 answer_tokens, " tokens; -n allows more");
@@ -86,6 +88,10 @@ std::string gap_line(const Report& report, const Slice& gap) {
 }
 
 }  // namespace
+
+std::string cut_text(int64_t num_tokens) {
+  return concat("the summary was cut at ", counted(num_tokens, "token"), "; -n allows more");
+}
 
 std::string cost_line(const Report& report) {
   const TokenCounts counts = count_tokens(report);

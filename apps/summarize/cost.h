@@ -1,6 +1,7 @@
 // What a summary of several calls cost, and what it does not hold.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "apps/summarize/report.h"
 
 namespace tessera {
+
+// "the summary was cut at 512 tokens; -n allows more".
+std::string cut_text(int64_t num_tokens);
 
 // "25 calls | prompt 203111 tok (412 cached) | gen 1204 tok | 41.2 s | seed 42".
 std::string cost_line(const Report& report);

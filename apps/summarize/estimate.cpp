@@ -13,21 +13,10 @@ struct UsualRates {
 constexpr UsualRates kCudaRates = {.operations_per_second = 3e14, .bytes_per_second = 2e12};
 constexpr UsualRates kCpuRates = {.operations_per_second = 1e11, .bytes_per_second = 2e10};
 
-// Tokens of the longest call, with its answer.
-int64_t longest_call(const SummaryPlan& plan) {
-  int64_t longest = 0;
-  for (const std::vector<Slice>& slices : plan.calls) {
-    int64_t tokens = plan.frame_tokens;
-    for (const Slice& slice : slices) tokens += slice.tokens.size();
-    longest = std::max(longest, tokens);
-  }
-  return longest + plan.answer_tokens;
-}
-
 int64_t calls_at_once(const Engine& engine, const SummaryPlan& plan) {
   const MemoryPlan& memory = engine.memory_plan();
   const int64_t held =
-      memory.num_pages * memory.page_size / std::max<int64_t>(longest_call(plan), 1);
+      memory.num_pages * memory.page_size / std::max<int64_t>(plan.longest_call(), 1);
   return std::clamp<int64_t>(
       held, 1, std::min(static_cast<int64_t>(plan.calls.size()), memory.limits.max_sequences));
 }
@@ -37,7 +26,7 @@ int64_t calls_at_once(const Engine& engine, const SummaryPlan& plan) {
 double prefill_operations(const Engine& engine, const SummaryPlan& plan) {
   const ModelConfig& config = engine.folder().config;
   const auto tokens = static_cast<double>(plan.prompt_tokens());
-  const double looked_at = static_cast<double>(longest_call(plan)) / 2;
+  const double looked_at = static_cast<double>(plan.longest_call()) / 2;
   const auto elements = static_cast<double>(config.num_layers * config.num_heads * config.head_dim);
   return tokens * (static_cast<double>(engine.weight_bytes_per_token()) + 4 * elements * looked_at);
 }
@@ -51,7 +40,7 @@ double step_bytes(const Engine& engine, const SummaryPlan& plan) {
 }  // namespace
 
 uint64_t kv_bytes_needed(const Engine& engine, const SummaryPlan& plan) {
-  const auto tokens = std::min(calls_at_once(engine, plan) * longest_call(plan),
+  const auto tokens = std::min(calls_at_once(engine, plan) * plan.longest_call(),
                                engine.memory_plan().num_pages * engine.memory_plan().page_size);
   return static_cast<uint64_t>(tokens) * engine.memory_plan().kv_bytes_per_token;
 }

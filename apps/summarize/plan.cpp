@@ -1,6 +1,7 @@
 #include "apps/summarize/plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "apps/options/sampling_options.h"
 #include "apps/summarize/chunks.h"
@@ -28,9 +29,19 @@ int64_t count_tokens(std::span<const MappedDocument> documents) {
   return tokens;
 }
 
-int64_t header_tokens(std::span<const MappedDocument> documents) {
+int64_t count_beside_tokens(std::span<const MappedDocument> documents) {
   int64_t tokens = 0;
-  for (const MappedDocument& document : documents) tokens += document.header_tokens;
+  for (const MappedDocument& document : documents) tokens += beside_tokens(document);
+  return tokens;
+}
+
+// Of a prompt that reads these slices.
+int64_t prompt_tokens_of(const SummaryPlan& plan, std::span<const MappedDocument> documents,
+                         std::span<const Slice> slices) {
+  int64_t tokens = plan.frame_tokens;
+  for (const Slice& slice : slices) {
+    tokens += slice.tokens.size() + beside_tokens(documents[slice.document]);
+  }
   return tokens;
 }
 
@@ -61,9 +72,10 @@ bool fits(const PlanRequest& request) {
 // A document is never cut silently: it fits or the person is told what would.
 void refuse(const SummaryPlan& plan, const PlanRequest& request,
             std::span<const MappedDocument> documents) {
-  const int64_t prompt = request.whole_prompt_tokens > 0
-                             ? request.whole_prompt_tokens
-                             : plan.document_tokens + plan.frame_tokens + header_tokens(documents);
+  const int64_t prompt =
+      request.whole_prompt_tokens > 0
+          ? request.whole_prompt_tokens
+          : plan.document_tokens + plan.frame_tokens + count_beside_tokens(documents);
   const int64_t needed = prompt + request.answer_tokens;
   throw Error(
       concat("the document does not fit: ", counted(prompt, "token"), " + ", request.answer_tokens,
@@ -85,16 +97,21 @@ void require_room(const SummaryPlan& plan, int64_t needed, const char* what) {
       "ask for a shorter summary (-n), or take a longer context (-c)");
 }
 
-SummaryPlan plan_one_pass(SummaryPlan plan, std::span<const MappedDocument> documents) {
+SummaryPlan plan_one_pass(SummaryPlan plan, std::span<const MappedDocument> documents,
+                          const PlanRequest& request) {
   plan.calls = {whole_slices(documents)};
+  plan.call_tokens = {request.whole_prompt_tokens};
   return plan;
 }
 
 SummaryPlan plan_without_middle(SummaryPlan plan, std::span<const MappedDocument> documents) {
   plan.kind = SummaryPlan::Kind::kMiddle;
-  plan.room_tokens -= header_tokens(documents) + kSeamTokens;  // the mark of the gap
-  require_room(plan, kLeastChunkTokens, "the beginning and the end of the document");
+  plan.room_tokens -= kSeamTokens;  // the mark of the gap
+  const int64_t beside =
+      std::max(beside_tokens(documents.front()), beside_tokens(documents.back()));
+  require_room(plan, kLeastChunkTokens + 2 * beside, "the beginning and the end of the document");
   plan.calls = {plan_middle(documents, plan.room_tokens)};
+  plan.call_tokens = {prompt_tokens_of(plan, documents, plan.calls.front())};
   return plan;
 }
 
@@ -112,9 +129,9 @@ SummaryPlan plan_in_chunks(SummaryPlan plan, std::span<const MappedDocument> doc
   plan_answers(plan, request);
   const int64_t wanted = request.chunk_tokens > 0 ? request.chunk_tokens : kUsualChunkTokens;
   for (size_t index = 0; index < documents.size(); ++index) {
-    const int64_t room = plan.room_tokens - documents[index].header_tokens;
-    require_room(plan, kLeastChunkTokens + documents[index].header_tokens,
-                 "a part of the document");
+    const int64_t beside = beside_tokens(documents[index]);
+    const int64_t room = plan.room_tokens - beside;
+    require_room(plan, kLeastChunkTokens + beside, "a part of the document");
     ChunkLimits limits = {.max_tokens = std::min(wanted, room)};
     limits.overlap_tokens = std::min(request.overlap.value_or(kUsualOverlapTokens),
                                      limits.max_tokens / (request.overlap ? 4 : 16));
@@ -122,6 +139,7 @@ SummaryPlan plan_in_chunks(SummaryPlan plan, std::span<const MappedDocument> doc
     for (const Slice& chunk : plan_chunks(documents[index], index, limits)) {
       plan.chunk_tokens = std::max(plan.chunk_tokens, chunk.tokens.size());
       plan.calls.push_back({chunk});
+      plan.call_tokens.push_back(prompt_tokens_of(plan, documents, plan.calls.back()));
     }
   }
   if (plan.calls.size() == 1) return plan;
@@ -135,17 +153,19 @@ SummaryPlan plan_in_chunks(SummaryPlan plan, std::span<const MappedDocument> doc
 }  // namespace
 
 int64_t SummaryPlan::prompt_tokens() const {
-  int64_t tokens = num_calls() * frame_tokens;
-  for (const std::vector<Slice>& slices : calls) {
-    for (const Slice& slice : slices) tokens += slice.tokens.size();
-  }
-  return tokens + (merges.calls > 0 ? static_cast<int64_t>(calls.size()) * answer_tokens : 0);
+  const int64_t read = std::accumulate(call_tokens.begin(), call_tokens.end(), int64_t{0});
+  const int64_t merged = merges.calls > 0 ? std::ssize(calls) * answer_tokens : 0;
+  return read + merges.calls * frame_tokens + merged;
+}
+
+int64_t SummaryPlan::longest_call() const {
+  return (call_tokens.empty() ? 0 : std::ranges::max(call_tokens)) + answer_tokens;
 }
 
 SummaryPlan make_plan(std::span<const MappedDocument> documents, const PlanRequest& request) {
   SummaryPlan plan = plan_head(documents, request);
   if (request.chunk) return plan_in_chunks(std::move(plan), documents, request);
-  if (fits(request)) return plan_one_pass(std::move(plan), documents);
+  if (fits(request)) return plan_one_pass(std::move(plan), documents, request);
   if (request.on_overflow == OnOverflow::kError) refuse(plan, request, documents);
   if (request.on_overflow == OnOverflow::kMiddle) {
     return plan_without_middle(std::move(plan), documents);

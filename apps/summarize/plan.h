@@ -31,6 +31,7 @@ struct SummaryPlan {
   enum class Kind : uint8_t { kOnePass, kChunks, kMiddle };
   Kind kind = Kind::kOnePass;
   std::vector<std::vector<Slice>> calls;  // what each reads
+  std::vector<int64_t> call_tokens;       // of the prompt of each, at most
   int64_t document_tokens = 0;
   int64_t context_size = 0;
   int64_t answer_tokens = 0;   // reserved in every call
@@ -43,11 +44,9 @@ struct SummaryPlan {
 
   // Tokens that all prompts have together, merges as long as they can be.
   int64_t prompt_tokens() const;
-  int64_t num_calls() const { return static_cast<int64_t>(calls.size()) + merges.calls; }
+  // Tokens of the longest call that reads, with its answer.
+  int64_t longest_call() const;
 };
-
-// Tokens of the texts joined for a merge that do not belong to either.
-inline constexpr int64_t kJoinTokens = 4;
 
 // Throws Error with the numbers and what would help: the documents do not fit and may not be cut,
 // or a call has no room for a piece of text or for two summaries.

@@ -8,8 +8,9 @@ namespace {
 
 std::string merges_text(const MergeCount& merges) {
   if (merges.calls == 0) return "nothing to merge";
-  return concat(counted(merges.rounds, "merge round"), " of ", counted(merges.calls, "call"),
-                merges.rounds > 1 ? " in all" : "");
+  // Summaries that are shorter than they may be need fewer.
+  return concat("at most ", counted(merges.rounds, "merge round"), " of ",
+                counted(merges.calls, "call"), merges.rounds > 1 ? " in all" : "");
 }
 
 std::string how(const SummaryPlan& plan) {

@@ -26,6 +26,15 @@ struct MappedDocument {
   int64_t header_tokens = 0;  // of its name in a prompt; 0 where it is not named
 };
 
+// Tokens between two texts in one prompt that do not belong to either.
+inline constexpr int64_t kJoinTokens = 4;
+
+// Of each part of the document in a prompt, beside its text: the name above it, and what parts it
+// from the one before. 0 where the document is the only one.
+inline int64_t beside_tokens(const MappedDocument& document) {
+  return document.header_tokens > 0 ? document.header_tokens + kJoinTokens : 0;
+}
+
 // All of a document.
 inline Slice whole_slice(const MappedDocument& document, size_t index) {
   return {.document = index,

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 
+#include "engine/model/step_limits.h"
+
 namespace tessera {
+
+// A sequence with drafts is a decode.
+static_assert(kDraftedStepTokens <= kMaxDecodeQueryLength);
 
 AttentionBatch attention_sizes(std::span<const TokenChunk> step) {
   AttentionBatch attention;

@@ -67,7 +67,7 @@ class ModelRunner final : public StepRunner {
   uint64_t allocated_bytes() const;
 
  private:
-  // Why small decode steps are not computed by one kernel; empty when they are.
+  // Makes the fused decoder, where there can be one; returns fused_decoder_problem().
   std::string use_fused_decoder();
   std::vector<float> calibrated_kv_scales();
   // Prepares, computes and draws: a step, all but the wait for its tokens.

@@ -2,7 +2,6 @@
 // microseconds, which a small model's step would notice.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 

@@ -21,6 +21,10 @@ constexpr int64_t kCpuTokensOfOthers = 2048;
 // most this part of the memory beside the weights: the rest is for their keys and values.
 constexpr size_t kActivationsPart = 8;
 
+// CUDA kernels divide positions by the page size in 32 bits (kernels/cuda/primitives/
+// fast_divisor.cuh): the tokens of whole pages times the page size stay below this.
+constexpr int64_t kCudaContextTimesPage = int64_t{1} << 32;
+
 // The plan for one context size and so many sequences, whether it fits or not.
 MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
                     FusedOperations& operations, size_t weights_bytes, int64_t context_size) {
@@ -66,7 +70,11 @@ int64_t largest_context(int64_t limit, int64_t page_size, Predicate fits_at) {
 // The plan for wanted.max_sequences with the longest context that fits.
 MemoryPlan plan_for_wanted(const ModelConfig& config, const WantedSizes& wanted,
                            FusedOperations& operations, size_t weights_bytes) {
-  const int64_t limit = config.max_position_embeddings;
+  const int64_t longest =
+      longest_context(operations.operations().device().type(), wanted.page_size);
+  CHECK(wanted.context_size <= longest, "a context of ", counted(wanted.context_size, "token"),
+        " is too long for pages of ", wanted.page_size, ": on a GPU at most ", longest);
+  const int64_t limit = std::min(config.max_position_embeddings, longest);
   const auto plan_at = [&](int64_t context_size) {
     return plan_for(config, wanted, operations, weights_bytes, context_size);
   };
@@ -129,6 +137,11 @@ StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t con
           .max_tokens_beside_decodes = has_own_chunk ? beside_decodes : 0,
           .kv_dtype = wanted.kv_dtype,
           .max_drafted_tokens = wanted.has_drafts ? std::min(kDraftedStepTokens, max_tokens) : 0};
+}
+
+int64_t longest_context(DeviceType device, int64_t page_size) {
+  if (device == DeviceType::kCpu) return std::numeric_limits<int64_t>::max();
+  return kCudaContextTimesPage / page_size - page_size;
 }
 
 int64_t choose_num_pages(const MemoryPlan& plan, DeviceType device) {

@@ -26,9 +26,9 @@ struct WeightPiece {
 };
 
 // Reads all pieces, by several threads, and returns when they are on the device. `progress` is
-// called on the calling thread. Throws Error naming tensor or file
-// when a file cannot be read and, if `check_values`, when a value is NaN or infinity; of several
-// problems the one of the first piece.
+// called on the calling thread. Throws Error naming tensor or file when a file cannot be read and,
+// if `check_values`, when a value is NaN or infinity; of several problems the one of the first
+// piece.
 void read_weights(std::span<const WeightPiece> pieces, const Checkpoint& checkpoint, Device& device,
                   bool check_values, const LoadProgress& progress);
 

@@ -41,8 +41,8 @@ class GenerationLoop {
   GenerationLoop(const GenerationLoop&) = delete;
   GenerationLoop& operator=(const GenerationLoop&) = delete;
 
-  // Sequences live until they are destroyed, or with the loop.
-  // A generation ends without a word when its sequence is destroyed, which a callback may do.
+  // Sequences live until they are destroyed, or with the loop. A generation ends without a word
+  // when its sequence is destroyed, which a callback may do.
   Sequence& create_sequence();
   void destroy(Sequence& sequence);
 

@@ -15,8 +15,8 @@ using jinja::Value;
 
 jinja::Text template_text(std::string_view text) { return {text, Origin::kTemplate}; }
 
-// What the files call bos_token, eos_token and unk_token; a model without the first two has them
-// from its tokenizer.
+// What the files name, such as bos_token and pad_token; a model without bos_token or eos_token has
+// them from its tokenizer.
 jinja::Dict named_tokens(const TokenizerConfig& config, const Tokenizer& tokenizer) {
   jinja::Dict tokens;
   const auto add = [&](std::string_view name, const std::optional<std::string>& configured,
@@ -30,6 +30,7 @@ jinja::Dict named_tokens(const TokenizerConfig& config, const Tokenizer& tokeniz
   add("bos_token", config.bos_token, tokenizer.bos_token());
   add("eos_token", config.eos_token, tokenizer.eos_token());
   add("unk_token", config.unk_token, std::nullopt);
+  for (const auto& [name, content] : config.other_tokens) add(name, content, std::nullopt);
   return tokens;
 }
 

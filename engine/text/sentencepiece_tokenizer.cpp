@@ -150,6 +150,9 @@ TokenizerParts load_sentencepiece_tokenizer(const ModelFolder& folder) {
   if (parts.bos_token && config.add_bos_token.value_or(true)) {
     parts.prompt_prefix = {*parts.bos_token};
   }
+  if (parts.eos_token && config.add_eos_token.value_or(false)) {
+    parts.prompt_suffix = {*parts.eos_token};
+  }
   return parts;
 }
 

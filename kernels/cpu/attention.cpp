@@ -11,11 +11,6 @@
 namespace tessera {
 namespace {
 
-// Keys of one part of a decode, for each of its queries. With few queries per sequence only the
-// context can be divided among threads; how depends on the sequence alone, so that results do not
-// depend on the threads. More queries get longer parts, so that partial results take no more room.
-constexpr int64_t kPartKeys = 1024;
-
 // One thread's work. Ranges are half open. The rows of a KV head are the queries of the sequence
 // times the query heads of the group, heads fastest: row r is query r / group, head r % group of
 // the group. So all of them read a key once, and decoding, with one query, does for the whole

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/attention_params.h"
 #include "kernels/backend_limits.h"
@@ -9,6 +10,11 @@
 #include "kernels/cpu/thread_scratch.h"
 
 namespace tessera {
+
+// Keys of one part of a decode, for each of its queries. With few queries per sequence only the
+// context can be divided among threads; how depends on the sequence alone, so that results do not
+// depend on the threads. More queries get longer parts, so that partial results take no more room.
+inline constexpr int64_t kPartKeys = 1024;
 
 // out float32 [num_tokens, num_heads, head_dim]; the rest as in Operations::attention. Results do
 // not depend on the number of threads, nor on the other sequences of the step; with

@@ -3,6 +3,7 @@
 #include "kernels/backend_limits.h"
 #include "kernels/cpu/activate_mul.h"
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/attention_block.h"
 #include "kernels/cpu/copy_tensor.h"
 #include "kernels/cpu/embedding.h"
 #include "kernels/cpu/layer_norm.h"
@@ -17,8 +18,10 @@
 namespace tessera {
 
 std::string CpuOperations::attention_description(const BackendLimits& /*limits*/) const {
-  return concat("blocks of 96 query rows over tiles of 96 keys, one thread each; decodes ",
-                is_batch_invariant_ ? "in the same way" : "in parts of 1024 keys");
+  return concat(
+      "blocks of ", kBlockRows, " query rows over tiles of ", kTileKeys,
+      " keys, one thread each; decodes ",
+      is_batch_invariant_ ? "in the same way" : concat("in parts of ", kPartKeys, " keys"));
 }
 
 size_t CpuOperations::attention_workspace_bytes(const BackendLimits& limits) const {

@@ -25,7 +25,7 @@ VECTOR_INLINE float scale_of(const float* x, int64_t size, float epsilon) {
   return 1.0f / std::sqrt(mean + epsilon);
 }
 
-struct NormalizeRow {
+struct RmsNormRow {
   template <int kLanes>
   VECTOR_INLINE static void run(float* out, const float* x, const float* weight,
                                 int64_t hidden_size, float epsilon) {
@@ -58,8 +58,8 @@ struct AddNormalizedRow {
 
 }  // namespace
 
-void normalize_row(float* out, const float* x, const float* weight, int64_t size, float epsilon) {
-  run_vectorized<NormalizeRow>(out, x, weight, size, epsilon);
+void rms_norm_row(float* out, const float* x, const float* weight, int64_t size, float epsilon) {
+  run_vectorized<RmsNormRow>(out, x, weight, size, epsilon);
 }
 
 void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float epsilon,
@@ -68,8 +68,8 @@ void rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight, float ep
   const double row_nanoseconds = static_cast<double>(hidden_size * 12) * kNanosecondsPerByte;
   pool.for_each(x.dim(0), row_nanoseconds, [&](int64_t token) {
     const int64_t row = token * hidden_size;
-    normalize_row(out.as<float>() + row, x.as<float>() + row, weight.as<float>(), hidden_size,
-                  epsilon);
+    rms_norm_row(out.as<float>() + row, x.as<float>() + row, weight.as<float>(), hidden_size,
+                 epsilon);
   });
 }
 

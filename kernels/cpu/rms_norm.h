@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// out = x / sqrt(mean(x^2) + epsilon) * weight; each of `size` elements
-void normalize_row(float* out, const float* x, const float* weight, int64_t size, float epsilon);
+// out = x / sqrt(mean(x^2) + epsilon) * weight; each of `size` elements, out may be x
+void rms_norm_row(float* out, const float* x, const float* weight, int64_t size, float epsilon);
 
 // The same for every row by itself.
 //   out, x float32 [num_tokens, hidden_size]; weight float32 [hidden_size]

@@ -39,11 +39,11 @@ void normalize_heads(const RopeStoreKvParams& params, float* heads, int64_t size
       return;
     case QkNorm::kPerHead:
       for (int64_t i = 0; i < size; i += head_dim) {
-        normalize_row(heads + i, heads + i, weight, head_dim, params.norm_epsilon);
+        rms_norm_row(heads + i, heads + i, weight, head_dim, params.norm_epsilon);
       }
       return;
     case QkNorm::kWholeProjection:
-      return normalize_row(heads, heads, weight, size, params.norm_epsilon);
+      return rms_norm_row(heads, heads, weight, size, params.norm_epsilon);
     case QkNorm::kLayerNormPerHead:
       for (int64_t i = 0; i < size; i += head_dim) {
         layer_norm_row(heads + i, heads + i, weight + i, head_dim, params.norm_epsilon);

@@ -4,7 +4,6 @@
 #include <array>
 #include <dnnl.hpp>
 #include <map>
-#include <utility>
 
 #include "kernels/cpu/single_threaded_library.h"
 #include "kernels/cpu/vectors.h"
@@ -144,7 +143,7 @@ void SplitLinear::run(const Tensor& out, const Tensor& x, const Tensor& weight,
   const double panel_nanoseconds = kShareOfVectorTime * kNanosecondsPerMultiplyAdd *
                                    static_cast<double>(kBlockTokens * kPanelRows * in_features);
   const double split_nanoseconds = kNanosecondsPerByte * static_cast<double>(in_features) *
-                                   (sizeof(float) + 3 * sizeof(BFloat16));
+                                   (sizeof(float) + kParts * sizeof(BFloat16));
   for (int64_t begin = 0; begin < x.dim(0); begin += kRoundTokens) {
     const int64_t num_tokens = std::min(kRoundTokens, x.dim(0) - begin);
     const int64_t num_blocks = ceil_divide(num_tokens, kBlockTokens);

@@ -8,7 +8,6 @@
 // lose bits: the unit takes what is below the least normal float32 for zero.)
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 

@@ -20,8 +20,8 @@ def run_json(command):
 
 
 def row(name, ours, theirs):
-    """One line: our median and spread, the peer's, and the ratio of the medians."""
-    median, spread = ours["median"], ours["spread"]
+    """One line: our median ± half the range, the peer's, and the ratio of the medians."""
+    median, spread = ours["median"], ours["spread"] / 2
     line = f"{name:24} {median:12,.1f} ± {spread:5.1%}"
     if theirs is None:
         return line

@@ -38,6 +38,20 @@ class ChatTerminal(Terminal):
     def send_bytes(self, data):
         os.write(self._descriptor, data)
 
+    def send_long(self, text):
+        """Sends more than a terminal holds at a time, and reads what is written meanwhile."""
+        data = text.encode()
+        os.set_blocking(self._descriptor, False)
+        try:
+            while data:
+                try:
+                    data = data[os.write(self._descriptor, data[:1000]) :]
+                except BlockingIOError:
+                    self._read(0.001)
+                self._read(0)
+        finally:
+            os.set_blocking(self._descriptor, True)
+
     def paste(self, text):
         self.send(PASTE + text.replace("\n", "\r") + PASTE_END)
 

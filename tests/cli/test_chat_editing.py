@@ -89,6 +89,27 @@ class Editing(ChatCase):
         terminal.expect_screen("> a" + "\u65e5" * 18, "\u65e5")
         self.leave_unsent(terminal)
 
+    def test_a_cluster_goes_on_in_the_next_row(self):
+        terminal = self.chat("-n", "1")
+        man, woman, girl = CLUSTERS["a family"].split("\u200d")
+        first_row = "> " + "x" * 34 + f"{man}\u200d{woman}\u200d"
+        terminal.send("x" * 34 + CLUSTERS["a family"] + "ac" + LEFT + "b")
+        terminal.expect_screen(first_row, girl + "abc")
+        terminal.send(RIGHT + BACKSPACE * 4 + "y")
+        terminal.expect_line("> " + "x" * 34 + "y")
+        self.leave_unsent(terminal)
+
+    def test_an_escape_before_a_key_does_not_spoil_it(self):
+        self.type_and_send("ac\x1b" + LEFT + "b", "abc", "abc")
+
+    def test_a_long_line_that_comes_at_once(self):
+        """As from a terminal that puts no marks around pastes."""
+        terminal = self.chat("-n", "1")
+        terminal.send_long("x" * 30000)
+        terminal.send("y")
+        terminal.expect_line("x" * (30002 % 40) + "y")
+        self.leave_unsent(terminal)
+
     def test_alt_enter_begins_a_line(self):
         terminal = self.chat("-n", "1")
         terminal.send("one\x1b\rtwo")

@@ -1,5 +1,7 @@
 """Going back to messages sent before, in this chat and in earlier ones."""
 
+import os
+
 from chat_terminal import DOWN, UP, ChatCase
 
 
@@ -108,6 +110,16 @@ class History(ChatCase):
         terminal = self.chat("-n", "1")
         terminal.send(UP)
         terminal.expect_line(r"> red\x1b[31m")
+        self.cleared(terminal)
+        self.leave(terminal)
+
+    def test_what_is_no_file_is_done_without(self):
+        self.file.parent.mkdir(parents=True)
+        os.mkfifo(self.file)
+        terminal = self.chat("-n", "1")
+        self.ask(terminal, "hi")
+        terminal.send(UP)
+        terminal.expect_line("> hi")
         self.cleared(terminal)
         self.leave(terminal)
 

@@ -136,6 +136,12 @@ class Marks(ChatCase):
         self.assertEqual(terminal.exit_code(), 128 + signal.SIGTERM)
         self.assert_given_back(terminal, before)
 
+    def test_off_when_it_hangs_up(self):
+        terminal, before = self.started()
+        terminal.signal(signal.SIGHUP)
+        self.assertEqual(terminal.exit_code(), -signal.SIGHUP)
+        self.assert_given_back(terminal, before)
+
     def test_off_when_a_second_signal_ends_it_at_once(self):
         terminal, before = self.started()
         terminal.signal(signal.SIGSTOP)  # both wait, and come one right after the other

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from support import Case
 
@@ -168,6 +169,34 @@ class Commands(Case):
         result = self.chat("hello\n/regen\n")
         half = len(result.out) // 2
         self.assertEqual(result.out[:half], result.out[half:])  # greedy
+        self.assertIn("temperature is 0", result.err)
+        self.write("kept.json", self.messages("user"))
+        self.assertNotIn("temperature is 0", self.chat("/load kept.json\n/regen\n").err)
+
+    def seeds(self, text, *arguments):
+        return re.findall(r"seed (\d+)", self.chat(text, "--temp", "1", *arguments).err)
+
+    def test_the_seed_stays_until_another_is_set(self):
+        first, second = self.seeds("/show\n/set temperature 0\n/set temperature 1\n/show\n")
+        self.assertEqual(first, second)
+        text = "hello\n/regen\n/set top_k 5\n/show\n/set seed 1\n/show\n"
+        self.assertEqual(self.seeds(text, "--seed", "1"), ["2", "1"])
+
+    def test_a_conversation_without_a_middle_to_leave_out(self):
+        text = ("word " * 40 + "\n") * 2
+        result = self.chat(text, "--on-overflow", "middle", "--max-tokens", "20", code=3)
+        self.assertIn("/undo takes back the last exchange", result.err)
+
+    def test_save_leaves_the_file_of_a_prefill_alone(self):
+        pages = ["--page-size", "16"]
+        self.write("report", "The fox and the hen met at the well. " * 4)
+        self.check("prefill", *self.model, *pages, "report", "-o", "talk.kv")
+        before = (self.folder / "talk.kv").read_bytes()
+        self.chat("/save talk\n", "--kv", "talk.kv", *pages)
+        result = self.chat("Who?\n/save talk\n", "--kv", "talk.kv", *pages, code=3)
+        self.assertIn("talk.kv: is a file of tessera prefill, and stays", result.error_lines[0])
+        self.assertEqual((self.folder / "talk.kv").read_bytes(), before)
+        self.assertEqual(len(json.loads((self.folder / "talk").read_text())["messages"]), 2)
 
     def test_read(self):
         self.write("message.txt", "from a file")
@@ -241,6 +270,7 @@ class Commands(Case):
         for line in ("/undo", "/regen", "/read missing", "/load missing", "/load not.json",
                      "/load odd.json", "/save", "/save /no/such/folder/x", "/set", "/set top_k",
                      "/set top_k x", "/set top_p 2", "/set frob 1", "/clear all",
-                     "/set stats 1", "/read -"):  # fmt: skip
+                     "/set stats 1", "/read -", "/save -", "/load -"):  # fmt: skip
             with self.subTest(line=line):
                 self.assert_one_error(self.chat(line + "\n", code=3))
+        self.assertFalse((self.folder / "-").exists())

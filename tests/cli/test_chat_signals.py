@@ -1,8 +1,10 @@
 """Ctrl-C, Ctrl-D and Ctrl-Z in a chat."""
 
 import signal
+import time
 
 from chat_terminal import ChatCase
+from support import TIMEOUT_SECONDS
 
 
 class Interrupt(ChatCase):
@@ -133,5 +135,39 @@ class Suspend(ChatCase):
         terminal.expect(".")  # it goes on
         self.assertTrue(terminal.screen.marks_pastes)
         terminal.send("\x03")
-        terminal.expect_prompt("\n> ")
+        start = terminal.expect(r"\n> ").start()
+        terminal.send("once")
+        terminal.expect_line("> once")
+        self.assertEqual(terminal.seen[start:].count("> \r"), 1)
+        terminal.send("\x03")
+        terminal.expect("leaves")
+        terminal.expect_prompt()
         self.leave_shell(terminal)
+
+    def test_an_answer_that_ends_in_the_background(self):
+        terminal = self.in_a_shell("--ignore-eos", "-n", "4000", flags=self.long_model())
+        terminal.send("hello\r")
+        terminal.expect("hello\r\n.")
+        self.stop(terminal)
+        terminal.send("bg\r")
+        terminal.expect(r"&\r\n")
+        self.wait_until_stopped(terminal)
+        self.continue_(terminal)
+        terminal.expect_prompt()
+        self.assertTrue(terminal.screen.marks_pastes)
+        terminal.send("x\x7fy")
+        terminal.expect_line("> y")
+        terminal.send("\x03")
+        terminal.expect("leaves")
+        terminal.expect_prompt()
+        self.leave_shell(terminal)
+
+    def wait_until_stopped(self, terminal):
+        """Waits until the shell says so, which it does when it shows a prompt."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while True:
+            terminal.send("\r")
+            try:
+                return terminal.expect("Stopped", timeout=0.2)
+            except AssertionError:
+                self.assertLess(time.monotonic(), deadline, "it still runs")

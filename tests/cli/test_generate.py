@@ -100,6 +100,10 @@ class Prompts(Case):
         tokens = [int(re.search(r"prompt (\d+) tok", result.err)[1]) for result in results]
         self.assertGreater(tokens[0], tokens[1])
 
+    def test_raw_goes_on_where_the_prompt_ends(self):
+        story = self.check("generate", *self.demo, "--raw", "-p", "Once upon a time", "-n", "8")
+        self.assertRegex(story.out, r"^ \S")
+
     def test_files_that_are_no_text(self):
         secret = self.write("secret", "x")
         secret.chmod(0)

@@ -329,6 +329,20 @@ class Chat(Interrupts):
             stop(terminal)
             self.assertNotIn("error", terminal.seen)
 
+    def test_answering_again(self):
+        messages = [{"role": "user", "content": LONG_PROMPT}, {"role": "assistant", "content": "x"}]
+        self.write("kept.json", json.dumps({"messages": messages}))
+        terminal = self.chat(self.slow)
+        terminal.send("/load kept.json\r")
+        terminal.expect("loaded 2 messages")
+        terminal.expect_prompt()
+        terminal.send("/regen\r")
+        time.sleep(SECONDS_INTO_A_STEP)
+        self.assert_prompt_returns(terminal)
+        self.assertIn("stopped before the answer began: the conversation stays", terminal.seen)
+        terminal.send("/show\r")
+        terminal.expect(r"messages +2")
+
     def test_reading_a_big_file(self):
         self.write("long.txt", "the other pattern in their text\n" * 1_300_000)
         terminal = self.chat(self.limitless)

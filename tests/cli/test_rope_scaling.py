@@ -1,6 +1,7 @@
 """--rope-scaling auto: contexts longer than the model was trained for."""
 
 import json
+import pathlib
 import re
 
 from support import Case, edit_json, raw, read_records
@@ -8,6 +9,7 @@ from support import Case, edit_json, raw, read_records
 CONTEXT = 256  # tokens of the tiny model
 LONG = "word " * 100
 TOO_MANY = str((1 << 30) - 10000)  # tokens whose keys and values take a TiB
+GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "data"
 AUTO = ["--rope-scaling", "auto"]
 WARNING = re.compile(
     r"^warning: a context of (\d+) tokens is beyond the (\d+) that the model was trained for: "
@@ -177,6 +179,31 @@ class Kv(RopeScaling):
         self.assertIn("RoPE stretched for 801 tokens", result.error_lines[0])
         result = self.ask(code=1)
         self.assert_one_error(result, "RoPE stretched for 800 tokens; this run has ")
+
+
+    def test_a_model_whose_rope_depends_on_the_context(self):
+        """The keys of one context are turned otherwise than those of another."""
+        path = self.write("document.txt", "word " * 20)
+        for name, same, others in [("llama_dynamic", "130", ["128", "131"]),
+                                   ("phi3_short", "140", [])]:  # fmt: skip
+            model = ["-m", GOLDEN / name, "--page-size", "16", *self.model[2:]]
+            document = [path, "-o", f"{name}.kv"]
+            ask = ["generate", *model, "--kv", f"{name}.kv", "-p", "Who?", "-n", "4"]
+            self.check("prefill", *model, *document, "-c", "130")
+            for context in others:
+                result = self.check(*ask, "-c", context, code=1)
+                self.assert_one_error(result, "RoPE stretched for 130 tokens; this run has ")
+            ours = self.check(*ask, "-c", same)
+            whole = self.check("generate", *model, "-p", "word " * 20 + "\n\nWho?", "-n", "4",
+                               "-c", same)  # fmt: skip
+            self.assertEqual(ours.out, whole.out)
+        # Factors of short contexts, and of long ones.
+        result = self.check(*ask, "-c", "200", code=1)
+        self.assert_one_error(result, "this run has ")
+        self.assertIn("RoPE stretched for 256 tokens", result.error_lines[0])
+        self.check("prefill", *model, *document, "-c", "200")
+        self.check(*ask, "-c", "220")
+        self.check(*ask, "-c", "130", code=1)
 
 
 class Summarize(RopeScaling):

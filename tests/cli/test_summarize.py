@@ -55,6 +55,13 @@ class Summarize(Case):
         result = self.check("summarize", *self.model, path, "-n", "8", "--ignore-eos")
         self.assertIn("the summary was cut at 8 tokens", result.err)
 
+    def test_a_full_context_is_said(self):
+        path = self.write("document.txt", "A short report.")
+        for flags in ([], ["--json"]):
+            result = self.check("summarize", *self.model, path, "-n", "0", "--ignore-eos", *flags)
+            self.assertRegex(result.err, r"the summary was cut at \d+ tokens, where the context")
+            self.assertNotIn("-n allows more", result.err)
+
     def test_bad_flags(self):
         path = self.write("document.txt", "A short report.")
         for flags, text in [
@@ -84,6 +91,15 @@ class Summarize(Case):
         self.assert_one_error(result, f"{path}: is empty")
         self.assert_one_error(self.check("summarize", *self.model, "-", code=1),
                               "standard input: is empty")  # fmt: skip
+
+
+    def test_a_huge_file_is_refused_before_it_is_read(self):
+        path = self.folder / "huge.txt"
+        with path.open("wb") as file:
+            file.truncate((1 << 30) + 1)
+        result = self.check("summarize", *self.model, path, code=1)
+        self.assert_one_error(result, f"{path}: larger than {1 << 30} bytes")
+        self.assertLess(result.cpu_seconds, 0.5)
 
 
 class TooLong(Case):
@@ -135,6 +151,18 @@ class TooLong(Case):
         stats = json.loads((self.folder / "stats.json").read_text())
         self.assertEqual(stats["left_out"], gaps)
 
+    def test_many_documents_lose_their_middle(self):
+        names = [f"part-{number}.txt" for number in range(9)]
+        for number, name in enumerate(names):
+            self.write(name, LINES[:30 * number + 60])
+        flags = ["-n", "8", "--on-overflow", "middle", "--json"]
+        report = json.loads(self.check("summarize", *self.model, *names, *flags).out)
+        (call,) = report["calls"]
+        self.assertLessEqual(call["prompt_tokens"] + 8, 256)
+        self.assertGreater(call["prompt_tokens"], 150)
+        self.assertEqual(report["coverage"][0]["document"], names[0])
+        self.assertEqual(report["coverage"][-1]["document"], names[-1])
+
 
 class Chunks(Case):
     """Documents that are read in parts."""
@@ -169,7 +197,8 @@ class Chunks(Case):
         self.assertRegex(
             result.err.splitlines()[0],
             r"; does not fit: {chunks} chunks of at most {chunk_tokens} tokens, overlap at most "
-            r"{overlap_tokens}, {merge_rounds} merge rounds of {merge_calls} calls".format(**plan),
+            r"{overlap_tokens}, at most {merge_rounds} merge rounds of {merge_calls} "
+            r"calls".format(**plan),
         )
         for call in report["calls"]:
             self.assertLessEqual(call["prompt_tokens"] + 16, 256)
@@ -250,12 +279,8 @@ class Chunks(Case):
         self.assertEqual(again["summary"], report["summary"])
         self.assertNotIn("seed", self.report(path)[1].err)
 
-    def test_an_interrupt_keeps_what_has_been_read(self):
-        path = self.write("long.txt", LINES * 60)
-        flags = ["--chunk", "--chunk-tokens", "64", "--ignore-eos", "-n", "64", "--json"]
-        # A sequence at a time, so that some parts have been read while others have not.
-        process = self.start("summarize", *self.long_model(), "-c", "512", "--kv-pages", "8", path,
-                             *flags)  # fmt: skip
+    def interrupted_while_reading(self, process):
+        """The report and the messages after Ctrl-C, once some parts have been read."""
         some_calls_have_ended = re.compile(rb"reading: .* [1-9]\d*/\d+ calls")
         for line in process.stderr:
             if some_calls_have_ended.match(line):
@@ -266,7 +291,26 @@ class Chunks(Case):
         if not support.is_sanitized():
             self.assertLess(time.monotonic() - sent, 0.5)
         self.assertEqual(process.returncode, 130, err)
-        report = json.loads(out)
+        return json.loads(out), err
+
+    def test_an_interrupt_among_many_parts(self):
+        path = self.write("long.txt", LINES * 300)
+        flags = ["--chunk-tokens", "64", "-n", "4", "--json", "--kv-pages", "16"]
+        process = self.start("summarize", *self.model, path, *flags)
+        report, _ = self.interrupted_while_reading(process)
+        self.assertEqual(len(report["calls"]), report["plan"]["chunks"])
+        self.assertGreater(len(report["calls"]), 10000)
+        reasons = [call["finish_reason"] for call in report["calls"]]
+        self.assertEqual(len(report["coverage"]), len(reasons) - reasons.count("cancelled"))
+        self.assertTrue(all(call["prompt_tokens"] > 0 for call in report["calls"]))
+
+    def test_an_interrupt_keeps_what_has_been_read(self):
+        path = self.write("long.txt", LINES * 60)
+        flags = ["--chunk", "--chunk-tokens", "64", "--ignore-eos", "-n", "64", "--json"]
+        # A sequence at a time, so that some parts have been read while others have not.
+        process = self.start("summarize", *self.long_model(), "-c", "512", "--kv-pages", "8", path,
+                             *flags)  # fmt: skip
+        report, err = self.interrupted_while_reading(process)
         self.assertFalse(report["complete"])
         self.assertIn(b"interrupted: ", err)
         finished = [call for call in report["calls"] if call["finish_reason"] != "cancelled"]

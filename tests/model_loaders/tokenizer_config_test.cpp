@@ -9,8 +9,10 @@
 namespace tessera {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 TokenizerConfig read_main(const std::string& text) {
   const TemporaryFolder folder;
@@ -124,17 +126,46 @@ TEST(TokenizerConfig, FilesTakeThePlaceOfTemplatesOfTheirName) {
 
 TEST(TokenizerConfig, FallsBackToTheOlderFiles) {
   const TemporaryFolder folder;
-  folder.write("tokenizer_config.json", R"({"bos_token": "<s>"})");
+  folder.write("tokenizer_config.json", R"({"unk_token": "<unk>"})");
   folder.write("special_tokens_map.json",
-               R"({"bos_token": "<other>", "eos_token": {"content": "</s>"}})");
-  folder.write("added_tokens.json", R"({"<|im_start|>": 32001, "</s>": 2})");
+               R"({"eos_token": {"content": "</s>"}, "pad_token": "<pad>"})");
+  folder.write("added_tokens.json", R"({"<|im_start|>": 32001, "</s>": 2, "<pad>": 3})");
   const TokenizerConfig config = read_tokenizer_config(folder.path());
-  EXPECT_EQ(config.bos_token, "<s>");
+  EXPECT_EQ(config.unk_token, "<unk>");
   EXPECT_EQ(config.eos_token, "</s>");
-  ASSERT_EQ(config.added_tokens.size(), 2u);
+  ASSERT_EQ(config.added_tokens.size(), 3u);
   EXPECT_TRUE(config.added_tokens[0].special);
-  EXPECT_EQ(config.added_tokens[1].content, "<|im_start|>");
-  EXPECT_FALSE(config.added_tokens[1].special);
+  EXPECT_TRUE(config.added_tokens[1].special);
+  EXPECT_EQ(config.added_tokens[2].content, "<|im_start|>");
+  EXPECT_FALSE(config.added_tokens[2].special);
+}
+
+// As transformers 4.46 to 5.24 have it.
+TEST(TokenizerConfig, TheMapOfSpecialTokensWinsWhereThereIsNoAddedTokensDecoder) {
+  const TemporaryFolder folder;
+  folder.write("special_tokens_map.json", R"({"eos_token": "<|im_end|>", "pad_token": "<pad>"})");
+  const std::string names = R"("eos_token": "</s>", "pad_token": "</s>")";
+  folder.write("tokenizer_config.json", concat('{', names, '}'));
+  const TokenizerConfig old = read_tokenizer_config(folder.path());
+  EXPECT_EQ(old.eos_token, "<|im_end|>");
+  EXPECT_THAT(old.other_tokens, ElementsAre(Pair("pad_token", "<pad>")));
+  folder.write("tokenizer_config.json",
+               concat('{', names, R"(, "added_tokens_decoder": {"2": {"content": "</s>"}}})"));
+  const TokenizerConfig recent = read_tokenizer_config(folder.path());
+  EXPECT_EQ(recent.eos_token, "</s>");
+  EXPECT_THAT(recent.other_tokens, ElementsAre(Pair("pad_token", "</s>")));
+}
+
+TEST(TokenizerConfig, ReadsTheTokensThatTemplatesKnowByName) {
+  const TokenizerConfig config = read_main(R"({
+      "bos_token": "<s>", "pad_token": {"content": "<pad>"}, "sep_token": "<sep>",
+      "cls_token": null, "mask_token": null, "image_token": "<image>", "add_bos_token": true,
+      "extra_special_tokens": {"audio_token": "<audio>", "boi": {"content": "<boi>"}}})");
+  EXPECT_THAT(config.other_tokens,
+              ElementsAre(Pair("audio_token", "<audio>"), Pair("boi", "<boi>"),
+                          Pair("image_token", "<image>"), Pair("pad_token", "<pad>"),
+                          Pair("sep_token", "<sep>")));
+  EXPECT_THAT(read_main(R"({"extra_special_tokens": ["<x>"]})").other_tokens, IsEmpty());
 }
 
 TEST(TokenizerConfig, RefusesMalformedFields) {

@@ -96,6 +96,46 @@ TEST(Plan, MiddleAndErrorAreChoices) {
   EXPECT_EQ(plan_of(500, request).kind, SummaryPlan::Kind::kOnePass);
 }
 
+// What a prompt holds, counted from its parts.
+int64_t tokens_in_prompt(const SummaryPlan& plan, std::span<const MappedDocument> documents) {
+  int64_t tokens = plan.frame_tokens;
+  for (const Slice& slice : plan.calls.at(0)) {
+    tokens += slice.tokens.size() + documents[slice.document].header_tokens;
+  }
+  return tokens + (std::ssize(plan.calls.at(0)) - 1) * kJoinTokens;
+}
+
+TEST(Plan, TheMiddleOfNamedDocumentsLeavesRoomForTheirNames) {
+  for (const int64_t num_documents : {2, 5, 60, 300}) {
+    for (const int64_t header_tokens : {1, 18, 100}) {
+      std::vector<MappedDocument> documents(static_cast<size_t>(num_documents), document_of(400));
+      documents[0] = document_of(1200);
+      for (MappedDocument& document : documents) document.header_tokens = header_tokens;
+      const SummaryPlan plan = make_plan(documents, {.context_size = 1000,
+                                                     .frame_tokens = 20,
+                                                     .answer_tokens = 100,
+                                                     .on_overflow = OnOverflow::kMiddle});
+      const int64_t tokens = tokens_in_prompt(plan, documents);
+      EXPECT_LE(tokens + plan.answer_tokens, 1000) << num_documents << ", " << header_tokens;
+      // Names of documents that are not read take no room.
+      EXPECT_GE(tokens + plan.answer_tokens, 800) << num_documents << ", " << header_tokens;
+      EXPECT_GE(plan.longest_call(), tokens + plan.answer_tokens);
+      EXPECT_EQ(plan.calls[0].front().document, 0U);
+      EXPECT_EQ(plan.calls[0].back().document, documents.size() - 1);
+    }
+  }
+}
+
+TEST(Plan, NamesCountWhereEverythingIsReadAtOnce) {
+  std::vector<MappedDocument> documents(60, document_of(1));
+  for (MappedDocument& document : documents) document.header_tokens = 5;
+  const SummaryPlan plan = make_plan(
+      documents,
+      {.context_size = 1000, .frame_tokens = 20, .whole_prompt_tokens = 500, .answer_tokens = 100});
+  EXPECT_EQ(plan.longest_call(), 600);
+  EXPECT_EQ(plan.prompt_tokens(), 500);
+}
+
 TEST(Plan, ChunksEndWithTheirDocument) {
   const std::vector<MappedDocument> documents = {document_of(1500), document_of(100)};
   const SummaryPlan plan =

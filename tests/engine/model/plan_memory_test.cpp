@@ -40,6 +40,16 @@ TEST(StepLimits, PenaltiesOfOneSequenceListAllItsTokensThoseOfManySomeEach) {
   EXPECT_EQ(max_penalized_tokens({.max_sequences = 4, .context_size = 100}, 32000), 400);
 }
 
+TEST(LongestContext, WholePagesTimesThePageSizeFit32BitsOnCuda) {
+  for (const int64_t page_size : {16, 64, 256}) {
+    const int64_t longest = longest_context(DeviceType::kCuda, page_size);
+    EXPECT_EQ(longest % page_size, 0);
+    EXPECT_LT(longest * page_size, int64_t{1} << 32);
+    EXPECT_GE((longest + page_size) * page_size, int64_t{1} << 32);
+    EXPECT_GT(longest_context(DeviceType::kCpu, page_size), longest);
+  }
+}
+
 // A context of 10 pages, and memory for so many pages beside everything else.
 int64_t num_pages(int64_t max_sequences, size_t pages_of_memory, DeviceType device) {
   MemoryPlan plan = {.weights_bytes = 5000,

@@ -94,6 +94,15 @@ TEST(ChatTemplate, ArgumentsAreVariables) {
               HasSubstr("mood: invalid JSON"));
 }
 
+TEST(ChatTemplate, TokensThatTheFolderNamesAreVariables) {
+  ModelFolder folder = folder_with("{{ pad_token }}{{ image_token }}{{ sep_token }}");
+  folder.tokenizer.other_tokens = {{"pad_token", "<|end|>"}, {"image_token", "<|image|>"}};
+  const Message message{Role::kUser, "a"};
+  const auto segments = ChatTemplate::choose("", folder, full_tokenizer()).render({&message, 1});
+  EXPECT_EQ(text_of(segments), "<|end|><|image|>");
+  EXPECT_EQ(segments[0].kind, Segment::Kind::kSpecialToken);
+}
+
 TEST(ChatTemplate, OnlyArgumentsOfTheCommandLineBecomeSpecialTokens) {
   const ModelFolder folder = folder_with("{{ mark }}");
   const TemplateArgument mark = {"mark", R"("<|end|>")"};

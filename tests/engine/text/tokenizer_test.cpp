@@ -134,6 +134,14 @@ TEST(Tokenizer, TheConfigurationNamesBosAndEos) {
   EXPECT_THAT(load_error(small_model().build(), config), HasSubstr("'<|nothing|>' as eos_token"));
 }
 
+TEST(Tokenizer, TheConfigurationMayAskForEosBehindPrompts) {
+  TokenizerConfig config = small_config();
+  EXPECT_THAT(load_tokenizer(small_model().build(), config)->prompt_suffix(), IsEmpty());
+  config.add_eos_token = true;
+  const auto tokenizer = load_tokenizer(small_model().build(), config);
+  EXPECT_THAT(tokenizer->encode_prompt("a"), ElementsAre(1, piece_token("▁a"), 2));
+}
+
 TEST(Tokenizer, ATokenNamedAsEosIsSpecialThoughNothingElseSaysSo) {
   TokenizerConfig config;
   config.eos_token = "<|end|>";
