@@ -91,8 +91,8 @@ std::string read_sequence(InputBytes& bytes) {
   char byte = 0;
   while (sequence.size() < kMaxSequenceBytes &&
          bytes.next(byte, kEscapeMilliseconds) == Event::kByte) {
-    if (byte ==
-        kEscape) {  // of the next key: rxvt and others send one more before Alt and an arrow
+    if (byte == kEscape) {
+      // Of the next key: rxvt and others send one more before Alt and an arrow.
       bytes.put_back();
       break;
     }
