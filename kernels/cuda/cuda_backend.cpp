@@ -1,3 +1,5 @@
+#include <future>
+
 #include "kernels/backend.h"
 #include "kernels/cuda/attention/standard/cublas.h"
 #include "kernels/cuda/cuda_device.h"
@@ -6,6 +8,7 @@
 #include "kernels/cuda/decode_step/decoder.h"
 #include "kernels/cuda/decode_step/make_plan.h"
 #include "kernels/cuda/device/check.h"
+#include "kernels/cuda/device/cublas_library.h"
 #include "kernels/cuda/device/graph_timing.h"
 #include "kernels/cuda/device/read_bandwidth.h"
 #include "kernels/cuda/linear/fused_block.h"
@@ -102,6 +105,8 @@ std::unique_ptr<Backend> make_cuda_backend(int device_index, DType compute_dtype
                                            KernelChoice choice) {
   CHECK(compute_dtype == DType::kBFloat16 || compute_dtype == DType::kFloat16,
         "CUDA computes in bfloat16 or float16, not in ", to_string(compute_dtype));
+  // Takes about as long as preparing the GPU. An error is thrown where the library is used first.
+  const std::future<void> loading = std::async(std::launch::async, [] { cublas(); });
   select_device(device_index);
   const GpuTraits gpu = gpu_traits(device_index, choice);
   CHECK(choice != KernelChoice::kFp8Attention || gpu.runs_hopper(),

@@ -24,6 +24,12 @@ class Help(Case):
     def test_version(self):
         self.assertRegex(self.check("--version").out, r"^tessera \d+\.\d+\.\d+\n$")
 
+    def test_a_start_loads_no_library_of_the_gpu(self):
+        self.environment["LD_TRACE_LOADED_OBJECTS"] = "1"
+        libraries = self.run_tessera().out
+        self.assertIn("libstdc++", libraries)
+        self.assertNotIn("cublas", libraries)
+
     def test_what_cannot_be_written(self):
         for arguments in ([], ["--help"], ["--version"], ["bench", "--help"],
                           ["bench", "attention", "--help"]):  # fmt: skip

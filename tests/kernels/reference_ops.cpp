@@ -1,6 +1,7 @@
 #include "tests/kernels/reference_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -101,17 +102,27 @@ Reference reference_linear(const std::vector<double>& x, const std::vector<doubl
   const size_t num_tokens = x.size() / length;
   const size_t out_features = weight.size() / length;
   Reference out = empty_reference(num_tokens * out_features);
-  for (size_t t = 0; t < num_tokens; ++t) {
+  // Some tokens side by side, so that no sum waits for the sum before; each has its terms in order.
+  constexpr size_t kTogether = 8;
+  std::vector<double> columns(length * kTogether);
+  for (size_t first = 0; first < num_tokens; first += kTogether) {
+    const size_t count = std::min(kTogether, num_tokens - first);
+    for (size_t i = 0; i < length; ++i) {
+      for (size_t t = 0; t < count; ++t) columns[i * kTogether + t] = x[(first + t) * length + i];
+    }
     for (size_t o = 0; o < out_features; ++o) {
-      double value = 0.0;
-      double magnitude = 0.0;
+      std::array<double, kTogether> values{}, magnitudes{};
       for (size_t i = 0; i < length; ++i) {
-        const double term = x[t * length + i] * weight[o * length + i];
-        value += term;
-        magnitude += std::abs(term);
+        for (size_t t = 0; t < kTogether; ++t) {
+          const double term = columns[i * kTogether + t] * weight[o * length + i];
+          values[t] += term;
+          magnitudes[t] += std::abs(term);
+        }
       }
-      out.values[t * out_features + o] = value;
-      out.magnitudes[t * out_features + o] = magnitude;
+      for (size_t t = 0; t < count; ++t) {
+        out.values[(first + t) * out_features + o] = values[t];
+        out.magnitudes[(first + t) * out_features + o] = magnitudes[t];
+      }
     }
   }
   for (size_t i = 0; i < initial.size(); ++i) add_term(out, i, initial[i]);

@@ -9,17 +9,12 @@
 #include "tests/model_loaders/safetensors_builder.h"
 #include "tests/model_loaders/temporary_folder.h"
 #include "tests/model_loaders/thrown_error.h"
+#include "tests/sanitized.h"
 
 namespace tessera {
 namespace {
 
 using testing::HasSubstr;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsInstrumented = true;
-#else
-constexpr bool kIsInstrumented = false;
-#endif
 
 // "VmHWM" or "VmRSS" of this process.
 uint64_t memory_bytes(const std::string& field) {
@@ -39,7 +34,7 @@ void expect_cheap_refusal(const std::string& path, const std::string& message) {
   const uint64_t before_bytes = memory_bytes("VmRSS");
   const ThrownError error = thrown_error([&] { read_safetensors_header(FileReader(path), 0); });
   EXPECT_THAT(error.message, HasSubstr(message));
-  if (kIsInstrumented) return;
+  if (kIsSanitized) return;
   EXPECT_LT(error.cpu_seconds, 1.0);
   EXPECT_LT(memory_bytes("VmHWM") - before_bytes, uint64_t{200} << 20);
 }

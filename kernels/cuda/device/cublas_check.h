@@ -1,8 +1,7 @@
 // Turns cuBLASLt status codes into Error, and DType into its name for a type.
 #pragma once
 
-#include <cublasLt.h>
-
+#include "kernels/cuda/device/cublas_library.h"
 #include "kernels/tensor/check.h"
 #include "kernels/tensor/dtype.h"
 
@@ -10,7 +9,7 @@ namespace tessera {
 
 inline void check_cublas(cublasStatus_t status, const char* call) {
   CHECK(status == CUBLAS_STATUS_SUCCESS,
-        "the GPU's matrix library failed: ", cublasLtGetStatusString(status), " in ", call);
+        "the GPU's matrix library failed: ", cublas().get_status_string(status), " in ", call);
 }
 
 inline cudaDataType_t cublas_type(DType dtype) {

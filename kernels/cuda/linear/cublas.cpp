@@ -31,8 +31,8 @@ constexpr float kManyWaves = 16.0f;
 cublasLtMatmulTile_t tile_of(const cublasLtMatmulAlgo_t& algorithm) {
   uint32_t tile = CUBLASLT_MATMUL_TILE_UNDEFINED;
   size_t bytes_written = 0;
-  CUBLAS_CHECK(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile,
-                                                    sizeof(tile), &bytes_written));
+  CUBLAS_CHECK(cublas().matmul_algo_config_get_attribute(&algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID,
+                                                         &tile, sizeof(tile), &bytes_written));
   return static_cast<cublasLtMatmulTile_t>(tile);
 }
 
@@ -75,16 +75,16 @@ const cublasLtMatmulHeuristicResult_t& choose(
 
 // The same matrix num_parts times, each `distance` elements behind the one before.
 void repeat(cublasLtMatrixLayout_t matrix, int32_t num_parts, int64_t distance) {
-  CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(matrix, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                                                &num_parts, sizeof(num_parts)));
-  CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(matrix, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                                                &distance, sizeof(distance)));
+  CUBLAS_CHECK(cublas().matrix_layout_set_attribute(matrix, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                    &num_parts, sizeof(num_parts)));
+  CUBLAS_CHECK(cublas().matrix_layout_set_attribute(
+      matrix, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &distance, sizeof(distance)));
 }
 
 template <typename Value>
 void set_attribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
                    Value value) {
-  CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof(value)));
+  CUBLAS_CHECK(cublas().matmul_desc_set_attribute(operation, attribute, &value, sizeof(value)));
 }
 
 }  // namespace
@@ -102,22 +102,22 @@ struct CublasLinear::Solution {
   Solution(const Solution&) = delete;
   Solution& operator=(const Solution&) = delete;
   ~Solution() {
-    cublasLtMatrixLayoutDestroy(out);
-    cublasLtMatrixLayoutDestroy(x);
-    cublasLtMatrixLayoutDestroy(weight);
-    cublasLtMatmulDescDestroy(operation);
+    cublas().matrix_layout_destroy(out);
+    cublas().matrix_layout_destroy(x);
+    cublas().matrix_layout_destroy(weight);
+    cublas().matmul_desc_destroy(operation);
   }
 };
 
 CublasLinear::CublasLinear(bool is_batch_invariant)
     : is_batch_invariant_(is_batch_invariant),
       workspace_(allocate_device_memory(kWorkspaceBytes, "the workspace of matrix products")) {
-  CUBLAS_CHECK(cublasLtCreate(&handle_));
+  CUBLAS_CHECK(cublas().create(&handle_));
 }
 
 CublasLinear::~CublasLinear() {
   solutions_.clear();
-  cublasLtDestroy(handle_);
+  cublas().destroy(handle_);
 }
 
 const CublasLinear::Solution& CublasLinear::solve(const Problem& problem) {
@@ -130,14 +130,14 @@ const CublasLinear::Solution& CublasLinear::solve(const Problem& problem) {
   const int64_t part_features = problem.in_features / problem.num_parts;
   const auto depth = static_cast<uint64_t>(part_features);
   const cudaDataType_t in_type = cublas_type(problem.in_dtype);
-  CUBLAS_CHECK(cublasLtMatmulDescCreate(&solution->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  CUBLAS_CHECK(cublas().matmul_desc_create(&solution->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   set_attribute(solution->operation, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
   CUBLAS_CHECK(
-      cublasLtMatrixLayoutCreate(&solution->weight, in_type, depth, rows, problem.in_features));
+      cublas().matrix_layout_create(&solution->weight, in_type, depth, rows, problem.in_features));
   CUBLAS_CHECK(
-      cublasLtMatrixLayoutCreate(&solution->x, in_type, depth, columns, problem.in_features));
-  CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&solution->out, cublas_type(problem.out_dtype), rows,
-                                          columns, problem.out_features));
+      cublas().matrix_layout_create(&solution->x, in_type, depth, columns, problem.in_features));
+  CUBLAS_CHECK(cublas().matrix_layout_create(&solution->out, cublas_type(problem.out_dtype), rows,
+                                             columns, problem.out_features));
   if (problem.num_parts > 1) {
     repeat(solution->weight, problem.num_parts, part_features);
     repeat(solution->x, problem.num_parts, part_features);
@@ -158,28 +158,28 @@ const CublasLinear::Solution& CublasLinear::solve(const Problem& problem) {
 void CublasLinear::choose_algorithm(Solution& solution, const Problem& problem) const {
   // Untimed: the choice depends on the shape only, and so do the results.
   cublasLtMatmulPreference_t preference = nullptr;
-  CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
+  CUBLAS_CHECK(cublas().matmul_preference_create(&preference));
   std::array<cublasLtMatmulHeuristicResult_t, kProposals> proposals{};
   int num_results = 0;
   const size_t workspace_bytes = kWorkspaceBytes - workspace_begin(problem.num_parts);
   cublasStatus_t status =
-      cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                           &workspace_bytes, sizeof(workspace_bytes));
+      cublas().matmul_preference_set_attribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                               &workspace_bytes, sizeof(workspace_bytes));
   if (status == CUBLAS_STATUS_SUCCESS && is_batch_invariant_) {
     // How many parts in_features is divided into would depend on the number of tokens.
     const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
-    status = cublasLtMatmulPreferenceSetAttribute(
+    status = cublas().matmul_preference_set_attribute(
         preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof(schemes));
   }
   if (status == CUBLAS_STATUS_SUCCESS) {
-    status = cublasLtMatmulAlgoGetHeuristic(handle_, solution.operation, solution.weight,
-                                            solution.x, solution.out, solution.out, preference,
-                                            kProposals, proposals.data(), &num_results);
+    status = cublas().matmul_algo_get_heuristic(handle_, solution.operation, solution.weight,
+                                                solution.x, solution.out, solution.out, preference,
+                                                kProposals, proposals.data(), &num_results);
   }
-  cublasLtMatmulPreferenceDestroy(preference);
+  cublas().matmul_preference_destroy(preference);
   CHECK(status == CUBLAS_STATUS_SUCCESS && num_results > 0, "no algorithm for the product of [",
         problem.num_tokens, ", ", problem.in_features, "] and [", problem.out_features, ", ",
-        problem.in_features, "]: ", cublasLtGetStatusString(status));
+        problem.in_features, "]: ", cublas().get_status_string(status));
   solution.algorithm = choose(std::span(proposals).first(static_cast<size_t>(num_results))).algo;
 }
 
@@ -216,7 +216,7 @@ void CublasLinear::launch(const Problem& problem, const Tensor& out, const Tenso
   const Solution& solution = solve(problem);
   const float beta = problem.accumulate ? 1.0f : 0.0f;
   const size_t begin = workspace_begin(problem.num_parts);
-  CUBLAS_CHECK(cublasLtMatmul(
+  CUBLAS_CHECK(cublas().matmul(
       handle_, solution.operation, &multiplier, weight.data, solution.weight, x.data, solution.x,
       &beta, out.data, solution.out, out.data, solution.out, &solution.algorithm,
       static_cast<std::byte*>(workspace_.data()) + begin, workspace_.size_bytes() - begin, stream));

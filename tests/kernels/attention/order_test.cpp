@@ -134,7 +134,9 @@ class AttentionOrderTest : public BackendTest {
       return bytes_of(backend(), out);
     };
     const std::vector<uint8_t> expected = run(true);
-    for (int repeat = 0; repeat < 5; ++repeat) EXPECT_TRUE(run(false) == expected);
+    // On the CPU nothing is under way when an operation returns.
+    const int num_repeats = device().type() == DeviceType::kCpu ? 1 : 5;
+    for (int repeat = 0; repeat < num_repeats; ++repeat) EXPECT_TRUE(run(false) == expected);
   }
 };
 

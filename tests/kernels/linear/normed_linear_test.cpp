@@ -81,13 +81,13 @@ TEST_P(NormedLinearTest, MatchesReference) {
         expect_close(host(out), reference_linear(normed, weight, sizes.hidden), shape,
                      {.out = activation(), .length = sizes.hidden, .relative = relative});
 
+        const Reference both = reference_linear(normed, gate_up, sizes.hidden);
         for (const Activation of_gate : {Activation::kSilu, Activation::kGeluTanh}) {
           const Shape hidden_shape{num_tokens, sizes.intermediate};
           const DeviceTensor hidden = poisoned(backend(), activation(), hidden_shape);
           const DeviceTensor scratch =
               poisoned(backend(), activation(), {num_tokens, 2 * sizes.intermediate});
           fused().normed_linear_activate_mul(hidden, rows.view(), device_gate_up, scratch, of_gate);
-          const Reference both = reference_linear(normed, gate_up, sizes.hidden);
           Reference expected = reference_activate_mul(both.values, sizes.intermediate, of_gate);
           // |silu'| <= 1.1, |gelu'| <= 1.13: errors of the gate count with `up`, errors of `up`
           // with the activation.

@@ -29,25 +29,25 @@ using Preference =
 // A row-major [batch_size, rows, columns], which the library sees as columns x rows.
 Layout make_layout(DType dtype, int64_t batch_size, int64_t rows, int64_t columns) {
   cublasLtMatrixLayout_t layout = nullptr;
-  CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&layout, cublas_type(dtype),
-                                          static_cast<uint64_t>(columns),
-                                          static_cast<uint64_t>(rows), columns));
-  Layout owner(layout, cublasLtMatrixLayoutDestroy);
+  CUBLAS_CHECK(cublas().matrix_layout_create(&layout, cublas_type(dtype),
+                                             static_cast<uint64_t>(columns),
+                                             static_cast<uint64_t>(rows), columns));
+  Layout owner(layout, cublas().matrix_layout_destroy);
   const auto count = static_cast<int32_t>(batch_size);
   const int64_t stride = rows * columns;
-  CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
-                                                sizeof(count)));
-  CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                                                &stride, sizeof(stride)));
+  CUBLAS_CHECK(cublas().matrix_layout_set_attribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                    &count, sizeof(count)));
+  CUBLAS_CHECK(cublas().matrix_layout_set_attribute(
+      layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride)));
   return owner;
 }
 
 class CublasStandardAttention final : public StandardAttention {
  public:
   explicit CublasStandardAttention(cudaStream_t stream) : stream_(stream) {
-    CUBLAS_CHECK(cublasLtCreate(&handle_));
+    CUBLAS_CHECK(cublas().create(&handle_));
   }
-  ~CublasStandardAttention() override { cublasLtDestroy(handle_); }
+  ~CublasStandardAttention() override { cublas().destroy(handle_); }
 
   size_t scratch_bytes(const StandardAttentionParams& params) const override {
     const Shape& query = params.query.shape;
@@ -92,32 +92,32 @@ class CublasStandardAttention final : public StandardAttention {
                                             : make_layout(b.dtype, batch_size, depth, columns);
 
     cublasLtMatmulDesc_t description = nullptr;
-    CUBLAS_CHECK(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-    const Operation operation(description, cublasLtMatmulDescDestroy);
+    CUBLAS_CHECK(cublas().matmul_desc_create(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    const Operation operation(description, cublas().matmul_desc_destroy);
     const cublasOperation_t b_operation = b_is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSA,
-                                                &b_operation, sizeof(b_operation)));
+    CUBLAS_CHECK(cublas().matmul_desc_set_attribute(description, CUBLASLT_MATMUL_DESC_TRANSA,
+                                                    &b_operation, sizeof(b_operation)));
 
     cublasLtMatmulPreference_t limits = nullptr;
-    CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&limits));
-    const Preference preference(limits, cublasLtMatmulPreferenceDestroy);
+    CUBLAS_CHECK(cublas().matmul_preference_create(&limits));
+    const Preference preference(limits, cublas().matmul_preference_destroy);
     const size_t workspace_bytes = kWorkspaceBytes;
-    CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(limits,
-                                                      CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                      &workspace_bytes, sizeof(workspace_bytes)));
+    CUBLAS_CHECK(
+        cublas().matmul_preference_set_attribute(limits, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                 &workspace_bytes, sizeof(workspace_bytes)));
     cublasLtMatmulHeuristicResult_t choice{};
     int num_choices = 0;
-    CUBLAS_CHECK(cublasLtMatmulAlgoGetHeuristic(handle_, description, b_layout.get(),
-                                                a_layout.get(), out_layout.get(), out_layout.get(),
-                                                limits, 1, &choice, &num_choices));
+    CUBLAS_CHECK(cublas().matmul_algo_get_heuristic(
+        handle_, description, b_layout.get(), a_layout.get(), out_layout.get(), out_layout.get(),
+        limits, 1, &choice, &num_choices));
     CHECK(num_choices == 1, "standard attention: no algorithm for ", batch_size, " products of [",
           rows, ", ", depth, "] and [", depth, ", ", columns, "]");
     const float alpha = 1.0f;
     const float beta = 0.0f;
-    CUBLAS_CHECK(cublasLtMatmul(handle_, description, &alpha, b.data, b_layout.get(), a.data,
-                                a_layout.get(), &beta, out.data, out_layout.get(), out.data,
-                                out_layout.get(), &choice.algo, workspace_, kWorkspaceBytes,
-                                stream_));
+    CUBLAS_CHECK(cublas().matmul(handle_, description, &alpha, b.data, b_layout.get(), a.data,
+                                 a_layout.get(), &beta, out.data, out_layout.get(), out.data,
+                                 out_layout.get(), &choice.algo, workspace_, kWorkspaceBytes,
+                                 stream_));
   }
 
   cudaStream_t stream_;

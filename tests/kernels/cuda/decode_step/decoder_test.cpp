@@ -15,6 +15,12 @@ namespace {
 
 class FusedDecoderTest : public BackendTest {
  protected:
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (IsSkipped()) return;
+    if (device().type() == DeviceType::kCpu) GTEST_SKIP() << "the CPU takes operations one by one";
+  }
+
   // Null, after a check that it is rightly so, on devices that have none.
   std::unique_ptr<FusedDecoder> decoder_of(const DecodeStepModel& model) const {
     std::string problem;
@@ -57,6 +63,14 @@ class FusedDecoderTest : public BackendTest {
     }
   }
 };
+
+TEST(FusedDecoderOnCpuTest, ThereIsNone) {
+  const std::unique_ptr<Backend> backend = make_cpu_backend(1);
+  const DecodeStepModel model(*backend, {}, {65}, {});
+  std::string problem;
+  EXPECT_EQ(backend->make_fused_decoder(model.model(), problem), nullptr);
+  EXPECT_EQ(problem, "there is none on cpu");
+}
 
 // Llama's, each of whose layers sees so many tokens.
 BlockSpec windowed(int64_t sliding_window, size_t num_layers = 3) {
