@@ -52,8 +52,8 @@ struct SkinnyPlan {
 };
 
 // The plans that are built.
-inline constexpr SkinnyPlan kSkinnyPlans[] = {{64, 1}, {64, 2},  {64, 3},    {64, 4},
-                                              {96, 2}, {128, 1}, {128, 1, 2}};
+inline constexpr SkinnyPlan kSkinnyPlans[] = {{64, 1},  {64, 2}, {64, 4},  {128, 4},   {128, 5},
+                                              {128, 6}, {96, 2}, {128, 1}, {128, 1, 2}};
 // The same for tiles that hold rows of gate and of up together.
 inline constexpr SkinnyPlan kGatedSkinnyPlans[] = {{128, 1},   {112, 1},    {96, 1},     {80, 1},
                                                    {64, 1},    {128, 1, 2}, {112, 1, 2}, {96, 1, 2},
@@ -61,7 +61,6 @@ inline constexpr SkinnyPlan kGatedSkinnyPlans[] = {{128, 1},   {112, 1},    {96,
 // The same with rotary positions and the append to KV pages, for heads of 64 or 128.
 inline constexpr SkinnyPlan kRopeSkinnyPlans[] = {{64, 2}, {96, 2}};
 inline constexpr int kSkinnyStepFeatures = 128;  // of the steps that blocks divide
-inline constexpr int64_t kSkinnySplitFeatures = 2 * kSkinnyStepFeatures;  // least to divide
 
 struct LinearPlan {
   LinearKernel kernel;
@@ -77,33 +76,53 @@ constexpr int tiles_at_once(int64_t num_tokens, int64_t num_tiles, int num_multi
   return num_tokens >= kTilesAtOnceTokens && num_tiles > num_multiprocessors ? 2 : 1;
 }
 
-// How many clusters of 3 or 4 blocks run at once. A cluster lies within one of the parts that a GPU
-// consists of, which have 14 to 18 multiprocessors each, and some are left over. More clusters than
-// these would wait for others to end: with a step of 64 tokens on an H200, 32 clusters of 3 instead
-// of 2 blocks make SmolLM3 3B 4 % faster, 32 of 4 blocks 3 % slower; 16 of 4 make Qwen3 0.6B 3 %
-// faster, 40 of 3 Gemma 3 4B 5 % slower (docs/experiments/skinny-products.md).
+// How many clusters of so many blocks surely run at once. A cluster lies within one of the parts
+// that a GPU consists of, which have up to 18 multiprocessors each, and some are left over. More
+// clusters than these would wait for others to end: on H200s that run 30 of 4, 22 of 5, 17 of 6 and
+// 15 of 7, a step of 64 sequences of SmolLM3 3B, whose tiles are 16, takes 11 % longer with
+// clusters of 7 than with clusters of 6 (docs/experiments/skinny-products.md).
 constexpr int clusters_at_once(int num_multiprocessors, int blocks) {
-  return blocks == 3 ? num_multiprocessors / 4 : num_multiprocessors * 7 / 32;
+  switch (blocks) {
+    case 1:
+    case 2:
+      return num_multiprocessors / blocks;
+    case 4:
+      return num_multiprocessors * 7 / 32;
+    case 5:
+      return num_multiprocessors * 5 / 32;
+    default:
+      return num_multiprocessors / 8;
+  }
 }
 
-// As many blocks as there are multiprocessors, or a few less, with a tile each; where rows are too
-// many for that, the largest tile, since every tile reads all tokens again. On an H200 with 64
+// Tiles that blocks share: as many blocks as run at once, and where that leaves a choice the larger
+// tile, since every tile reads all tokens again. The norm that follows needs whole tiles, and
+// cannot follow tiles of 96 rows: these are for more rows than all others have room for. Where rows
+// are too many to share tiles, a tile for each block, or else the largest. On an H200 with 64
 // tokens, microseconds: 6144 x 4096 in tiles of 96 shared by 2 16.0, of 64 17.6; 4096 x 14336 in
-// tiles of 64 shared by 2 33.3, of 128 shared by 2 34.1; 28672 x 4096 in tiles of 128 61.8, of 64
-// 69.1, of 224 (one each) 62.8. most_split: blocks that may share a tile.
+// tiles of 64 shared by 2 33.3, of 128 shared by 2 34.1; 28672 x 4096 in tiles of 128 61.8, of
+// 64 69.1, of 224 (one each) 62.8. most_split: blocks that may share a tile.
 constexpr SkinnyPlan plan_skinny(const LinearShape& shape, int num_multiprocessors,
-                                 int most_split = 4) {
-  const auto num_tiles = [&](int rows) { return (shape.out_features + rows - 1) / rows; };
-  for (int split = most_split; split > 2; --split) {
-    if (shape.in_features >= split * kSkinnyStepFeatures &&
-        num_tiles(64) <= clusters_at_once(num_multiprocessors, split)) {
-      return {.tile_rows = 64, .split = split};
+                                 int most_split = 6) {
+  const auto num_tiles = [&](int64_t rows) { return (shape.out_features + rows - 1) / rows; };
+  SkinnyPlan best;
+  int64_t most_blocks = 0;
+  for (const SkinnyPlan& plan : kSkinnyPlans) {
+    const int64_t tiles = num_tiles(plan.tile_rows);
+    if (plan.split == 1 || plan.split > most_split ||
+        shape.in_features < plan.split * kSkinnyStepFeatures ||
+        tiles > clusters_at_once(num_multiprocessors, plan.split) ||
+        (plan.tile_rows == 128 && shape.out_features % 128 != 0) ||
+        (plan.tile_rows == 96 && most_blocks > 0)) {
+      continue;
+    }
+    const int64_t blocks = tiles * plan.split;
+    if (blocks > most_blocks || (blocks == most_blocks && plan.tile_rows > best.tile_rows)) {
+      best = plan;
+      most_blocks = blocks;
     }
   }
-  if (shape.in_features >= kSkinnySplitFeatures) {
-    if (2 * num_tiles(64) <= num_multiprocessors) return {.tile_rows = 64, .split = 2};
-    if (2 * num_tiles(96) <= num_multiprocessors) return {.tile_rows = 96, .split = 2};
-  }
+  if (most_blocks > 0) return best;
   if (num_tiles(64) <= num_multiprocessors) return {.tile_rows = 64, .split = 1};
   return {.tile_rows = 128,
           .split = 1,
@@ -184,9 +203,11 @@ constexpr bool fuses_rope(const LinearPlan& plan, int64_t head_dim) {
 // kernel computes products of so many tokens and every block has a multiple of kSquaresFeatures
 // rows.
 constexpr bool defers_norm_scale(int64_t num_tokens, int64_t hidden_size, const GpuTraits& gpu) {
-  const LinearPlan plan = plan_linear(
-      {.num_tokens = num_tokens, .out_features = hidden_size, .in_features = kSkinnySplitFeatures},
-      gpu);
+  // With more input features the plan is the same, or has tiles of 64 or 128 rows.
+  const LinearPlan plan = plan_linear({.num_tokens = num_tokens,
+                                       .out_features = hidden_size,
+                                       .in_features = 2 * kSkinnyStepFeatures},
+                                      gpu);
   return plan.kernel == LinearKernel::kSkinny && plan.skinny.tile_rows != 96 &&
          hidden_size % 128 == 0;
 }

@@ -26,15 +26,16 @@ struct Sizes {
 };
 // Hidden sizes that pass without the norm's scale, divided in every way (see linear/plan.h), and
 // some that do not; 4,096, from which on scales are computed another way, and the one before it
-// (see linear/skinny/scales.cuh). Results that no tile divides. Inputs of every product that are
-// whole panels of 64 features, and inputs that are not. Last an intermediate size with which 65
-// tokens fill an H100 or H200 (see linear/gated/plan.h).
+// (see linear/skinny/scales.cuh); tiles that four, five and six blocks share. Results that no tile
+// divides. Inputs of every product that are whole panels of 64 features, and inputs that are not.
+// Last an intermediate size with which 65 tokens fill an H100 or H200 (see linear/gated/plan.h).
 constexpr Sizes kSizes[] = {
     {256, 8, 40, 24},    {512, 520, 129, 57}, {1152, 136, 96, 1000},  {8576, 264, 72, 8},
     {40, 136, 72, 40},   {5120, 264, 56, 24}, {128, 264, 7001, 7004}, {17024, 256, 16, 8},
     {384, 4104, 40, 24}, {640, 1000, 24, 8},  {256, 200, 24, 40},     {512, 576, 40, 57},
     {1152, 72, 40, 24},  {72, 200, 40, 24},   {200, 72, 131, 1000},   {1000, 192, 40, 72},
-    {4104, 72, 56, 24},  {3968, 72, 40, 24},  {4096, 72, 40, 24},     {40, 8, 40, 12672, 65}};
+    {4104, 72, 56, 24},  {3968, 72, 40, 24},  {4096, 72, 40, 24},     {3072, 520, 24, 8},
+    {2560, 648, 24, 8},  {2048, 776, 24, 8},  {40, 8, 40, 12672, 65}};
 
 class NormedLinearTest : public BackendTest {
  protected:

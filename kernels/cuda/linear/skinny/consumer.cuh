@@ -258,34 +258,43 @@ struct SkinnyConsumer {
     }
   }
 
-  // Sends this block's sums of the half of a tile that block `finisher` finishes to it: every warp
+  // This block's vector `index` of the part of a tile that block `finisher` finishes. Registers
+  // have no index: the parts are chosen from.
+  __device__ float4 vector_of_part(const Sums& own_sums, int finisher, int index) const {
+    constexpr int kLast = Config::kFinishers - 1;
+    float4 chosen = vector(own_sums, kLast * Config::kFinishedVectors + index);
+#pragma unroll
+    for (int part = kLast - 1; part >= 0; --part) {
+      if (finisher == part) chosen = vector(own_sums, part * Config::kFinishedVectors + index);
+    }
+    return chosen;
+  }
+
+  // Sends this block's sums of the part of a tile that block `finisher` finishes to it: every warp
   // to the same warp there.
   __device__ void send(const Sums& own_sums, int finisher) const {
-    constexpr int kHalf = Config::kFinishedVectors;
     const int others_before = share.rank > finisher ? share.rank - 1 : share.rank;
     float4* const received = shared.received + others_before * Config::kReceived + threadIdx.x;
 #pragma unroll
-    for (int i = 0; i < kHalf; ++i) {
-      store_in_cluster(received + i * kWarpgroupSize,
-                       finisher == 0 ? vector(own_sums, i) : vector(own_sums, kHalf + i),
+    for (int i = 0; i < Config::kFinishedVectors; ++i) {
+      store_in_cluster(received + i * kWarpgroupSize, vector_of_part(own_sums, finisher, i),
                        &shared.all_received, finisher);
     }
   }
 
-  // For a tile that several blocks share, which is the only tile of them. The first two finish one
-  // half of the tile's output features each.
+  // For a tile that several blocks share, which is the only tile of them. The first of them finish
+  // a part of the tile's output features each.
   __device__ void multiply_together(int tile) {
-    constexpr int kHalf = Config::kFinishedVectors;
-    static_assert(Config::kVectors % kFinishers == 0 && !Config::kGated);
-    constexpr bool kNormalizes = kMayNormalize && kHalf == 4;
-    const bool is_first = share.rank == 0;
-    const int begin = is_first ? 0 : kHalf;
-    float4 results[kHalf] = {};
+    constexpr int kPart = Config::kFinishedVectors;
+    static_assert(Config::kVectors % Config::kFinishers == 0 && !Config::kGated);
+    constexpr bool kNormalizes = kMayNormalize && kPart == 4;
+    const int begin = share.rank * kPart;
+    float4 results[kPart] = {};
     [[maybe_unused]] float2 factors[4];
     if (has_tokens() && share.finishes()) {
       if (!Config::kRotates && arguments.accumulate) {
 #pragma unroll
-        for (int i = 0; i < kHalf; ++i) load(tile, begin + i, results[i]);
+        for (int i = 0; i < kPart; ++i) load(tile, begin + i, results[i]);
       }
       if constexpr (kNormalizes) {
         if (normalizes()) load_norm_weights(tile, begin, factors);
@@ -296,18 +305,19 @@ struct SkinnyConsumer {
     if (!has_tokens()) return;
 
     const Sums& own_sums = sums[0];
-    if constexpr (Config::kSplit == kFinishers) {
+    if constexpr (Config::kSplit == 2) {
       send(own_sums, 1 - share.rank);
     } else {
-      for (int finisher = 0; finisher < kFinishers; ++finisher) {
+#pragma unroll
+      for (int finisher = 0; finisher < Config::kFinishers; ++finisher) {
         if (finisher != share.rank) send(own_sums, finisher);
       }
       if (!share.finishes()) return;
     }
     mbarrier_wait_for_cluster(&shared.all_received, 0);
 #pragma unroll
-    for (int i = 0; i < kHalf; ++i) {
-      float4 sum = is_first ? vector(own_sums, i) : vector(own_sums, kHalf + i);
+    for (int i = 0; i < kPart; ++i) {
+      float4 sum = vector_of_part(own_sums, share.rank, i);
 #pragma unroll
       for (int other = 0; other < Config::kSplit - 1; ++other) {
         const int place = other * Config::kReceived + i * kWarpgroupSize;
@@ -319,10 +329,10 @@ struct SkinnyConsumer {
       rotation.store(arguments, first_token(), results);
       return;
     }
-    constexpr int kRest = kHalf % 4;
+    constexpr int kRest = kPart % 4;
 #pragma unroll
-    for (int i = 0; i + 4 <= kHalf; i += 4) store<4>(tile, begin + i, &results[i]);
-    if constexpr (kRest > 0) store<kRest>(tile, begin + kHalf - kRest, &results[kHalf - kRest]);
+    for (int i = 0; i + 4 <= kPart; i += 4) store<4>(tile, begin + i, &results[i]);
+    if constexpr (kRest > 0) store<kRest>(tile, begin + kPart - kRest, &results[kPart - kRest]);
     if constexpr (kNormalizes) {
       if (normalizes()) normalize(tile, begin, results, factors);
     }

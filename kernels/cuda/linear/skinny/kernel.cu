@@ -144,7 +144,7 @@ void launch(const SkinnyProduct& product, int num_multiprocessors, cudaStream_t 
   const auto num_tiles = static_cast<int>(ceil_divide<int64_t>(out_features, Config::kOutRows));
   const auto num_steps = static_cast<int>(ceil_divide<int64_t>(weight.dim(1), kStepFeatures));
   const int num_clusters = std::min(num_tiles, num_multiprocessors / Config::kSplit);
-  constexpr int kFinishing = Config::kSplit > 1 ? kFinishers : 1;  // blocks of a tile
+  constexpr int kFinishing = Config::kSplit > 1 ? Config::kFinishers : 1;  // blocks of a tile
   CHECK(Config::kSplit == 1 || (num_clusters == num_tiles && num_steps >= Config::kSplit),
         "linear_skinny: ", num_tiles, " tiles of ", num_steps, " steps cannot be split");
   CHECK(norm.values.empty() || (out_features % Config::kOutRows == 0 &&

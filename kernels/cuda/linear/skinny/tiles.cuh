@@ -10,6 +10,7 @@
 //   split    the number of blocks that share a tile, each with a part of its steps
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/block_spec.h"
@@ -27,9 +28,10 @@ static_assert(kSkinnyTokens == kWarpgroupRows);
 // Rings are as deep as shared memory allows. How much is in flight decides how fast memory answers,
 // and weights that have arrived when the kernel before ends need not be waited for. Tokens come
 // from the L2 cache, which takes time too, so that their ring needs depth as well; how deep each
-// should be was measured (docs/experiments/skinny-products.md).
-// `split` blocks share a tile: what they send each other takes room too.
-constexpr int weight_ring_bytes(int split) { return (split < 4 ? 160 : 144) * 1024; }
+// should be was measured (docs/experiments/skinny-products.md). What blocks that share a tile send
+// each other takes room from the weights.
+inline constexpr int kMaxWeightRingBytes = 160 * 1024;
+inline constexpr int kWeightAndReceivedBytes = 176 * 1024;
 inline constexpr int kTokenRingBytes = 48 * 1024;
 inline constexpr int kMaxTokenStages = 8;
 
@@ -49,12 +51,8 @@ inline constexpr int kBoxBytes = kBoxRows * kStepPanels * kPanelRowBytes;
 // a row ends, beyond which it has to write zeros.
 constexpr bool has_whole_panels(int64_t in_features) { return in_features % kPanelColumns == 0; }
 
-// Of the blocks that share a tile, how many finish it: each half of its rows. The others send these
-// two their sums and are done.
-inline constexpr int kFinishers = 2;
-
 // kRows_         weight rows of a tile
-// kSplit_        blocks that share a tile, each with a part of in_features: 1 to 4
+// kSplit_        blocks that share a tile, each with a part of in_features
 // kGated_        half of a tile's rows belong to the gate, the other half are the same rows of `up`
 // kTilesAtOnce_  tiles that a block computes side by side, 1 or 2: both use one copy of the tokens;
 //                if the block has an odd number of tiles, the last is computed alone
@@ -73,19 +71,25 @@ struct SkinnyConfig {
   static constexpr Activation kActivation = kActivation_;
   static_assert(kTilesAtOnce == 1 || (kTilesAtOnce == 2 && kSplit == 1));
   static_assert(kSplit == 1 || !kGated);
+  // Of the blocks that share a tile, how many finish it: each an equal part of its rows. The others
+  // send these their sums and are done.
+  static constexpr int kFinishers = kSplit >= 4 && kRows == 128 ? 4 : 2;
   static_assert(!kRotates || kSplit == kFinishers);
   static_assert(kActivation == Activation::kSilu || kActivation == Activation::kGeluTanh);
   static constexpr int kParts = kGated ? 2 : 1;    // runs of neighbouring rows in a tile
   static constexpr int kOutRows = kRows / kParts;  // output features of a tile
   static constexpr int kSums = kRows / 2;          // sums of a tile that one lane has
   static constexpr int kVectors = kSums / 4;       // vectors of a tile that one lane has
-  static constexpr int kWeightElements = kRows * kStepFeatures;
-  static constexpr int kWeightStages =
-      weight_ring_bytes(kSplit) / (kWeightElements * sizeof(Element));
   // If blocks share a tile: the vectors of a lane that one block finishes, and float4 in shared
-  // memory for the sums that one other block sends it.
+  // memory for the sums that one other block sends it, and that all others do.
   static constexpr int kFinishedVectors = kVectors / kFinishers;
   static constexpr int kReceived = kFinishedVectors * kWarpgroupSize;
+  static constexpr int kAllReceived = (kSplit - 1) * kReceived;
+  static constexpr int kWeightElements = kRows * kStepFeatures;
+  static constexpr int kWeightStages =
+      std::min(kMaxWeightRingBytes,
+               kWeightAndReceivedBytes - kAllReceived * static_cast<int>(sizeof(float4))) /
+      (kWeightElements * static_cast<int>(sizeof(Element)));
 };
 
 // The barriers of a ring between the warp that copies and the warpgroup that multiplies. A full
@@ -115,9 +119,9 @@ struct SkinnyShared {
   alignas(1024) Element weights[Config::kWeightStages][Config::kWeightElements];
   RingBarriers<Config::kWeightStages> weight_barriers;
   RingBarriers<kMaxTokenStages> token_barriers;
-  // If blocks share a tile and this one finishes half of it: the other blocks' sums of that half,
+  // If blocks share a tile and this one finishes a part of it: the other blocks' sums of that part,
   // in the order of their ranks.
-  alignas(16) float4 received[Config::kSplit > 1 ? (Config::kSplit - 1) * Config::kReceived : 1];
+  alignas(16) float4 received[std::max(Config::kAllReceived, 1)];
   uint64_t all_received;
   float scales[kSkinnyTokens];  // RMSNorm's scale of each token, if the inputs lack it
 };
@@ -198,7 +202,9 @@ struct SkinnyShare {
   }
 
   // Of blocks that share a tile.
-  __device__ bool finishes() const { return Config::kSplit <= kFinishers || rank < kFinishers; }
+  __device__ bool finishes() const {
+    return Config::kSplit <= Config::kFinishers || rank < Config::kFinishers;
+  }
 
   // How many tiles are computed at once when `tile` is the first of them: 1 or 2. The second is
   // tile + stride.

@@ -76,10 +76,14 @@ TEST(LinearPlanTest, EveryMultiprocessorHasATile) {
 }
 
 TEST(LinearPlanTest, SeveralBlocksShareFewTiles) {
-  EXPECT_EQ(skinny(2560, 10240), (SkinnyPlan{.tile_rows = 64, .split = 2})) << "40 clusters of 3";
-  EXPECT_EQ(skinny(2048, 11008), (SkinnyPlan{.tile_rows = 64, .split = 3})) << "32 clusters of 4";
-  EXPECT_EQ(skinny(1024, 3072), (SkinnyPlan{.tile_rows = 64, .split = 4}));
-  EXPECT_EQ(skinny(1024, 504), (SkinnyPlan{.tile_rows = 64, .split = 3})) << "a step each";
+  EXPECT_EQ(skinny(3584, 18944), (SkinnyPlan{.tile_rows = 128, .split = 4}));
+  EXPECT_EQ(skinny(3072, 8192), (SkinnyPlan{.tile_rows = 128, .split = 4})) << "24 clusters of 5";
+  EXPECT_EQ(skinny(2560, 10240), (SkinnyPlan{.tile_rows = 128, .split = 5})) << "20 clusters of 6";
+  EXPECT_EQ(skinny(2048, 11008), (SkinnyPlan{.tile_rows = 128, .split = 6}));
+  EXPECT_EQ(skinny(1024, 3072), (SkinnyPlan{.tile_rows = 64, .split = 4})) << "more blocks";
+  EXPECT_EQ(skinny(128, 264), (SkinnyPlan{.tile_rows = 64, .split = 2}));
+  EXPECT_EQ(skinny(2056, 11008), (SkinnyPlan{.tile_rows = 64, .split = 2})) << "no whole tiles";
+  EXPECT_EQ(skinny(1024, 504), (SkinnyPlan{.tile_rows = 64, .split = 2})) << "a step each";
 }
 
 TEST(LinearPlanTest, TilesThatRotateAreSharedByTwo) {
@@ -93,8 +97,8 @@ TEST(LinearPlanTest, TilesThatRotateAreSharedByTwo) {
 }
 
 TEST(LinearPlanTest, FewFeaturesAreNotDivided) {
-  EXPECT_EQ(skinny(40, kSkinnySplitFeatures).split, 2);
-  EXPECT_EQ(skinny(40, kSkinnySplitFeatures - 8).split, 1);
+  EXPECT_EQ(skinny(40, 2 * kSkinnyStepFeatures).split, 2);
+  EXPECT_EQ(skinny(40, 2 * kSkinnyStepFeatures - 8).split, 1);
 }
 
 // Of the busiest block: two tiles of 112 rows are fewer than two of 128, one of 128 fewer than two.
@@ -167,15 +171,18 @@ TEST(LinearPlanTest, NormsPassWithoutTheirScaleBetweenSkinnyProducts) {
   EXPECT_FALSE(defers_norm_scale(64, 4096, kAmpere));
   EXPECT_FALSE(defers_norm_scale(64, 5120, kH200)) << "tiles of 96 rows shared by 2";
   EXPECT_FALSE(defers_norm_scale(64, 4064, kH200)) << "no multiple of 128";
+  for (int64_t hidden_size = 128; hidden_size <= 4224; hidden_size += 128) {
+    EXPECT_TRUE(defers_norm_scale(64, hidden_size, kH200)) << hidden_size;
+  }
 }
 
 TEST(LinearPlanTest, RotatesHeadsThatTilesHold) {
   const auto fuses = [](int64_t num_tokens, int64_t out_features, int64_t head_dim,
                         const GpuTraits& device) {
-    return fuses_rope(
-        plan_linear({.num_tokens = num_tokens, .out_features = out_features, .in_features = 4096},
-                    device),
-        head_dim);
+    const LinearShape shape{
+        .num_tokens = num_tokens, .out_features = out_features, .in_features = 4096};
+    return fuses_rope(rotating_plan(plan_linear(shape, device), shape, device.num_multiprocessors),
+                      head_dim);
   };
   EXPECT_TRUE(fuses(9, 6144, 128, kH200));
   EXPECT_TRUE(fuses(64, 3072, 64, kH200));
