@@ -73,7 +73,8 @@ MemoryPlan plan_for_wanted(const ModelConfig& config, const WantedSizes& wanted,
   const int64_t longest =
       longest_context(operations.operations().device().type(), wanted.page_size);
   CHECK(wanted.context_size <= longest, "a context of ", counted(wanted.context_size, "token"),
-        " is too long for pages of ", wanted.page_size, ": on a GPU at most ", longest);
+        " is too long for pages of ", counted(wanted.page_size, "token"), ": on a GPU at most ",
+        counted(longest, "token"));
   const int64_t limit = std::min(config.max_position_embeddings, longest);
   const auto plan_at = [&](int64_t context_size) {
     return plan_for(config, wanted, operations, weights_bytes, context_size);

@@ -180,7 +180,6 @@ class Kv(RopeScaling):
         result = self.ask(code=1)
         self.assert_one_error(result, "RoPE stretched for 800 tokens; this run has ")
 
-
     def test_a_model_whose_rope_depends_on_the_context(self):
         """The keys of one context are turned otherwise than those of another."""
         path = self.write("document.txt", "word " * 20)
