@@ -1,5 +1,6 @@
-// Whether this is a build with sanitizers, which check every access. Tests that compute for long
-// do less of the same there: the full measure is taken by the build without them.
+// Whether this is a build with sanitizers, which check every access. There some tests that compute
+// for long do less, and limits of memory and time are not checked: the build without sanitizers
+// does both in full.
 #pragma once
 
 namespace tessera {

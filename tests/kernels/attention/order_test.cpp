@@ -8,6 +8,7 @@
 #include "tests/kernels/attention/problem.h"
 #include "tests/kernels/for_each_backend.h"
 #include "tests/kernels/linear/normed_rows.h"
+#include "tests/kernels/num_repeats.h"
 #include "tests/kernels/random_values.h"
 
 namespace tessera {
@@ -135,8 +136,8 @@ class AttentionOrderTest : public BackendTest {
     };
     const std::vector<uint8_t> expected = run(true);
     // On the CPU nothing is under way when an operation returns.
-    const int num_repeats = device().type() == DeviceType::kCpu ? 1 : 5;
-    for (int repeat = 0; repeat < num_repeats; ++repeat) EXPECT_TRUE(run(false) == expected);
+    const int64_t repeats = device().type() == DeviceType::kCpu ? 1 : num_repeats(5);
+    for (int64_t repeat = 0; repeat < repeats; ++repeat) EXPECT_TRUE(run(false) == expected);
   }
 };
 
