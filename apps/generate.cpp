@@ -74,10 +74,11 @@ std::vector<TokenId> encode_prompt(const Engine& engine, const GenerateOptions& 
 }
 
 void check_files(const GenerateOptions& options) {
-  std::vector<NamedFile> inputs =
-      files_of_flags(options.engine, options.prompt.system_file, options.kv_path);
-  inputs.push_back({"--file", options.file});
-  require_separate_files(inputs, {{"--stats-json", options.stats_path}});
+  require_separate_files(options.engine,
+                         {{"--system-file", options.prompt.system_file},
+                          {"--kv", options.kv_path},
+                          {"--file", options.file}},
+                         {{"--stats-json", options.stats_path}});
 }
 
 int run_generate(const GenerateOptions& options, const Console& console) {
@@ -98,7 +99,10 @@ int run_generate(const GenerateOptions& options, const Console& console) {
   if (options.on_overflow == OnOverflow::kMiddle) {
     prompt = leave_out_middle(*engine, std::move(prompt.tokens), params);
   }
-  if (kv) load_kv(*engine, kv->file, prompt.tokens, console);
+  if (kv) {
+    load_kv(*engine, kv->file, console);
+    compare_with_kv(prompt.tokens, kv->file, *engine, console);
+  }
   const AnswerStyle style = {.has_thinking = !options.prompt.raw,
                              .shows_thinking = options.thinking.is_shown};
   answer_once(*engine, options.engine, prompt, params, style, stats, console);

@@ -30,6 +30,11 @@ void occupy_standard_descriptors() {
   }
 }
 
+// An empty name is what an unset variable of a shell leaves of one.
+std::string refuse_empty(const std::string& name) {
+  return name.empty() ? "the name of a file must not be empty" : "";
+}
+
 // What all subcommands of `app`, and theirs, have in common.
 void finish_commands(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) {
@@ -42,6 +47,8 @@ void finish_commands(CLI::App& app) {
       // CLI11 would read "--verbose=X" with std::stoll, whose exceptions it lets through.
       const bool is_flag = option->get_items_expected_max() == 0;
       if (is_flag) option->disable_flag_override();
+      const bool takes_file = option->get_option_text().find("FILE") != std::string::npos;
+      if (takes_file) option->check(refuse_empty);
     }
     finish_commands(*command);
   }

@@ -27,9 +27,10 @@ void check_files(const PrefillOptions& options) {
   if (options.output == "-") {
     throw UsageError("--output: keys and values cannot go to standard output");
   }
-  std::vector<NamedFile> inputs = files_of_flags(options.engine, options.prompt.system_file, "");
-  inputs.push_back({"the document", options.file});
-  require_separate_files(inputs, {{"--output", options.output}});
+  require_separate_files(
+      options.engine,
+      {{"--system-file", options.prompt.system_file}, {"the document", options.file}},
+      {{"--output", options.output}});
 }
 
 Conversation read_opening(const PrefillOptions& options, const Console& console) {

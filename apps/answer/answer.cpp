@@ -128,15 +128,16 @@ void tell_answer_cost(const Engine& engine, const EngineOptions& options,
   stats.write(object);
 }
 
-void answer_once(Engine& engine, const EngineOptions& options, const FittedPrompt& prompt,
-                 const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
-                 const Console& console) {
-  if (prompt.left_out) console.say(prompt.left_out->text());
+Answer answer_once(Engine& engine, const EngineOptions& options, const FittedPrompt& prompt,
+                   const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
+                   const Console& console) {
+  if (!prompt.left_out.ranges.empty()) console.say(prompt.left_out.text());
   const SequencePtr sequence = engine.create_sequence();
-  const Answer answer = stream_answer(engine, *sequence, prompt.tokens, params, style, console);
+  Answer answer = stream_answer(engine, *sequence, prompt.tokens, params, style, console);
   tell_answer_cost(engine, options, answer.result, params, left_out_json(prompt.left_out), stats,
                    console);
   throw_if_interrupted();
+  return answer;
 }
 
 }  // namespace tessera

@@ -45,7 +45,7 @@ Answer stream_answer(Engine& engine, Sequence& sequence, std::span<const TokenId
                      const Console& console);
 
 // What an answer cost: a line for people, an object for programs, which has `left_out` unless that
-// is null or empty.
+// is empty.
 void tell_answer_cost(const Engine& engine, const EngineOptions& options,
                       const GenerationResult& result, const SamplingParams& params,
                       const nlohmann::ordered_json& left_out, const StatsFile& stats,
@@ -54,8 +54,8 @@ void tell_answer_cost(const Engine& engine, const EngineOptions& options,
 // The one answer of a program that gives one: stream_answer and its statistics, of what was
 // computed when a signal cut it short. Says what of the prompt was left out. Throws Interrupted
 // then.
-void answer_once(Engine& engine, const EngineOptions& options, const FittedPrompt& prompt,
-                 const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
-                 const Console& console);
+Answer answer_once(Engine& engine, const EngineOptions& options, const FittedPrompt& prompt,
+                   const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
+                   const Console& console);
 
 }  // namespace tessera

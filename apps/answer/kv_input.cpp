@@ -42,18 +42,6 @@ std::optional<KvInput> open_kv_option(const std::string& path, const EngineOptio
   return input;
 }
 
-void load_kv(Engine& engine, const KvFile& file, std::span<const TokenId> prompt,
-             const Console& console) {
-  const auto differs = std::ranges::mismatch(file.tokens(), prompt).in1;
-  if (differs != file.tokens().end()) {
-    const int64_t page_size = engine.memory_plan().page_size;
-    const int64_t shared = (differs - file.tokens().begin()) / page_size * page_size;
-    console.say(concat(file.path(), ": the prompt begins with ", shared, " of its ",
-                       counted(file.tokens().size(), "token"), ", and is computed from there on"));
-  }
-  load_kv(engine, file, console);
-}
-
 void load_kv(Engine& engine, const KvFile& file, const Console& console) {
   ProgressBar bar(console, "reading keys and values");
   LapClock clock;
@@ -62,6 +50,16 @@ void load_kv(Engine& engine, const KvFile& file, const Console& console) {
   const KvFileHeader& header = file.header();
   spdlog::info("{}: {} tokens, {} in {:.3f} s", file.path(), header.num_tokens(),
                human_bytes(header.file_bytes()), seconds);
+}
+
+void compare_with_kv(std::span<const TokenId> prompt, const KvFile& file, const Engine& engine,
+                     const Console& console) {
+  const auto differs = std::ranges::mismatch(file.tokens(), prompt).in1;
+  if (differs == file.tokens().end()) return;
+  const int64_t page_size = engine.memory_plan().page_size;
+  const int64_t shared = (differs - file.tokens().begin()) / page_size * page_size;
+  console.say(concat(file.path(), ": the prompt begins with ", shared, " of its ",
+                     counted(file.tokens().size(), "token"), ", and is computed from there on"));
 }
 
 }  // namespace tessera

@@ -26,9 +26,9 @@ std::optional<KvInput> open_kv_option(const std::string& path, const EngineOptio
 // Gives the engine the file's keys and values, with progress. Throws Interrupted.
 void load_kv(Engine& engine, const KvFile& file, const Console& console);
 
-// The same for a prompt that is to begin with the file's tokens. Says so where it does not, because
-// another template, or another value of its variables, made it: it is computed from there on.
-void load_kv(Engine& engine, const KvFile& file, std::span<const TokenId> prompt,
-             const Console& console);
+// Says so where a prompt that is to begin with the file's tokens does not, because another
+// template, or another value of its variables, made it: it is computed from there on.
+void compare_with_kv(std::span<const TokenId> prompt, const KvFile& file, const Engine& engine,
+                     const Console& console);
 
 }  // namespace tessera

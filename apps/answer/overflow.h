@@ -2,27 +2,28 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "apps/answer/range.h"
 #include "engine/engine.h"
 
 namespace tessera {
 
-// What of a prompt the model does not read: tokens [begin, begin + count) of the whole prompt.
+// What of a prompt the model does not read.
 struct LeftOut {
-  int64_t begin = 0;
-  int64_t count = 0;
+  std::vector<Range> ranges;  // of tokens of the whole prompt, in their order; empty: it reads all
 
-  // "the prompt does not fit: its tokens 100 to 299 (200 tokens) were left out".
+  int64_t num_tokens() const;
+  // "the prompt does not fit: its tokens 100 to 299 (200 tokens) were left out", or of several
+  // ranges "the middles of its 2 longest texts".
   std::string text() const;
 };
 
 struct FittedPrompt {
   std::vector<TokenId> tokens;
-  std::optional<LeftOut> left_out;
+  LeftOut left_out;
 };
 
 // As Engine::encode_chat and Engine::encode_text, for texts of any length.
@@ -33,8 +34,9 @@ std::vector<TokenId> encode_long_text(const Engine& engine, std::string_view tex
 
 // The prompt if it fits. Else the longest text in it, which is the longest message of a chat, loses
 // its middle to a "[...]", so that there is room for params.max_tokens, and where these are not
-// given for an answer of the usual length. Throws PromptTooLong with the numbers where what would
-// be left is too short to be worth it.
+// given for an answer of the usual length. Where too little would be left of that text, the next
+// longest ones are cut to the same length. Throws PromptTooLong with the numbers where what would
+// be left of all texts is too short to be worth it.
 FittedPrompt leave_out_middle(const Engine& engine, std::vector<TokenId> prompt,
                               const SamplingParams& params);
 

@@ -100,9 +100,12 @@ OrderedJson stats_json(const Engine& engine, const EngineOptions& options,
   return object;
 }
 
-OrderedJson left_out_json(const std::optional<LeftOut>& left_out) {
-  if (!left_out) return nullptr;
-  return {{"begin", left_out->begin}, {"tokens", left_out->count}};
+OrderedJson left_out_json(const LeftOut& left_out) {
+  OrderedJson list = OrderedJson::array();
+  for (const Range& range : left_out.ranges) {
+    list.push_back({{"begin", range.begin}, {"tokens", range.size()}});
+  }
+  return list;
 }
 
 uint64_t peak_resident_bytes() {

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "apps/answer/overflow.h"
@@ -31,8 +30,8 @@ std::string seed_text(const SamplingParams& params);
 nlohmann::ordered_json stats_json(const Engine& engine, const EngineOptions& options,
                                   const GenerationResult& result, const SamplingParams& params);
 
-// The tokens that a prompt lost: "begin" and "tokens"; null where it lost none.
-nlohmann::ordered_json left_out_json(const std::optional<LeftOut>& left_out);
+// The tokens that a prompt lost, a list of "begin" and "tokens".
+nlohmann::ordered_json left_out_json(const LeftOut& left_out);
 
 // The engine's part of stats_json: model, device, memory, load times.
 nlohmann::ordered_json engine_json(const Engine& engine, const EngineOptions& options);

@@ -12,7 +12,6 @@ namespace tessera {
 namespace {
 
 constexpr size_t kMaxRequestBytes = size_t{64} << 20;
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 using ParsedLine = std::variant<BatchRequest, BatchProblem>;
 
@@ -48,9 +47,10 @@ BatchInput::BatchInput(const std::string& path, const Shard& shard)
     : name_(path == "-" ? "standard input" : path),
       reader_(open_seekable(path), name_, kMaxRequestBytes) {
   while (std::optional<FileLine> line = reader_.next()) {
-    if (line->number == 1 && line->text.starts_with(kByteOrderMark)) {
-      line->text.erase(0, kByteOrderMark.size());
-      line->offset_bytes += kByteOrderMark.size();
+    if (line->number == 1) {
+      const size_t mark_size = byte_order_mark_size(line->text);
+      line->text.erase(0, mark_size);
+      line->offset_bytes += mark_size;
     }
     if (!is_blank(line->text)) add_item(*line);
   }

@@ -13,7 +13,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// A number that prints as few digits as tell a float from its neighbours.
+// The number of the fewest digits that tell a float from its neighbours. nlohmann::json prints it
+// so, but for one in 800, to which it gives 16 or 17 digits that read back as the same number.
 double shortest(float value) {
   std::array<char, 32> digits{};
   const auto written = std::to_chars(digits.begin(), digits.end(), value);

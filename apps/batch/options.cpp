@@ -26,9 +26,9 @@ std::string shell_quoted(const std::string& argument) {
 }  // namespace
 
 void require_separate_files(const BatchOptions& options) {
-  std::vector<NamedFile> inputs =
-      files_of_flags(options.engine, options.prompt.system_file, options.kv_path);
-  inputs.push_back({"input", options.input_path});
+  std::vector<NamedFile> inputs = {{"--system-file", options.prompt.system_file},
+                                   {"--kv", options.kv_path},
+                                   {"input", options.input_path}};
   std::vector<NamedFile> outputs = {{"output", options.output_path},
                                     {"--stats-json", options.stats_path}};
   if (options.output_path != "-") {
@@ -37,7 +37,7 @@ void require_separate_files(const BatchOptions& options) {
       outputs.push_back({"the output of a shard", path});
     }
   }
-  require_separate_files(inputs, outputs);
+  require_separate_files(options.engine, std::move(inputs), outputs);
   if (options.output_path == "-" && options.stats_path == "-") {
     throw UsageError("answers and --stats-json cannot both go to standard output");
   }

@@ -39,7 +39,7 @@ std::vector<TokenId> encode(const Engine& engine, BatchRequest& request,
 void fit_prompt(const Engine& engine, PreparedRequest& request) {
   FittedPrompt fitted = leave_out_middle(engine, std::move(request.prompt), request.params);
   request.prompt = std::move(fitted.tokens);
-  request.left_out = fitted.left_out;
+  request.left_out = std::move(fitted.left_out);
 }
 
 // Throws Error for a prompt that generate() would refuse.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,8 +30,8 @@ struct PreparedRequest {
   std::string custom_id;
   Endpoint endpoint = Endpoint::kChatCompletions;
   std::vector<TokenId> prompt;
-  std::optional<LeftOut> left_out;  // of the prompt as it was asked for
-  ThinkingStart thinking;           // of a chat
+  LeftOut left_out;        // of the prompt as it was asked for
+  ThinkingStart thinking;  // of a chat
   int64_t num_choices = 1;
   SamplingParams params;
   bool draws_with_run_seed = false;  // it is sampled, and has no seed of its own

@@ -57,7 +57,8 @@ OrderedJson usage_json(const FinishedRequest& finished) {
   }
   const GenerationResult& first = finished.results.front();
   OrderedJson details = {{"cached_tokens", first.cached_prompt_tokens}};
-  if (finished.request.left_out) details["left_out_tokens"] = finished.request.left_out->count;
+  const int64_t left_out_tokens = finished.request.left_out.num_tokens();
+  if (left_out_tokens > 0) details["left_out_tokens"] = left_out_tokens;
   return {{"prompt_tokens", first.prompt_tokens},
           {"completion_tokens", completion_tokens},
           {"total_tokens", first.prompt_tokens + completion_tokens},

@@ -137,7 +137,7 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
     return append_error(request.item, {request.custom_id, "non_finite_logits", result.error});
   }
   files_.output.append(answer_record(finished, defaults_.model_name, engine_->tokenizer()));
-  if (request.left_out) ++counts_.shortened;
+  if (!request.left_out.ranges.empty()) ++counts_.shortened;
   ++counts_.answered;
   counts_.prompt_tokens += first.prompt_tokens;
   counts_.cached_prompt_tokens += first.cached_prompt_tokens;

@@ -92,6 +92,7 @@ FirstToken time_first_token(Engine& engine) {
 }
 
 int run_bench(BenchOptions& options, const Console& console) {
+  require_separate_files(options.engine, {}, {{"--json", options.json_path}});
   options.engine.max_sequences =
       *std::max_element(options.batch_sizes.begin(), options.batch_sizes.end());
   options.engine.prefix_cache = false;  // its sequences are alike, and each is to be computed

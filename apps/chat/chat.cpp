@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/answer/kv_input.h"
+#include "apps/answer/kv_output.h"
 #include "apps/chat/commands.h"
 #include "apps/chat/completion.h"
 #include "apps/chat/session.h"
@@ -22,7 +23,7 @@ constexpr std::string_view kFence = "\"\"\"";
 
 // Reads on after a line that begins with """ until one ends with it. The end of a pipe ends the
 // message, Ctrl-D on a terminal leaves the chat.
-InputLine read_fenced(LineEditor& editor, InputLine line) {
+InputLine read_to_fence(LineEditor& editor, InputLine line) {
   line.text.erase(0, kFence.size());
   while (!line.text.ends_with(kFence)) {
     InputLine next = editor.read("... ");
@@ -33,6 +34,14 @@ InputLine read_fenced(LineEditor& editor, InputLine line) {
     line.text += '\n' + next.text;
   }
   line.text.resize(line.text.size() - kFence.size());
+  return line;
+}
+
+// The message between such lines. A fence on a line of its own adds no empty line to it.
+InputLine read_fenced(LineEditor& editor, InputLine line) {
+  line = read_to_fence(editor, std::move(line));
+  if (line.text.starts_with('\n')) line.text.erase(0, 1);
+  if (line.text.ends_with('\n')) line.text.pop_back();
   return line;
 }
 
@@ -48,13 +57,12 @@ Turn read_turn(LineEditor& editor) {
   while (line.text.ends_with('\n')) line.text.pop_back();
   const bool is_single = line.text.find('\n') == std::string::npos;
   const bool is_fenced = is_single && line.text.starts_with(kFence);
-  // The fence stays in the history where the text would otherwise be taken for a command.
-  std::string entry = line.text;
-  if (is_fenced) {
-    line = read_fenced(editor, std::move(line));
-    if (line.text.find('\n') != std::string::npos) entry = line.text;
+  if (is_fenced) line = read_fenced(editor, std::move(line));
+  if (line.status == InputLine::Status::kLine && !is_blank(line.text)) {
+    // The fence stays in the history where the text would otherwise be taken for a command.
+    const bool needs_fence = is_fenced && line.text.find('\n') == std::string::npos;
+    editor.remember(needs_fence ? concat(kFence, line.text, kFence) : line.text);
   }
-  if (line.status == InputLine::Status::kLine && !is_blank(entry)) editor.remember(entry);
   const bool is_command = is_single && !is_fenced && is_chat_command(line.text);
   return {line.status, std::move(line.text), is_command};
 }
@@ -112,15 +120,20 @@ void greet(const Engine& engine, const Console& console) {
 
 int run_chat(ChatOptions& options, const PromptOptions& prompt, const Console& console) {
   options.invalid_utf8 = prompt.invalid_utf8;
-  require_separate_files(files_of_flags(options.engine, prompt.system_file, options.kv_path),
+  require_separate_files(options.engine,
+                         {{"--system-file", prompt.system_file}, {"--kv", options.kv_path}},
                          {{"--stats-json", options.stats_path}});
   resolve_sampling(options.sampling, {});
   const auto kv = open_kv_option(options.kv_path, options.engine);
   const Conversation opening = kv ? kv->opening : Conversation(system_messages(prompt));
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   engine->chat_template();  // throws before the person has typed when there is none
-  if (kv) load_kv(*engine, kv->file, console);
   ChatSession session(*engine, options, opening, console);
+  if (kv) {
+    load_kv(*engine, kv->file, console);
+    compare_with_kv(opening_tokens(*engine, opening, session.inputs(), console), kv->file, *engine,
+                    console);
+  }
   LineEditor editor(default_history_path(), complete_chat_command, console);
   if (editor.is_interactive()) greet(*engine, console);
   return converse(session, editor);

@@ -73,6 +73,9 @@ void load_matching(ChatSession& session, const std::string& path) {
   const KvInput kv = open_kv(path, session.engine_options());
   CHECK(kv.opening.text() == session.conversation().text(), path, ": holds another conversation");
   load_kv(session.engine(), kv.file, session.console());
+  const std::vector<TokenId> prompt =
+      opening_tokens(session.engine(), kv.opening, session.inputs(), session.console());
+  compare_with_kv(prompt, kv.file, session.engine(), session.console());
   session.console().say(
       concat("read ", counted(kv.file.header().num_tokens(), "token"), " from ", path));
 }

@@ -88,22 +88,24 @@ void ChatSession::answer(Conversation conversation) {
   }
   // Last: an answer that was given is part of the conversation, whether or not this can be written.
   nlohmann::ordered_json stats = stats_json(engine_, options_.engine, result, params_);
-  if (prompt.left_out) stats["left_out"] = left_out_json(prompt.left_out);
+  if (!prompt.left_out.ranges.empty()) stats["left_out"] = left_out_json(prompt.left_out);
   stats_.write(stats);
 }
 
 FittedPrompt ChatSession::fitted(const Conversation& conversation) const {
-  std::vector<TokenId> prompt = encode(conversation);
-  if (options_.on_overflow == OnOverflow::kError) {
-    check_room(prompt, conversation);
-    return {std::move(prompt), std::nullopt};
-  }
+  const bool may_cut = options_.on_overflow == OnOverflow::kMiddle;
   try {
+    std::vector<TokenId> prompt = encode(conversation);
+    if (!may_cut) {
+      check_room(prompt, conversation);
+      return {std::move(prompt), {}};
+    }
     FittedPrompt fitted = leave_out_middle(engine_, std::move(prompt), params_);
-    if (fitted.left_out) console_.say(fitted.left_out->text());
+    if (!fitted.left_out.ranges.empty()) console_.say(fitted.left_out.text());
     return fitted;
   } catch (const PromptTooLong& error) {
-    throw Error(error.what(), concat(error.hint(), "; ", hint_of_room()));
+    const std::string hint = hint_of_room(conversation);
+    throw Error(error.what(), may_cut ? concat(error.hint(), "; ", hint) : hint);
   }
 }
 
@@ -112,17 +114,33 @@ std::vector<TokenId> ChatSession::encode(const Conversation& conversation) const
   if (options_.on_overflow == OnOverflow::kMiddle) {
     return encode_long_chat(engine_, conversation.continued({}), inputs_, interruptible(bar));
   }
+  return engine_.encode_chat(conversation.continued({}), inputs_, interruptible(bar));
+}
+
+bool ChatSession::fits_when_cleared(Conversation conversation) const {
+  const Message question = conversation.messages().back();
+  conversation.clear();
+  conversation.add(question);
   try {
-    return engine_.encode_chat(conversation.continued({}), inputs_, interruptible(bar));
-  } catch (const PromptTooLong& error) {
-    throw Error(error.what(), hint_of_room());
+    std::vector<TokenId> prompt = encode(conversation);
+    if (options_.on_overflow == OnOverflow::kMiddle) {
+      prompt = leave_out_middle(engine_, std::move(prompt), params_).tokens;
+    }
+    return engine_.context_demand(prompt, params_).fits();
+  } catch (const PromptTooLong&) {
+    return false;
   }
 }
 
-std::string ChatSession::hint_of_room() const {
-  return conversation().has_question()
-             ? "/undo takes back the last exchange, /clear forgets all of them"
-             : "send a shorter message, or start with a larger -c";
+std::string ChatSession::hint_of_room(const Conversation& conversation) const {
+  if (this->conversation().has_question() && fits_when_cleared(conversation)) {
+    return "/undo takes back the last exchange, /clear forgets all of them";
+  }
+  const size_t question_bytes = conversation.messages().back().content.size();
+  const bool is_system_longer = conversation.system().size() > question_bytes;
+  return concat(
+      is_system_longer ? "/system TEXT sets a shorter system message" : "send a shorter message",
+      ", or start with a larger -c");
 }
 
 void ChatSession::check_room(std::span<const TokenId> prompt,
@@ -131,7 +149,7 @@ void ChatSession::check_room(std::span<const TokenId> prompt,
   if (demand.fits()) return;
   const bool is_first = !this->conversation().has_question();
   const int64_t room = demand.context_size - demand.prompt_tokens;
-  std::string hint = hint_of_room();
+  std::string hint = hint_of_room(conversation);
   if (room > 0) hint += concat(", /set max_tokens ", room, " asks for a shorter answer");
   throw Error(
       concat(is_first                         ? "your message does not fit in the context"

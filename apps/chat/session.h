@@ -73,13 +73,16 @@ class ChatSession {
   bool has_new_question(const Conversation& next) const;
   // Answers `conversation`, which ends with a question, and makes it the session's own.
   void answer(Conversation conversation);
-  // The prompt that fits, after the choice of options_.on_overflow. Says what it leaves out.
+  // The prompt that fits, after the choice of options_.on_overflow. Says what it leaves out. Throws
+  // Error, with what a person can do about it, when there is none, or Interrupted.
   FittedPrompt fitted(const Conversation& conversation) const;
-  // The prompt, with progress. Throws Error when it cannot fit, or Interrupted.
+  // The prompt, with progress. Throws PromptTooLong when it cannot fit, or Interrupted.
   std::vector<TokenId> encode(const Conversation& conversation) const;
   const Conversation& conversation() const { return branches_.current().conversation; }
-  // What a person can do about a context without room.
-  std::string hint_of_room() const;
+  // Whether the question that `conversation` ends with would have room without those before it.
+  bool fits_when_cleared(Conversation conversation) const;
+  // What a person can do about a context without room for `conversation`.
+  std::string hint_of_room(const Conversation& conversation) const;
   // Throws Error with the numbers and the ways out when the context has no room for an answer.
   void check_room(std::span<const TokenId> prompt, const Conversation& conversation) const;
 

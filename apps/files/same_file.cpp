@@ -9,24 +9,24 @@ namespace tessera {
 namespace {
 
 // Nothing that was in a device is lost by writing to it.
-bool is_file_name(const std::string& path) {
+bool can_be_lost(const NamedFile& file) {
   std::error_code problem;
-  return !path.empty() && path != "-" && !std::filesystem::is_character_file(path, problem);
+  return file.is_file() && !std::filesystem::is_character_file(file.path, problem);
 }
 
 // A file that does not exist yet is told by its path alone.
-bool is_same_file(const std::string& left, const std::string& right) {
-  if (!is_file_name(left) || !is_file_name(right)) return false;
+bool is_same_file(const NamedFile& left, const NamedFile& right) {
+  if (!can_be_lost(left) || !can_be_lost(right)) return false;
   std::error_code problem;
-  if (std::filesystem::equivalent(left, right, problem)) return true;
+  if (std::filesystem::equivalent(left.path, right.path, problem)) return true;
   const auto path = [&problem](const std::string& name) {
     return std::filesystem::weakly_canonical(name, problem);
   };
-  return path(left) == path(right) && !problem;
+  return path(left.path) == path(right.path) && !problem;
 }
 
 void require_separate(const NamedFile& left, const NamedFile& right) {
-  if (!is_same_file(left.path, right.path)) return;
+  if (!is_same_file(left, right)) return;
   throw UsageError(concat(left.name, " and ", right.name, " are the same file: ", right.path));
 }
 

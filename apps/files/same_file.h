@@ -9,6 +9,8 @@ namespace tessera {
 struct NamedFile {
   std::string name;  // what messages call it: "the document", "--output"
   std::string path;  // "" and "-" are no files
+
+  bool is_file() const { return !path.empty() && path != "-"; }
 };
 
 // Throws UsageError "NAME and NAME are the same file: PATH" when an output is an input or another

@@ -84,7 +84,7 @@ class InputFile {
 
 // The text of all that was read from `file`.
 std::string as_text(std::string text, const InputFile& file, InvalidUtf8 policy) {
-  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  text.erase(0, byte_order_mark_size(text));
   if (text.ends_with('\n')) text.pop_back();
   if (policy != InvalidUtf8::kReplace && text.find('\0') != std::string::npos) {
     CHECK(!find_invalid_utf8(text, throw_if_interrupted), file.name(),
@@ -139,6 +139,11 @@ std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 po
               policy == InvalidUtf8::kRefuse
                   ? "--replace-invalid puts U+FFFD in place of such bytes"
                   : "convert it to UTF-8, for example with iconv");
+}
+
+size_t byte_order_mark_size(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  return text.starts_with(kMark) ? kMark.size() : 0;
 }
 
 bool is_blank(std::string_view text) { return trimmed(text).empty(); }

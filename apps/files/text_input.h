@@ -35,6 +35,10 @@ std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
 // Throws Interrupted on Ctrl-C.
 std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 policy);
 
+// Bytes of the mark at the beginning of `text`, the first of a file or of standard input, that says
+// "UTF-8" and is no part of it; 0 where there is none.
+size_t byte_order_mark_size(std::string_view text);
+
 // True when there is nothing but white space.
 bool is_blank(std::string_view text);
 

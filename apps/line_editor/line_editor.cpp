@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "apps/files/text_input.h"
 #include "apps/terminal/terminal.h"
 
 namespace tessera {
@@ -27,6 +28,7 @@ InputLine LineEditor::read_plain(const std::string& prompt) {
     text += byte;
   }
   if (text.ends_with('\r')) text.pop_back();
+  if (std::exchange(is_first_line_, false)) text.erase(0, byte_order_mark_size(text));
   const bool is_line = event == InputBytes::Event::kByte || !text.empty();
   if (event != InputBytes::Event::kSignal && is_line) return {InputLine::Status::kLine, text};
   if (is_interactive_) console_.write("\n");

@@ -30,6 +30,7 @@ class LineEditor {
 
   const Console& console_;
   bool is_interactive_;
+  bool is_first_line_ = true;  // is the next one
   InputBytes bytes_;
   std::unique_ptr<TerminalEditor> editor_;  // where there is such a terminal
 };

@@ -1,7 +1,11 @@
 #include "apps/options/common_options.h"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <initializer_list>
+#include <system_error>
+#include <utility>
 
 #include "apps/process/environment.h"
 #include "apps/process/exit_codes.h"
@@ -101,6 +105,29 @@ void exclude(CLI::App& app, CLI::Option& option, std::initializer_list<const cha
   }
 }
 
+// What the model is read from. Nothing where it cannot be read: then nothing is written either.
+std::vector<NamedFile> files_of_model(const EngineOptions& options) {
+  std::vector<NamedFile> files;
+  const auto add = [&files](std::string path) {
+    files.push_back({"a file of the model", std::move(path)});
+  };
+  try {
+    const ModelFolder folder = read_model_folder(options);
+    for (const std::string& path : folder.text_files) add(path);
+    add(folder.tokenizer_path);
+    std::error_code problem;
+    std::filesystem::directory_iterator entry(folder.path, problem), end;
+    for (; !problem && entry != end; entry.increment(problem)) {
+      // Also the index of weights in several files, model.safetensors.index.json.
+      const bool is_of_weights =
+          entry->path().filename().string().find(".safetensors") != std::string::npos;
+      if (is_of_weights) add(entry->path().string());
+    }
+  } catch (const Error&) {  // told by what loads the model
+  }
+  return files;
+}
+
 }  // namespace
 
 UsageError usage_error(const CLI::App& command, const ContextSizeError& error) {
@@ -191,7 +218,8 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
          "compute every prompt anew, also what begins like another")
       ->group(kModelGroup);
   add_number(app, "--prefill-chunk", options.prefill_chunk, kPrefillChunkLimits,
-             "prompt tokens computed in one step; 0: 4096 on a GPU, 2048 on a CPU (0)",
+             concat("prompt tokens computed in one step; 0: ", kCudaPrefillChunk, " on a GPU, ",
+                    kCpuPrefillChunk, " on a CPU (0)"),
              Suffix::kKibi)
       ->group(kModelGroup);
   app.add_flag(
@@ -301,12 +329,14 @@ void add_kv_option(CLI::App& app, std::string& path) {
   exclude(app, *option, {"--system", "--system-file", "--raw", "--no-prefix-cache"});
 }
 
-std::vector<NamedFile> files_of_flags(const EngineOptions& options, const std::string& system_file,
-                                      const std::string& kv_path) {
-  return {{"--system-file", system_file},
-          {"--kv", kv_path},
-          {"--chat-template", options.chat_template},
-          {"--tokenizer", options.tokenizer}};
+void require_separate_files(const EngineOptions& options, std::vector<NamedFile> inputs,
+                            const std::vector<NamedFile>& outputs) {
+  inputs.push_back({"--chat-template", options.chat_template});
+  inputs.push_back({"--tokenizer", options.tokenizer});
+  require_separate_files(inputs, outputs);
+  if (std::ranges::any_of(outputs, &NamedFile::is_file)) {
+    require_separate_files(files_of_model(options), outputs);
+  }
 }
 
 std::vector<Message> system_messages(const PromptOptions& options) {

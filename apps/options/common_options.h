@@ -62,9 +62,10 @@ void add_kv_option(CLI::App& app, std::string& path);
 inline constexpr const char* kKvContextReason =
     "keys and values of --kv were computed for one context, and serve no other";
 
-// The files that these flags name, for require_separate_files().
-std::vector<NamedFile> files_of_flags(const EngineOptions& options, const std::string& system_file,
-                                      const std::string& kv_path);
+// Throws UsageError when an output is an input, a file that `options` name, a file of the model, or
+// another output. What else lies in the model's folder may be replaced.
+void require_separate_files(const EngineOptions& options, std::vector<NamedFile> inputs,
+                            const std::vector<NamedFile>& outputs);
 
 // The system message as a conversation of one message, or none.
 std::vector<Message> system_messages(const PromptOptions& options);

@@ -8,7 +8,6 @@
 #include "apps/answer/answer.h"
 #include "apps/answer/kv_input.h"
 #include "apps/process/exit_codes.h"
-#include "apps/process/signals.h"
 #include "apps/summarize/cost.h"
 #include "apps/summarize/summarizer.h"
 
@@ -36,20 +35,20 @@ int summarize_kv(const SummarizeOptions& options, const Console& console) {
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   const Message instruction = {Role::kUser, options.instruction.text()};
   ProgressBar bar(console, "tokenising");
-  const std::vector<TokenId> prompt = engine->encode_chat(
-      kv.opening.continued({&instruction, 1}),
-      thinking_inputs(*engine, options.thinking.thinks, console), interruptible(bar));
+  const FittedPrompt prompt = {
+      .tokens = engine->encode_chat(kv.opening.continued({&instruction, 1}),
+                                    thinking_inputs(*engine, options.thinking.thinks, console),
+                                    interruptible(bar)),
+      .left_out = {}};
   bar.clear();
-  const SamplingParams params = params_for(*engine, options, prompt);
-  load_kv(*engine, kv.file, prompt, console);
-  const SequencePtr sequence = engine->create_sequence();
-  const Answer answer = stream_answer(*engine, *sequence, prompt, params,
-                                      {.shows_thinking = options.thinking.is_shown}, console);
+  const SamplingParams params = params_for(*engine, options, prompt.tokens);
+  load_kv(*engine, kv.file, console);
+  compare_with_kv(prompt.tokens, kv.file, *engine, console);
+  const Answer answer = answer_once(*engine, options.engine, prompt, params,
+                                    {.shows_thinking = options.thinking.is_shown}, stats, console);
   if (answer.result.stop_reason == StopReason::kMaxTokens) {
     console.say(cut_text(std::ssize(answer.result.tokens)));
   }
-  tell_answer_cost(*engine, options.engine, answer.result, params, {}, stats, console);
-  throw_if_interrupted();
   return kExitOk;
 }
 

@@ -24,9 +24,9 @@ void check_files(const SummarizeOptions& options) {
   if (std::ranges::count(options.files, "-") > 1) {
     throw UsageError("standard input can be read only once");
   }
-  std::vector<NamedFile> inputs = files_of_flags(options.engine, "", options.kv_path);
+  std::vector<NamedFile> inputs = {{"--kv", options.kv_path}};
   for (const std::string& file : options.files) inputs.push_back({"the document", file});
-  require_separate_files(inputs,
+  require_separate_files(options.engine, std::move(inputs),
                          {{"--output", options.output_path}, {"--stats-json", options.stats_path}});
   if (options.json && !options.has_output_file() && options.stats_path == "-") {
     throw UsageError("--json and --stats-json cannot both go to standard output");

@@ -72,6 +72,13 @@ class Pipe(Case):
         self.assertEqual(len((self.folder / "fenced").read_text().splitlines()), 1)
         self.assertFalse((self.folder / "none").exists())
 
+    def test_fences_on_lines_of_their_own(self):
+        for text in ('"""\none\n\ntwo\n"""\n', '"""one\n\ntwo"""\n', '"""one\n\ntwo\n"""\n'):
+            self.chat(text + "/save kept.json\n")
+            kept = json.loads((self.folder / "kept.json").read_text())
+            self.assertEqual(kept["messages"][0]["content"], "one\n\ntwo")
+        self.assertEqual(self.chat('"""\n"""\n').out, "")
+
     def test_multi_line_without_an_end(self):
         self.chat('"""one\ntwo', "--stats-json", "stats")
         self.assertEqual(len((self.folder / "stats").read_text().splitlines()), 1)
@@ -106,6 +113,24 @@ class Pipe(Case):
     def test_statistics_only_on_request(self):
         self.assertNotIn("ttft", self.chat("hello\n").err)
         self.assertIn("ttft", self.chat("/set stats\nhello\n").err)
+
+    def test_a_byte_order_mark_is_no_part_of_a_message(self):
+        self.chat(b"\xef\xbb\xbf/system S\n\xef\xbb\xbfhello\n/save kept.json\n")
+        kept = json.loads((self.folder / "kept.json").read_text())
+        contents = [message["content"] for message in kept["messages"]]
+        self.assertEqual(contents[:2], ["S", "\ufeffhello"])  # it begins a text, nothing else
+
+    def test_what_helps_when_the_context_is_full(self):
+        clear = "/undo takes back the last exchange, /clear forgets all of them"
+        system = "/system TEXT sets a shorter system message, or start with a larger -c"
+        message = "send a shorter message, or start with a larger -c"
+        for count in (400, 5000):  # what is so long is not even tokenised
+            long = "word " * count
+            for text, hint in [(f"{long}\n", message), (f"hello\n{long}\n", message),
+                               (f"/system {long}\nhello\n", system),
+                               (f"hello\n/system {long}\nhello\n", system)]:  # fmt: skip
+                self.assertIn(f"hint: {hint}\n", self.chat(text, code=3).err)
+        self.assertIn(f"hint: {clear}", self.chat(("word " * 30 + "\n") * 4, code=3).err)
 
     def test_full_context_leaves_the_chat_usable(self):
         result = self.chat("word " * 300 + "\nhi\n", code=3)
@@ -183,9 +208,9 @@ class Commands(Case):
         self.assertEqual(self.seeds(text, "--seed", "1"), ["2", "1"])
 
     def test_a_conversation_without_a_middle_to_leave_out(self):
-        text = ("word " * 40 + "\n") * 2
-        result = self.chat(text, "--on-overflow", "middle", "--max-tokens", "20", code=3)
-        self.assertIn("/undo takes back the last exchange", result.err)
+        text = "hello\n" * 20
+        result = self.chat(text, "--on-overflow", "middle", "--max-tokens", "200", code=3)
+        self.assertIn("; /undo takes back the last exchange", result.err)
 
     def test_save_leaves_the_file_of_a_prefill_alone(self):
         pages = ["--page-size", "16"]

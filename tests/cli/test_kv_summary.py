@@ -45,3 +45,15 @@ class Summary(KvCase):
                 rf"document\.kv: the prompt begins with {cached} of its \d+ tokens, "
                 "and is computed from there on",
             )
+
+    def test_a_chat_says_so_too(self):
+        self.prefill()
+        chat = ["chat", *self.flags(), "-n", "6"]
+        self.check(*chat, stdin=f"{DOCUMENT}\nWho?\n/save kept.json\n")
+        said = r"{}: the prompt begins with 0 of its \d+ tokens, and is computed from there on\n"
+        for flags, text, path in [(["--kv", "document.kv"], "", "document.kv"),
+                                  ([], "/load kept.json\n", "kept.json.kv")]:  # fmt: skip
+            own = self.check(*chat, *flags, stdin=f"{text}When?\n")
+            self.assertNotIn("computed from", own.err)
+            other = self.check(*chat, *flags, "--chat-template", "zephyr", stdin=f"{text}When?\n")
+            self.assertRegex(other.err, said.format(path))

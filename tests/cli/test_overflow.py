@@ -31,7 +31,7 @@ class Overflow(Case):
                               result.err)  # fmt: skip
             begin, end, count = (int(number) for number in match.groups())
             self.assertEqual(end - begin + 1, count)
-            self.assertEqual(stats["left_out"], {"begin": begin, "tokens": count})
+            self.assertEqual(stats["left_out"], [{"begin": begin, "tokens": count}])
             self.assertLessEqual(stats["prompt_tokens"], CONTEXT - 8)
             self.assertGreater(stats["prompt_tokens"], CONTEXT - 16)
 
@@ -68,7 +68,24 @@ class Overflow(Case):
         result = self.check("chat", *self.model, "-n", "4", "--on-overflow", "middle",
                             "--stats-json", "stats.json", stdin=LONG)  # fmt: skip
         self.assertIn("were left out", result.err)
-        self.assertGreater(self.stats()["left_out"]["tokens"], 100)
+        (gap,) = self.stats()["left_out"]
+        self.assertGreater(gap["tokens"], 100)
+
+    def test_a_chat_of_several_long_messages(self):
+        result = self.check("chat", *self.model, "-n", "4", "--on-overflow", "middle",
+                            "--stats-json", "stats.json",
+                            stdin=f"{LONG}\n{LONG}\nshort\n")  # fmt: skip
+        lines = (self.folder / "stats.json").read_text().splitlines()
+        first, second, third = map(json.loads, lines)
+        self.assertEqual([len(first["left_out"]), len(second["left_out"])], [1, 2])
+        for stats in (second, third):
+            self.assertLessEqual(stats["prompt_tokens"], CONTEXT - 4)
+            self.assertGreater(stats["prompt_tokens"], CONTEXT - 16)
+            one, other = stats["left_out"]
+            self.assertGreater(other["begin"], one["begin"] + one["tokens"])
+            self.assertAlmostEqual(one["tokens"], other["tokens"], delta=16)
+            self.assertIn(f"the middles of its 2 longest texts ({one['tokens'] + other['tokens']} "
+                          "tokens) were left out", result.err)  # fmt: skip
 
     def test_batch(self):
         requests = [{"id": "long", "prompt": LONG}, {"id": "short", "prompt": "hi"},

@@ -43,6 +43,29 @@ class SameFiles(Case):
             self.assert_refused("batch", "-i", "in", "--overwrite", flag, "own", *output,
                                 names=(flag, "output"))  # fmt: skip
 
+    def test_files_of_the_model(self):
+        folder = self.copy_model("model")
+        (folder / "notes.txt").write_text("not the model's")
+        (self.folder / "elsewhere").symlink_to(folder / "config.json")
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        model = ["-m", folder, "--chat-template", "llama2", "--device", "cpu"]
+        weights = next(path.name for path in folder.iterdir() if path.suffix == ".safetensors")
+        own = "a file of the model"
+        for name in ("model/config.json", "model/tokenizer.model", f"model/{weights}", "elsewhere"):
+            for output, command in [
+                ("--output", ["summarize", "own", "-o", name]),
+                ("--stats-json", ["summarize", "own", "--stats-json", name]),
+                ("--output", ["prefill", "own", "-o", name]),
+                ("output", ["batch", "-i", "own", "--overwrite", "-o", name]),
+                ("--stats-json", ["generate", *QUESTION, "--stats-json", name]),
+                ("--stats-json", ["chat", "--stats-json", name]),
+                ("--json", ["bench", "--json", name]),
+            ]:
+                result = self.check(*command, *model, code=2)
+                self.assert_one_error(result, f"{own} and {output} are the same file: {name}")
+        self.assertEqual({path.name: path.read_bytes() for path in folder.iterdir()}, before)
+        self.check("summarize", "own", *model, "-n", "2", "-o", "model/notes.txt")
+
     def test_a_device_loses_nothing(self):
         self.check("generate", *self.model, *QUESTION, "--system-file", "/dev/null",
                    "--stats-json", "/dev/null")  # fmt: skip

@@ -70,6 +70,23 @@ class UsageErrors(Case):
             with self.subTest(arguments=arguments):
                 self.assert_usage_error("generate", *self.model, *arguments, text=text)
 
+    def test_a_file_has_a_name(self):
+        for command, name, arguments in [
+            ("summarize", "file", [""]),
+            ("summarize", "file", ["x", ""]),
+            ("prefill", "file", ["", "-o", "x.kv"]),
+            ("prefill", "--output", ["x", "-o", ""]),
+            ("generate", "--file", ["-f", ""]),
+            ("generate", "--kv", ["-p", "x", "--kv", ""]),
+            ("chat", "--stats-json", ["--stats-json", ""]),
+            ("batch", "--input-file", ["-i", "", "-o", "x"]),
+            ("bench attention", "--json", ["--json", ""]),
+        ]:
+            with self.subTest(command=command, arguments=arguments):
+                self.assert_usage_error(*command.split(), *arguments,
+                                        text=f"{name}: the name of a file must not be empty",
+                                        help=f"tessera {command} --help")  # fmt: skip
+
     def test_raw_text_has_no_messages(self):
         for flags in (["--system", "S"], ["--system-file", "S"], ["--template-arg", "a=1"],
                       ["--chat-template", "chatml"], ["--no-think"]):  # fmt: skip
