@@ -65,8 +65,8 @@ class BlockPrinter {
 };
 
 template <typename TextOf>
-void add_list(const std::vector<TokenId>& tokens, std::string_view separator, const TextOf& text_of,
-              BlockPrinter& printer) {
+void add_joined(const std::vector<TokenId>& tokens, std::string_view separator,
+                const TextOf& text_of, BlockPrinter& printer) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (i > 0) printer.add(separator);
     printer.add(text_of(tokens[i]));
@@ -89,9 +89,9 @@ void add_json(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens,
         .dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
   };
   printer.add("{\"ids\":[");
-  add_list(tokens, ",", id_text, printer);
+  add_joined(tokens, ",", id_text, printer);
   printer.add("],\"pieces\":[");
-  add_list(tokens, ",", quoted_piece, printer);
+  add_joined(tokens, ",", quoted_piece, printer);
   printer.add(concat("],\"count\":", tokens.size(), "}\n"));
 }
 
@@ -111,7 +111,7 @@ void print_tokens(const Tokenizer& tokenizer, std::vector<TokenId> tokens,
   } else if (options.form == Form::kJson) {
     add_json(tokenizer, tokens, printer);
   } else {
-    add_list(tokens, " ", id_text, printer);
+    add_joined(tokens, " ", id_text, printer);
     printer.add("\n");
   }
   printer.finish();

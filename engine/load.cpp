@@ -23,14 +23,10 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
   auto device = std::async([&options] { return make_backend(options); });
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
-  adopt_layout(checkpoint, folder.config);
-  for (const SkippedTensors& part : skipped_tensors(checkpoint)) {
-    spdlog::info("skipped: {}", to_string(part));
-  }
-  for (const std::string& warning :
-       check_weight_inventory(checkpoint, folder.config, options.allow_unknown_weights)) {
-    spdlog::warn("{}", warning);
-  }
+  const WeightInventory inventory =
+      take_weight_inventory(checkpoint, folder.config, options.allow_unknown_weights);
+  for (const std::string& part : inventory.skipped) spdlog::info("skipped: {}", part);
+  for (const std::string& warning : inventory.warnings) spdlog::warn("{}", warning);
   const auto begin_phase = [&] {
     if (progress) progress(0, checkpoint.total_bytes());
   };

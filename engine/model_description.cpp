@@ -16,14 +16,11 @@ ModelDescription describe_model(const EngineOptions& options) {
   description.folder = read_model_folder(options);
   const ModelFolder& folder = description.folder;
   const Checkpoint checkpoint = Checkpoint::open(folder.path);
-  adopt_layout(checkpoint, description.folder.config);
-  for (const SkippedTensors& part : skipped_tensors(checkpoint)) {
-    description.skipped.push_back(to_string(part));
-  }
+  WeightInventory inventory =
+      take_weight_inventory(checkpoint, description.folder.config, options.allow_unknown_weights);
+  description.skipped = std::move(inventory.skipped);
   description.warnings = folder.warnings;
-  std::ranges::copy(
-      check_weight_inventory(checkpoint, folder.config, options.allow_unknown_weights),
-      std::back_inserter(description.warnings));
+  std::ranges::move(inventory.warnings, std::back_inserter(description.warnings));
   for (const auto& [name, entry] : checkpoint.tensors()) {
     description.tensors.push_back(entry);
     description.num_parameters += entry.shape.num_elements();

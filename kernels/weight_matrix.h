@@ -22,18 +22,13 @@ struct WeightMatrix {
   WeightMatrix(const Tensor& dense)  // NOLINT: a dense matrix is its tensor
       : data(dense), out_features(dense.dim(0)), in_features(dense.dim(1)) {}
 
-  Tensor data;    // kDense: [out_features, in_features]
-  Tensor scales;  // of formats that have scales; else empty
-  Tensor bias;    // float32 [out_features], which every product adds; empty: none
+  Tensor data;  // kDense: [out_features, in_features]
+  Tensor bias;  // float32 [out_features], which every product adds; empty: none
   WeightFormat format = WeightFormat::kDense;
   int64_t out_features = 0;
   int64_t in_features = 0;
 
   bool empty() const { return data.empty(); }
-  // Bytes that a product reads.
-  size_t size_bytes() const {
-    return data.size_bytes() + (scales.shape.rank() == 0 ? 0 : scales.size_bytes());
-  }
 };
 
 }  // namespace tessera

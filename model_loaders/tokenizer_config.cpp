@@ -144,6 +144,9 @@ void sort_and_check(std::vector<AddedToken>& tokens, const std::string& path) {
 
 void read_main_file(const JsonObject& json, TokenizerConfig& config) {
   read_named_tokens(json, /*replaces=*/true, config);
+  // Then not even what a chat template writes would be a special token.
+  CHECK(!json.find_bool("split_special_tokens").value_or(false), json.path(),
+        ": split_special_tokens is true, which is not supported");
   config.add_bos_token = json.find_bool("add_bos_token");
   config.add_eos_token = json.find_bool("add_eos_token");
   config.legacy = json.find_bool("legacy");

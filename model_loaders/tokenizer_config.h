@@ -35,8 +35,9 @@ struct TokenizerConfig {
   std::optional<std::string> unk_token;
   // What else templates know by name: pad_token, sep_token, image_token, ...
   std::map<std::string, std::string> other_tokens;
+  // Of tokenizer.model; a tokenizer.json has its own template.
   std::optional<bool> add_bos_token;
-  std::optional<bool> add_eos_token;  // of tokenizer.model; a tokenizer.json has its own template
+  std::optional<bool> add_eos_token;
   std::optional<bool> legacy;
   std::optional<bool> add_prefix_space;
   // Jinja source; of several the one called "default". chat_template.jinja wins over all of them.

@@ -36,6 +36,20 @@ std::string tensors_of(const Checkpoint& checkpoint, const std::vector<std::stri
   return concat(place.string(), ": ", counted(names.size(), "tensor is", "tensors are"));
 }
 
+// Tensors of a part of the model around the language model.
+struct SkippedPart {
+  std::string_view name;  // "the vision tower"
+  int64_t count = 0;
+  uint64_t size_bytes = 0;
+};
+
+std::string line_of(const SkippedPart& part) {
+  char gigabytes[32];
+  std::snprintf(gigabytes, sizeof(gigabytes), "%.2f GB",
+                static_cast<double>(part.size_bytes) / 1e9);
+  return concat(counted(part.count, "tensor"), " of ", part.name, ", ", gigabytes);
+}
+
 // The tensor that a weight of the whole model is made of.
 std::string name_of(WeightRole role, const ModelConfig& config) {
   const std::string name(weight_sources(model_family(config.model_type), role).front());
@@ -64,24 +78,19 @@ void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config) {
       !config.is_untied && checkpoint.find(name_of(WeightRole::kLmHead, config)) == nullptr;
 }
 
-std::vector<SkippedTensors> skipped_tensors(const Checkpoint& checkpoint) {
-  std::vector<SkippedTensors> parts;
+std::vector<std::string> skipped_tensors(const Checkpoint& checkpoint) {
+  std::vector<SkippedPart> parts;
   for (const auto& [name, entry] : checkpoint.tensors()) {
     const std::string_view part = skipped_part(name);
     if (part.empty()) continue;
-    auto found = std::ranges::find(parts, part, &SkippedTensors::part);
-    if (found == parts.end()) found = parts.insert(found, {.part = part});
+    auto found = std::ranges::find(parts, part, &SkippedPart::name);
+    if (found == parts.end()) found = parts.insert(found, {.name = part});
     ++found->count;
     found->size_bytes += entry.size_bytes;
   }
-  return parts;
-}
-
-std::string to_string(const SkippedTensors& skipped) {
-  char gigabytes[32];
-  std::snprintf(gigabytes, sizeof(gigabytes), "%.2f GB",
-                static_cast<double>(skipped.size_bytes) / 1e9);
-  return concat(counted(skipped.count, "tensor"), " of ", skipped.part, ", ", gigabytes);
+  std::vector<std::string> lines;
+  for (const SkippedPart& part : parts) lines.push_back(line_of(part));
+  return lines;
 }
 
 std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
@@ -99,6 +108,13 @@ std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
   if (!allow_unknown) throw Error(message, "--allow-unknown-weights loads the model anyway");
   warnings.push_back(message);
   return warnings;
+}
+
+WeightInventory take_weight_inventory(const Checkpoint& checkpoint, ModelConfig& config,
+                                      bool allow_unknown) {
+  adopt_layout(checkpoint, config);
+  return {.skipped = skipped_tensors(checkpoint),
+          .warnings = check_weight_inventory(checkpoint, config, allow_unknown)};
 }
 
 std::vector<std::string> missing_weights(const Checkpoint& checkpoint, const ModelConfig& config) {

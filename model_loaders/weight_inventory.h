@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "model_loaders/checkpoint.h"
@@ -16,16 +15,9 @@ namespace tessera {
 // changes nothing in other models.
 void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config);
 
-// Tensors of the checkpoint that are part of the model around the language model.
-struct SkippedTensors {
-  std::string_view part;  // "the vision tower"
-  int64_t count = 0;
-  uint64_t size_bytes = 0;
-};
-std::vector<SkippedTensors> skipped_tensors(const Checkpoint& checkpoint);
-
-// "436 tensors of the vision tower, 0.87 GB"
-std::string to_string(const SkippedTensors& skipped);
+// A line for each part of the model around the language model that has tensors in the checkpoint:
+// "436 tensors of the vision tower, 0.87 GB".
+std::vector<std::string> skipped_tensors(const Checkpoint& checkpoint);
 
 // Throws Error when the checkpoint lacks tensors of weight_specs(), has one in another shape or has
 // tensors that belong to no weight: what they do would be missing from the answers. Names up to
@@ -33,6 +25,16 @@ std::string to_string(const SkippedTensors& skipped);
 // the checkpoint's own warnings too.
 std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
                                                 const ModelConfig& config, bool allow_unknown);
+
+// What the two above return.
+struct WeightInventory {
+  std::vector<std::string> skipped;
+  std::vector<std::string> warnings;
+};
+
+// The three above, in the order in which they need each other.
+WeightInventory take_weight_inventory(const Checkpoint& checkpoint, ModelConfig& config,
+                                      bool allow_unknown);
 
 // Names of needed tensors that the checkpoint has not, in the order of weight_specs(). The output
 // matrix comes with the rule that asked for it: "lm_head.weight (tie_word_embeddings is false)".

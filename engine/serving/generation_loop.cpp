@@ -33,8 +33,15 @@ GenerationLoop::GenerationLoop(StepRunner& runner, PagePool& pool, const Tokeniz
 Sequence& GenerationLoop::create_sequence() {
   std::unique_ptr<Member> member(new Member{.sequence = Sequence(pool_), .generation = {}});
   Sequence& sequence = member->sequence;
-  members_.emplace(&sequence, std::move(member));
+  Member& added = *members_.emplace(&sequence, std::move(member)).first->second;
+  added.place = others_.insert(others_.end(), &sequence);
   return sequence;
+}
+
+void GenerationLoop::set_idle(Member& member, bool is_idle) {
+  std::list<Sequence*>& to = is_idle ? idle_ : others_;
+  to.splice(to.end(), member.is_idle ? idle_ : others_, member.place);
+  member.is_idle = is_idle;
 }
 
 void GenerationLoop::destroy(Sequence& sequence) {
@@ -42,6 +49,8 @@ void GenerationLoop::destroy(Sequence& sequence) {
   forget(sequence);
   const auto found = members_.find(&sequence);
   if (found == members_.end()) return;
+  const Member& member = *found->second;
+  (member.is_idle ? idle_ : others_).erase(member.place);
   if (is_stepping_) destroyed_.push_back(std::move(found->second));
   members_.erase(found);
 }
@@ -69,6 +78,7 @@ void GenerationLoop::submit(Sequence& sequence, std::span<const TokenId> prompt,
         " does not fit the KV cache of ", counted(pool_.num_pages(), "page"), " of ",
         pool_.page_size());
   sequence.start(prompt);
+  set_idle(member, true);
   const PromptSize size = {
       .num_tokens = num_tokens,
       .num_cached = sequence.num_cached(),
@@ -206,15 +216,15 @@ void GenerationLoop::guard(const Request& request, Action action) {
 }
 
 bool GenerationLoop::release_oldest_unused_cache() {
-  Sequence* oldest = nullptr;
-  for (const auto& [key, member] : members_) {
-    Sequence& sequence = member->sequence;
-    if (sequence.block_table().empty() || sequence.is_running()) continue;
-    if (oldest == nullptr || sequence.last_used() < oldest->last_used()) oldest = &sequence;
+  for (auto next = idle_.begin(); next != idle_.end();) {
+    Sequence& sequence = **next++;
+    if (sequence.is_running()) continue;
+    set_idle(member_of(sequence), false);
+    if (sequence.block_table().empty()) continue;
+    sequence.release_cache();
+    return true;
   }
-  if (oldest == nullptr) return false;
-  oldest->release_cache();
-  return true;
+  return false;
 }
 
 bool GenerationLoop::launch(std::vector<ScheduledSequence> batch) {
@@ -328,10 +338,13 @@ void GenerationLoop::take_token(const Request& request, const DrawnToken& token)
 }
 
 void GenerationLoop::forget(Sequence& sequence) {
+  const bool was_running = sequence.is_running();
   scheduler_.remove(sequence);
   for (LaunchedStep& step : launched_) step.forget(sequence);
   std::erase_if(cancelled_, [&](const Request& request) { return request.sequence == &sequence; });
   sequence.drop_launched();
+  const auto found = members_.find(&sequence);
+  if (was_running && found != members_.end()) set_idle(*found->second, true);
 }
 
 void GenerationLoop::finish(const Request& request, StopReason reason, std::string error) {

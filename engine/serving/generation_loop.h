@@ -8,6 +8,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -91,11 +92,15 @@ class GenerationLoop {
     Sequence sequence;
     std::optional<Generation> generation;
     std::optional<PromptLookup> lookup = {};
+    bool is_idle = false;  // which of the two lists it is in
+    std::list<Sequence*>::iterator place = {};
 
     bool is_generating() const { return generation && !generation->is_finished(); }
   };
 
   Member& member_of(const Sequence& sequence) const;
+  // Puts the member at the end of idle_ or of others_.
+  void set_idle(Member& member, bool is_idle);
   bool run_step();
   void end_step();
   void abandon_all();
@@ -134,6 +139,10 @@ class GenerationLoop {
   DraftCosts draft_costs_;
   PrefixCache cache_;
   std::unordered_map<const Sequence*, std::unique_ptr<Member>> members_;
+  // The sequences. All that have pages and do not run are idle, the one that was used longest ago
+  // first. There may be some among them that run by now, or that have no pages.
+  std::list<Sequence*> idle_;
+  std::list<Sequence*> others_;
   bool is_stepping_ = false;
   // By callbacks of the step that runs, which may be at work for them.
   std::vector<std::unique_ptr<Member>> destroyed_;

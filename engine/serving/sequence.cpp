@@ -14,7 +14,6 @@ void Sequence::start(std::span<const TokenId> prompt) {
   release_unused_pages();
   num_launched_ = num_cached_;
   tokens_.assign(prompt.begin(), prompt.end());
-  last_used_ = Clock::now();
 }
 
 void Sequence::reserve(std::span<const TokenId> tokens) {
@@ -28,18 +27,12 @@ void Sequence::adopt(std::span<const int32_t> pages, std::span<const PageName> n
   for (const int32_t page : pages) pool_.share(block_table_, page);
   page_names_.assign(names.begin(), names.end());
   num_cached_ = num_launched_ = static_cast<int64_t>(pages.size()) * pool_.page_size();
-  last_used_ = Clock::now();
 }
 
 void Sequence::launch(int64_t end, int64_t draw_index) {
   num_launched_ = end;
   draw_index_ = draw_index;
   is_fresh_ = false;
-}
-
-void Sequence::advance(int64_t end) {
-  num_cached_ = end;
-  last_used_ = Clock::now();
 }
 
 void Sequence::drop_launched() {

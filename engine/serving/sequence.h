@@ -1,7 +1,6 @@
 // The tokens of one conversation or document, and the KV pages that hold the first of them.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,8 +13,6 @@ namespace tessera {
 
 class Sequence {
  public:
-  using Clock = std::chrono::steady_clock;
-
   explicit Sequence(PagePool& pool) : pool_(pool) {}
   ~Sequence() { release_cache(); }
   Sequence(const Sequence&) = delete;
@@ -40,7 +37,7 @@ class Sequence {
   // `draw_index`-th if it completes them.
   void launch(int64_t end, int64_t draw_index);
   // Records that its tokens up to `end` are cached.
-  void advance(int64_t end);
+  void advance(int64_t end) { num_cached_ = end; }
   // The drafts that have been launched and not recorded turned out to be wrong: steps compute their
   // positions anew.
   void drop_drafts() { num_launched_ = num_cached_; }
@@ -64,7 +61,6 @@ class Sequence {
   const BlockTable& block_table() const { return block_table_; }
   // The names of its first pages, of those that PrefixCache has named.
   std::vector<PageName>& page_names() { return page_names_; }
-  Clock::time_point last_used() const { return last_used_; }
 
   // Whether the sequence runs: steps may be computing it, so its pages stay. It is fresh as long as
   // no step has been launched since it began to run.
@@ -88,7 +84,6 @@ class Sequence {
   bool is_fresh_ = false;
   BlockTable block_table_;
   std::vector<PageName> page_names_;
-  Clock::time_point last_used_;
 };
 
 }  // namespace tessera

@@ -171,6 +171,9 @@ TEST(TokenizerConfig, ReadsTheTokensThatTemplatesKnowByName) {
 TEST(TokenizerConfig, RefusesMalformedFields) {
   EXPECT_THAT(message(R"({"bos_token": 1})"), HasSubstr("bos_token must be a string, got 1"));
   EXPECT_THAT(message(R"({"bos_token": {}})"), HasSubstr("bos_token.content is missing"));
+  EXPECT_THAT(message(R"({"split_special_tokens": true})"),
+              HasSubstr("split_special_tokens is true, which is not supported"));
+  EXPECT_EQ(message(R"({"split_special_tokens": false})"), "");
   EXPECT_THAT(message(R"({"legacy": "no"})"), HasSubstr("legacy must be true or false"));
   EXPECT_THAT(message(R"({"chat_template": 5})"),
               HasSubstr("chat_template must be a string or a list of objects, got 5"));

@@ -138,11 +138,25 @@ TEST(WeightInventory, SkipsTowersAndSaysSo) {
                         {"vision_tower.a", "model.vision_tower.b", "mtp.layers.0.x",
                          "model.multi_modal_projector.linear_1.weight"}));
   EXPECT_THAT(unknown_weights(checkpoint, tiny_config()), IsEmpty());
-  std::vector<std::string> lines;
-  for (const SkippedTensors& part : skipped_tensors(checkpoint)) lines.push_back(to_string(part));
-  EXPECT_THAT(lines, testing::UnorderedElementsAre("2 tensors of the vision tower, 0.00 GB",
-                                                   "1 tensor of the projector of images, 0.00 GB",
-                                                   "1 tensor of multi-token prediction, 0.00 GB"));
+  EXPECT_THAT(skipped_tensors(checkpoint),
+              testing::UnorderedElementsAre("2 tensors of the vision tower, 0.00 GB",
+                                            "1 tensor of the projector of images, 0.00 GB",
+                                            "1 tensor of multi-token prediction, 0.00 GB"));
+}
+
+// What the checkpoint decides has to be known before its tensors are compared.
+TEST(WeightInventory, AdoptsTheLayoutBeforeItIsCompared) {
+  ModelConfig stored = tiny_config();
+  stored.name_prefix = NamePrefix::kModelLanguageModel;
+  const auto all = [](const std::string&) { return true; };
+  const Checkpoint checkpoint =
+      open(tiny_weights(stored, all, {"vision_tower.a", "surprise.weight"}));
+  ModelConfig config = tiny_config();
+  config.name_prefix = NamePrefix::kLanguageModel;
+  const WeightInventory inventory = take_weight_inventory(checkpoint, config, true);
+  EXPECT_EQ(config.name_prefix, NamePrefix::kModelLanguageModel);
+  EXPECT_THAT(inventory.skipped, ElementsAre("1 tensor of the vision tower, 0.00 GB"));
+  EXPECT_THAT(inventory.warnings, ElementsAre(HasSubstr("surprise.weight")));
 }
 
 TEST(WeightInventory, ATiedOutputMatrixIsTheEmbedding) {

@@ -33,7 +33,7 @@ constexpr auto comes_later = [](const BpeModel::Memory::Candidate& a,
 };
 
 // `count`: of symbols dealt with, the present one included.
-void pause_if_due(const Pause& pause, size_t count) {
+void pause_between_symbols(const Pause& pause, size_t count) {
   if (count % kSymbolsBetweenPauses == 0) pause();
 }
 
@@ -113,7 +113,7 @@ std::optional<int64_t> BpeModel::max_token_bytes() const {
 void BpeModel::start_with_bytes(std::string_view word, const Pause& pause, Memory& memory) const {
   size_t count = 0;
   for (const char byte : word) {
-    pause_if_due(pause, ++count);
+    pause_between_symbols(pause, ++count);
     const TokenId id = byte_ids_[static_cast<unsigned char>(byte)];
     if (id != kNoToken) {
       add_symbol(memory, id);
@@ -144,7 +144,7 @@ void BpeModel::start_with_characters(std::string_view word, const Pause& pause,
   };
   size_t count = 0;
   for (; !word.empty(); word.remove_prefix(utf8_character_bytes(word[0]))) {
-    pause_if_due(pause, ++count);
+    pause_between_symbols(pause, ++count);
     const std::string_view character = word.substr(0, utf8_character_bytes(word[0]));
     const TokenId id = character.size() == 1 ? ascii_ids_[static_cast<unsigned char>(word[0])]
                                              : characters_.find(character).value_or(kNoToken);
@@ -191,7 +191,7 @@ void BpeModel::merge(const Pause& pause, Memory& memory) const {
   };
   heap.clear();
   for (size_t count = 1; count < symbols.size(); ++count) {
-    pause_if_due(pause, count);
+    pause_between_symbols(pause, count);
     add_candidate(static_cast<int32_t>(count - 1));
   }
   std::ranges::make_heap(heap, comes_later);
@@ -199,7 +199,7 @@ void BpeModel::merge(const Pause& pause, Memory& memory) const {
     if (add_candidate(left)) std::ranges::push_heap(heap, comes_later);
   };
   for (size_t count = 1; !heap.empty(); ++count) {
-    pause_if_due(pause, count);
+    pause_between_symbols(pause, count);
     std::ranges::pop_heap(heap, comes_later);
     const Memory::Candidate top = heap.back();
     heap.pop_back();

@@ -76,14 +76,6 @@ std::vector<TokenId> template_tokens(const std::vector<std::string>& contents,
   return tokens;
 }
 
-// tokenizer_config.json may ask for BOS, and for nothing in front, whatever the template says.
-std::vector<TokenId> prompt_prefix(const std::vector<TokenId>& of_template,
-                                   std::optional<TokenId> bos, std::optional<bool> adds_bos) {
-  if (adds_bos == false) return {};
-  if (adds_bos == true && of_template.empty() && bos) return {*bos};
-  return of_template;
-}
-
 TokenizerJson read_json(const std::string& path) {
   if (is_tekken_file(path)) {
     return parse_tekken_json(read_whole_file(path, kMaxTekkenJsonBytes), path);
@@ -105,12 +97,11 @@ TokenizerParts load_json_tokenizer(const ModelFolder& folder) {
   parts.encoder = std::move(encoder);
   const TokenizerConfig& config = folder.tokenizer;
   const auto& [before, behind] = json.prompt_template;
-  const auto prefix = template_tokens(before, "in front of", json, parts.vocabulary);
   const std::string first = before.size() == 1 ? before[0] : "";
   parts.bos_token = named_token(parts.vocabulary, "bos_token", config.bos_token, first, folder);
   parts.eos_token =
       named_token(parts.vocabulary, "eos_token", config.eos_token, json.eos_token, folder);
-  parts.prompt_prefix = prompt_prefix(prefix, parts.bos_token, config.add_bos_token);
+  parts.prompt_prefix = template_tokens(before, "in front of", json, parts.vocabulary);
   parts.prompt_suffix = template_tokens(behind, "behind", json, parts.vocabulary);
   return parts;
 }

@@ -76,7 +76,7 @@ TEST_F(ModelWeightsTest, ATokenReadsAllButTheEmbeddingThatItLooksUp) {
     return bytes;
   };
   load("gqa_d64");
-  EXPECT_EQ(weights_->bytes_per_token(), bytes_of_all() - weights_->embed_tokens.size_bytes());
+  EXPECT_EQ(weights_->bytes_per_token(), bytes_of_all() - weights_->embed_tokens.data.size_bytes());
   load("tied");
   EXPECT_EQ(weights_->lm_head.data.data, weights_->embed_tokens.data.data);
   EXPECT_EQ(weights_->bytes_per_token(), bytes_of_all());

@@ -99,16 +99,5 @@ TEST_F(SequenceTest, GivesAllPagesBackWhenItIsDestroyed) {
   EXPECT_EQ(pool_.num_free_pages(), 8);
 }
 
-TEST_F(SequenceTest, IsUsedWhenItStartsAndWhenItAdvances) {
-  Sequence other(pool_);
-  sequence_.start(std::vector<TokenId>{1, 2});
-  other.start(std::vector<TokenId>{1, 2});
-  EXPECT_GE(other.last_used(), sequence_.last_used());
-  pool_.grow(sequence_.block_table(), 1);
-  sequence_.launch(1, 0);
-  sequence_.advance(1);
-  EXPECT_GE(sequence_.last_used(), other.last_used());
-}
-
 }  // namespace
 }  // namespace tessera

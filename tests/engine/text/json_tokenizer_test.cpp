@@ -219,9 +219,6 @@ TEST(SmallJsonTokenizer, TheTemplateSaysWhatAPromptBeginsWith) {
   EXPECT_THAT(two->prompt_prefix(), ElementsAre(5, 5));
   EXPECT_EQ(two->bos_token(), std::nullopt);
   EXPECT_THAT(two->encode_prompt("a"), ElementsAre(5, 5, 0));
-  TokenizerConfig config;
-  config.add_bos_token = false;
-  EXPECT_THAT(load_tokenizer_json(file.dump(), config)->prompt_prefix(), IsEmpty());
   file["post_processor"]["single"] = {{{"SpecialToken", {{"id", "<none>"}}}}, text};
   EXPECT_THAT(refusal(file), HasSubstr("puts <none> in front of a text"));
   file["post_processor"]["single"] = {text, {{"SpecialToken", {{"id", "<none>"}}}}};
@@ -251,6 +248,23 @@ TEST(SmallJsonTokenizer, TheTemplateSaysWhatAPromptEndsWith) {
   EXPECT_THAT(tokenizer->prompt_suffix(), ElementsAre(5, 5));
   EXPECT_THAT(tokenizer->encode_prompt("a"), ElementsAre(0, 5, 5));
   EXPECT_THAT(tokenizer->encode("a"), ElementsAre(0));
+}
+
+// As transformers 5.24 has it, whatever the class of the tokenizer is; earlier ones obeyed for
+// some.
+TEST(SmallJsonTokenizer, TokenizerConfigDoesNotAlterTheTemplate) {
+  json file = small();
+  const json token = {{"SpecialToken", {{"id", "<s>"}}}};
+  const json text = {{"Sequence", {{"id", "A"}}}};
+  for (const bool is_wanted : {false, true}) {
+    TokenizerConfig config;
+    config.bos_token = config.eos_token = "<s>";
+    config.add_bos_token = config.add_eos_token = is_wanted;
+    file["post_processor"] = {{"type", "TemplateProcessing"}, {"single", {text}}};
+    EXPECT_THAT(load_tokenizer_json(file.dump(), config)->encode_prompt("a"), ElementsAre(0));
+    file["post_processor"]["single"] = {token, text, token};
+    EXPECT_THAT(load_tokenizer_json(file.dump(), config)->encode_prompt("a"), ElementsAre(5, 0, 5));
+  }
 }
 
 TEST(SmallJsonTokenizer, OnlyPiecesThatAreNoMoreThanTextAreFoundInText) {
