@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "engine/engine.h"
 #include "engine/model_description.h"
 #include "tests/engine/model_fixture.h"
@@ -19,9 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-Error load_error(const ModelFixture& model) {
+Error engine_load_error(const ModelFixture& model) {
   return error_of([&] { Engine::load(model.options()); });
 }
 
@@ -44,12 +40,12 @@ TEST(EngineLoad, NamesUpToFiveMissingTensors) {
   HostWeights weights = model.read_weights();
   weights.erase("model.layers.1.mlp.up_proj.weight");
   model.write_weights(weights);
-  EXPECT_THAT(load_error(model).what(),
+  EXPECT_THAT(engine_load_error(model).what(),
               AllOf(HasSubstr("1 tensor"), HasSubstr("model.layers.1.mlp.up_proj.weight")));
 
   std::erase_if(weights, [](const auto& item) { return item.first.starts_with("model.layers.0"); });
   model.write_weights(weights);
-  const std::string message = load_error(model).what();
+  const std::string message = engine_load_error(model).what();
   EXPECT_THAT(message, HasSubstr("10 tensors"));
   size_t names = 0;
   for (size_t at = message.find("model.layers"); at != std::string::npos;
@@ -64,7 +60,7 @@ TEST(EngineLoad, AMissingOutputMatrixNamesTheRule) {
   HostWeights weights = model.read_weights();
   weights.erase("lm_head.weight");
   model.write_weights(weights);
-  EXPECT_THAT(load_error(model).what(),
+  EXPECT_THAT(engine_load_error(model).what(),
               AllOf(HasSubstr("lm_head.weight"), HasSubstr("tie_word_embeddings")));
 }
 
@@ -75,7 +71,7 @@ TEST(EngineLoad, AWrongShapeShowsBothShapesAndTheFields) {
   q_proj.shape = {128, 64};
   q_proj.values.resize(128 * 64);
   model.write_weights(weights);
-  const Error error = load_error(model);
+  const Error error = engine_load_error(model);
   EXPECT_THAT(error.what() + error.hint(),
               AllOf(HasSubstr("q_proj"), HasSubstr("[128, 64]"), HasSubstr("[256, 64]"),
                     HasSubstr("num_attention_heads"), HasSubstr("head_dim")));
@@ -102,8 +98,8 @@ TEST(EngineLoad, TensorsOfAnotherBlockAreAnErrorUnlessAllowed) {
   const auto refusal =
       AllOf(HasSubstr("4 tensors"), HasSubstr("model.layers.0.self_attn.k_norm.weight, "
                                               "model.layers.0.self_attn.q_norm.weight"));
-  EXPECT_THAT(load_error(model).what(), refusal);
-  EXPECT_THAT(load_error(model).hint(), HasSubstr("--allow-unknown-weights"));
+  EXPECT_THAT(engine_load_error(model).what(), refusal);
+  EXPECT_THAT(engine_load_error(model).hint(), HasSubstr("--allow-unknown-weights"));
   EXPECT_THAT(error_of([&] { describe_model(options); }).what(), refusal);
   options.allow_unknown_weights = true;
   EXPECT_THAT(load_log(options), refusal);
@@ -126,7 +122,7 @@ TEST(EngineLoad, FindsNonFiniteWeightsWhenAsked) {
 TEST(EngineLoad, AnEndTokenOutsideTheVocabularyIsAnError) {
   const ModelFixture model;
   model.edit("generation_config.json", R"("eos_token_id": 2)", R"("eos_token_id": [2, 5000])");
-  EXPECT_THAT(load_error(model).what(),
+  EXPECT_THAT(engine_load_error(model).what(),
               AllOf(HasSubstr("generation_config.json"), HasSubstr("5000"), HasSubstr("319")));
 }
 
@@ -190,7 +186,7 @@ TEST(EngineLoad, NamesTheFileThatIsNotThere) {
   for (const char* const file : {"config.json", "model.safetensors", "tokenizer.model"}) {
     const ModelFixture model;
     model.remove(file);
-    EXPECT_THAT(load_error(model).what(), HasSubstr(file));
+    EXPECT_THAT(engine_load_error(model).what(), HasSubstr(file));
     EXPECT_THAT(error_of([&] { describe_model(model.options()); }).what(), HasSubstr(file));
   }
 }

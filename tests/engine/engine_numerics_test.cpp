@@ -16,7 +16,6 @@ using testing::HasSubstr;
 using testing::Lt;
 
 constexpr RunAhead kBothWays[] = {RunAhead::kNever, RunAhead::kAlways};
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // The alphabet, where reading `poison` makes the model compute with `value`.
 ModelFixture& poison(ModelFixture& model, char poison, float value) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@
 #include "tests/golden/golden_data.h"
 
 namespace tessera {
+
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // A float32 tensor.
 struct HostWeight {

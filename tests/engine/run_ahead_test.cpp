@@ -55,7 +55,7 @@ void PrintTo(const Seen& seen, std::ostream* stream) {
           << " events: " << seen.text;
 }
 
-struct Request {
+struct AskedAnswer {
   std::vector<TokenId> prompt;
   SamplingParams params;
   int64_t first_step = 0;          // before which it is submitted
@@ -65,10 +65,10 @@ struct Request {
 };
 
 // A request on its way, and its next turn.
-struct Client {
-  explicit Client(Engine& engine) : sequence(engine.create_sequence()) {}
+struct RecordingClient {
+  explicit RecordingClient(Engine& engine) : sequence(engine.create_sequence()) {}
 
-  void submit(Engine& engine, const Request& request, const std::vector<TokenId>& prompt) {
+  void submit(Engine& engine, const AskedAnswer& request, const std::vector<TokenId>& prompt) {
     seen.emplace_back();
     num_texts = 0;
     const GenerationCallbacks callbacks = {.on_text =
@@ -94,7 +94,7 @@ struct Client {
   }
 
   // Takes the answer if it is there.
-  void look(Engine& engine, const Request& request) {
+  void look(Engine& engine, const AskedAnswer& request) {
     if (!is_running) return;
     if (request.is_destroyed && num_texts >= request.cancelled_after) {
       seen.back().reason = "destroyed";
@@ -123,11 +123,11 @@ struct Client {
 };
 
 std::vector<std::vector<Seen>> run(const EngineOptions& options,
-                                   const std::vector<Request>& requests) {
+                                   const std::vector<AskedAnswer>& requests) {
   const auto engine = Engine::load(options);
-  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<std::unique_ptr<RecordingClient>> clients;
   for (size_t i = 0; i < requests.size(); ++i) {
-    clients.push_back(std::make_unique<Client>(*engine));
+    clients.push_back(std::make_unique<RecordingClient>(*engine));
   }
   const auto is_busy = [](const auto& client) { return client->is_running; };
   int64_t num_submitted = 0;
@@ -151,9 +151,9 @@ class RandomRequests {
  public:
   RandomRequests(uint64_t seed, bool is_greedy) : generator_(seed), is_greedy_(is_greedy) {}
 
-  std::vector<Request> draw() {
-    std::vector<Request> requests(static_cast<size_t>(between(1, 6)));
-    for (Request& request : requests) {
+  std::vector<AskedAnswer> draw() {
+    std::vector<AskedAnswer> requests(static_cast<size_t>(between(1, 6)));
+    for (AskedAnswer& request : requests) {
       request.prompt = tokens(between(1, 60));
       request.params.temperature = is_greedy_ || chance(2) ? 0.0 : 1.0;
       request.params.seed = static_cast<uint64_t>(between(0, 1000));
@@ -208,7 +208,7 @@ TEST_P(RunAheadRequestsTest, SeeTheSame) {
     options.context_size = 208;  // the longest two turns, so that old caches have to make room
     options.prefill_chunk = random.chance(2) ? 16 : 2048;
     options.max_sequences = random.between(1, 4);
-    const std::vector<Request> requests = random.draw();
+    const std::vector<AskedAnswer> requests = random.draw();
     options.run_ahead = RunAhead::kNever;
     const auto plain = run(options, requests);
     options.run_ahead = RunAhead::kAlways;

@@ -19,7 +19,7 @@ struct Fp8Case {
 
 void PrintTo(const Fp8Case& fp8_case, std::ostream* stream) { *stream << fp8_case.model; }
 
-std::vector<Fp8Case> all_cases() {
+std::vector<Fp8Case> fp8_cases() {
   std::vector<Fp8Case> cases;
   const auto data = source_folder() / "tests" / "golden" / "data";
   for (const auto& entry : std::filesystem::directory_iterator(data)) {
@@ -81,7 +81,7 @@ TEST_P(Fp8PagesTest, LogitsAreClose) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Fp8PagesTest, testing::ValuesIn(all_cases()),
+INSTANTIATE_TEST_SUITE_P(Models, Fp8PagesTest, testing::ValuesIn(fp8_cases()),
                          [](const testing::TestParamInfo<Fp8Case>& info) {
                            const bool is_cpu = info.param.device == DeviceChoice::kCpu;
                            return info.param.model + (is_cpu ? "_cpu" : "_cuda");

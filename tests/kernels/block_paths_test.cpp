@@ -13,6 +13,7 @@
 #include "kernels/layer_runner.h"
 #include "kernels/tensor/buffer.h"
 #include "tests/kernels/altered_block.h"
+#include "tests/kernels/cuda/h200.h"
 
 namespace tessera {
 namespace {
@@ -106,10 +107,7 @@ TEST(BlockPathsTest, TheFieldIsNamed) {
                                .head_dim = 64,
                                .page_size = 64,
                                .is_bfloat16 = true,
-                               .gpu = {.compute_capability = 90,
-                                       .num_multiprocessors = 132,
-                                       .shared_bytes = 232448,
-                                       .hopper_code_built = true}};
+                               .gpu = kH200};
   EXPECT_EQ(plan_fused_decode(block_of(2), shape).problem, "");
   EXPECT_EQ(plan_fused_decode(altered_block("norm", 2), shape).problem,
             "it does not compute this model's norm");

@@ -10,8 +10,6 @@
 namespace tessera {
 namespace {
 
-constexpr BlockSizes kSizes = LayerProblem::kSizes;
-
 Values rounded_if(const Values& values, std::optional<DType> dtype) {
   return dtype ? rounded(values, *dtype) : values;
 }
@@ -19,8 +17,8 @@ Values rounded_if(const Values& values, std::optional<DType> dtype) {
 // What a half reads where there is a norm in front of it.
 Values normed(const Values& x, const Values& weight, const BlockSpec& block) {
   return block.norm == NormKind::kRmsNorm
-             ? reference_rms_norm(x, weight, kSizes.rms_norm_eps).values
-             : reference_layer_norm(x, weight, kSizes.rms_norm_eps).values;
+             ? reference_rms_norm(x, weight, LayerProblem::kSizes.rms_norm_eps).values
+             : reference_layer_norm(x, weight, LayerProblem::kSizes.rms_norm_eps).values;
 }
 
 Values product(const Values& x, const Values& weight, int64_t in_features, bool has_bias,
@@ -38,26 +36,29 @@ LayerProblem::LayerProblem(DType weight_type, int64_t num_tokens) : num_tokens_(
     return rounded(random_.normal(rows * columns, deviation), weight_type);
   };
   const auto vector = [&](int64_t size) { return rounded(random_.normal(size), DType::kFloat32); };
-  const int64_t gate_up_size = 2 * kSizes.intermediate_size;
-  const int64_t num_normed = kSizes.num_heads + kSizes.num_kv_heads;
+  const int64_t gate_up_size = 2 * LayerProblem::kSizes.intermediate_size;
+  const int64_t num_normed = LayerProblem::kSizes.num_heads + LayerProblem::kSizes.num_kv_heads;
   for (size_t i = 0; i < kNumLayers; ++i) {
-    layers_.push_back({.input_layernorm = vector(kSizes.hidden_size),
-                       .qkv_proj = matrix(kSizes.qkv_size(), kSizes.hidden_size),
-                       .qkv_bias = vector(kSizes.qkv_size()),
-                       .o_proj = matrix(kSizes.hidden_size, kSizes.query_size()),
-                       .o_bias = vector(kSizes.hidden_size),
-                       .post_attention_layernorm = vector(kSizes.hidden_size),
-                       .pre_feedforward_layernorm = vector(kSizes.hidden_size),
-                       .gate_up_proj = matrix(gate_up_size, kSizes.hidden_size),
-                       .gate_up_bias = vector(gate_up_size),
-                       .down_proj = matrix(kSizes.hidden_size, kSizes.intermediate_size),
-                       .down_bias = vector(kSizes.hidden_size),
-                       .post_feedforward_layernorm = vector(kSizes.hidden_size),
-                       .head_norm = vector(2 * kSizes.head_dim),
-                       .projection_norm = vector(num_normed * kSizes.head_dim)});
+    layers_.push_back(
+        {.input_layernorm = vector(LayerProblem::kSizes.hidden_size),
+         .qkv_proj = matrix(LayerProblem::kSizes.qkv_size(), LayerProblem::kSizes.hidden_size),
+         .qkv_bias = vector(LayerProblem::kSizes.qkv_size()),
+         .o_proj = matrix(LayerProblem::kSizes.hidden_size, LayerProblem::kSizes.query_size()),
+         .o_bias = vector(LayerProblem::kSizes.hidden_size),
+         .post_attention_layernorm = vector(LayerProblem::kSizes.hidden_size),
+         .pre_feedforward_layernorm = vector(LayerProblem::kSizes.hidden_size),
+         .gate_up_proj = matrix(gate_up_size, LayerProblem::kSizes.hidden_size),
+         .gate_up_bias = vector(gate_up_size),
+         .down_proj =
+             matrix(LayerProblem::kSizes.hidden_size, LayerProblem::kSizes.intermediate_size),
+         .down_bias = vector(LayerProblem::kSizes.hidden_size),
+         .post_feedforward_layernorm = vector(LayerProblem::kSizes.hidden_size),
+         .head_norm = vector(2 * LayerProblem::kSizes.head_dim),
+         .projection_norm = vector(num_normed * LayerProblem::kSizes.head_dim)});
   }
-  residual_ = vector(num_tokens * kSizes.hidden_size);
-  rope_tables_ = {rope_table(kSizes.head_dim), rope_table(kSizes.head_dim, 1.25)};
+  residual_ = vector(num_tokens * LayerProblem::kSizes.hidden_size);
+  rope_tables_ = {rope_table(LayerProblem::kSizes.head_dim),
+                  rope_table(LayerProblem::kSizes.head_dim, 1.25)};
   for (size_t j = 0; j < rope_tables_[1].size() / 2; ++j) rope_tables_[1][j] *= 0.5;
 }
 
@@ -69,7 +70,7 @@ Values LayerProblem::reference(const BlockSpec& block, std::optional<DType> dtyp
   };
   const auto add = [&](Values half, const Values& norm) {
     if (block.norm_placement != NormPlacement::kPre) {
-      half = reference_rms_norm(half, norm, kSizes.rms_norm_eps).values;
+      half = reference_rms_norm(half, norm, LayerProblem::kSizes.rms_norm_eps).values;
     }
     for (size_t i = 0; i < x.size(); ++i) x[i] += block.residual_multiplier * half[i];
   };
@@ -77,18 +78,22 @@ Values LayerProblem::reference(const BlockSpec& block, std::optional<DType> dtyp
     const LayerValues& layer = layers_[i];
     const BiasSpec& biases = block.biases;
     const Values attention_input = before_half(layer.input_layernorm);
-    const Values qkv = round(
-        product(attention_input, layer.qkv_proj, kSizes.hidden_size, biases.qkv, layer.qkv_bias));
+    const Values qkv = round(product(attention_input, layer.qkv_proj,
+                                     LayerProblem::kSizes.hidden_size, biases.qkv, layer.qkv_bias));
     const Values attention = round(attend(qkv, block, i, dtype));
-    add(product(attention, layer.o_proj, kSizes.query_size(), biases.output, layer.o_bias),
+    add(product(attention, layer.o_proj, LayerProblem::kSizes.query_size(), biases.output,
+                layer.o_bias),
         layer.post_attention_layernorm);
     const Values input =
         block.is_parallel ? attention_input : before_half(layer.pre_feedforward_layernorm);
-    const Values gate_up = round(
-        product(input, layer.gate_up_proj, kSizes.hidden_size, biases.gate_up, layer.gate_up_bias));
-    const Values hidden =
-        round(reference_activate_mul(gate_up, kSizes.intermediate_size, block.activation).values);
-    add(product(hidden, layer.down_proj, kSizes.intermediate_size, biases.down, layer.down_bias),
+    const Values gate_up =
+        round(product(input, layer.gate_up_proj, LayerProblem::kSizes.hidden_size, biases.gate_up,
+                      layer.gate_up_bias));
+    const Values hidden = round(
+        reference_activate_mul(gate_up, LayerProblem::kSizes.intermediate_size, block.activation)
+            .values);
+    add(product(hidden, layer.down_proj, LayerProblem::kSizes.intermediate_size, biases.down,
+                layer.down_bias),
         layer.post_feedforward_layernorm);
   }
   return x;
@@ -101,21 +106,23 @@ Values LayerProblem::normed_projection(const Values& heads, const BlockSpec& blo
   const bool shares_weights = block.qk_norm == QkNorm::kPerHead;
   const Values& weights =
       shares_weights ? layers_[layer].head_norm : layers_[layer].projection_norm;
-  const int64_t query_size = shares_weights ? kSizes.head_dim : kSizes.query_size();
+  const int64_t query_size =
+      shares_weights ? LayerProblem::kSizes.head_dim : LayerProblem::kSizes.query_size();
   const auto middle = weights.begin() + query_size;
   const Values weight = is_query ? Values(weights.begin(), middle) : Values(middle, weights.end());
-  return rounded_if(
-      reference_qk_norm(heads, weight, kSizes.head_dim, block.qk_norm, kSizes.rms_norm_eps), dtype);
+  return rounded_if(reference_qk_norm(heads, weight, LayerProblem::kSizes.head_dim, block.qk_norm,
+                                      LayerProblem::kSizes.rms_norm_eps),
+                    dtype);
 }
 
 Values LayerProblem::attend(const Values& qkv, const BlockSpec& block, size_t layer,
                             std::optional<DType> dtype) const {
   const LayerSpec& spec = block.layers[layer];
-  const int64_t kv_size = kSizes.num_kv_heads * kSizes.head_dim;
+  const int64_t kv_size = LayerProblem::kSizes.num_kv_heads * LayerProblem::kSizes.head_dim;
   ReferenceSequence sequence;
   const auto append_rotated = [&](const Values& heads, int64_t token, double factor, Values& rows) {
-    for (auto begin = heads.begin(); begin != heads.end(); begin += kSizes.head_dim) {
-      Values row(begin, begin + kSizes.head_dim);
+    for (auto begin = heads.begin(); begin != heads.end(); begin += LayerProblem::kSizes.head_dim) {
+      Values row(begin, begin + LayerProblem::kSizes.head_dim);
       if (spec.rope_table) {
         row = reference_rope(row, static_cast<int32_t>(token),
                              rope_tables_[static_cast<size_t>(*spec.rope_table)])
@@ -128,8 +135,8 @@ Values LayerProblem::attend(const Values& qkv, const BlockSpec& block, size_t la
   };
   const auto& [beta, original_context] = block.query_scaling;
   for (int64_t t = 0; t < num_tokens_; ++t) {
-    const auto queries = qkv.begin() + t * kSizes.qkv_size();
-    const auto keys = queries + kSizes.query_size();
+    const auto queries = qkv.begin() + t * LayerProblem::kSizes.qkv_size();
+    const auto keys = queries + LayerProblem::kSizes.query_size();
     const auto values = keys + kv_size;
     const double factor =
         beta == 0.0 ? 1.0 : 1.0 + beta * std::log(1.0 + static_cast<double>(t / original_context));
@@ -139,11 +146,11 @@ Values LayerProblem::attend(const Values& qkv, const BlockSpec& block, size_t la
                    sequence.keys);
     sequence.values.insert(sequence.values.end(), values, values + kv_size);
   }
-  const double usual_scale = 1.0 / std::sqrt(static_cast<double>(kSizes.head_dim));
+  const double usual_scale = 1.0 / std::sqrt(static_cast<double>(LayerProblem::kSizes.head_dim));
   return reference_attention(
-             sequence, {.num_heads = kSizes.num_heads,
-                        .num_kv_heads = kSizes.num_kv_heads,
-                        .head_dim = kSizes.head_dim,
+             sequence, {.num_heads = LayerProblem::kSizes.num_heads,
+                        .num_kv_heads = LayerProblem::kSizes.num_kv_heads,
+                        .head_dim = LayerProblem::kSizes.head_dim,
                         .scale = block.attention_scale == 0.0 ? usual_scale : block.attention_scale,
                         .softcap = block.attention_softcap,
                         .causal = true,

@@ -12,6 +12,9 @@
 
 namespace tessera {
 
+// What tests of norms add to the mean square.
+inline constexpr float kNormEpsilon = 1e-5f;
+
 // rows[i] of x [any, row_size]. Both embed and gather_rows.
 std::vector<double> reference_rows(const std::vector<double>& x, int64_t row_size,
                                    const std::vector<int32_t>& rows);

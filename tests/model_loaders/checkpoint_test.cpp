@@ -28,7 +28,7 @@ ThrownError open_error(const TemporaryFolder& folder) {
   return thrown_error([&] { Checkpoint::open(folder.path()); });
 }
 
-std::string read(const Checkpoint& checkpoint, std::string_view name) {
+std::string bytes_of(const Checkpoint& checkpoint, std::string_view name) {
   const TensorEntry& entry = *checkpoint.find(name);
   std::string bytes(entry.size_bytes, ' ');
   checkpoint.read(entry, bytes.data(), 0, entry.size_bytes);
@@ -61,7 +61,7 @@ TEST(Checkpoint, ReadsPartsOfTensors) {
   EXPECT_EQ(checkpoint.total_bytes(), 12u);
   EXPECT_THAT(checkpoint.file_paths(), ElementsAre(folder.path("model.safetensors")));
   EXPECT_THAT(checkpoint.warnings(), IsEmpty());
-  EXPECT_EQ(read(checkpoint, "b"), "wxyz");
+  EXPECT_EQ(bytes_of(checkpoint, "b"), "wxyz");
   std::string part(3, ' ');
   checkpoint.read(*checkpoint.find("a"), part.data(), 5, 3);
   EXPECT_EQ(part, "567");
@@ -89,7 +89,7 @@ TEST(Checkpoint, NoticesThatAFileShrankAfterOpening) {
   const std::string path = folder.write("model.safetensors", one_tensor("a"));
   const Checkpoint checkpoint = Checkpoint::open(folder.path());
   std::filesystem::resize_file(path, 20);
-  EXPECT_THAT(thrown_error([&] { read(checkpoint, "a"); }).message,
+  EXPECT_THAT(thrown_error([&] { bytes_of(checkpoint, "a"); }).message,
               HasSubstr(path + ": file changed during load"));
 }
 
@@ -114,8 +114,8 @@ TEST(Checkpoint, NamesABrokenSymlink) {
 TEST_F(ShardedCheckpoint, ReadsAllFiles) {
   const Checkpoint checkpoint = Checkpoint::open(folder_.path());
   EXPECT_THAT(checkpoint.file_paths(), ElementsAre(folder_.path(kFirst), folder_.path(kSecond)));
-  EXPECT_EQ(read(checkpoint, "a"), "AAAA");
-  EXPECT_EQ(read(checkpoint, "b"), "BBBB");
+  EXPECT_EQ(bytes_of(checkpoint, "a"), "AAAA");
+  EXPECT_EQ(bytes_of(checkpoint, "b"), "BBBB");
   EXPECT_EQ(checkpoint.total_bytes(), 8u);
   EXPECT_THAT(checkpoint.warnings(), IsEmpty());
 }
@@ -124,7 +124,7 @@ TEST_F(ShardedCheckpoint, FollowsSymlinksIntoTheCache) {
   folder_.write("blobs/123", one_tensor("b", "CCCC"));
   std::filesystem::remove(folder_.path(kSecond));
   std::filesystem::create_symlink("blobs/123", folder_.path(kSecond));
-  EXPECT_EQ(read(Checkpoint::open(folder_.path()), "b"), "CCCC");
+  EXPECT_EQ(bytes_of(Checkpoint::open(folder_.path()), "b"), "CCCC");
 }
 
 TEST_F(ShardedCheckpoint, PrefersTheSingleFileAndSaysSo) {

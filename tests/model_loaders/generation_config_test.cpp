@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-GenerationConfig read(const std::string& text) {
+GenerationConfig generation_config_of(const std::string& text) {
   const TemporaryFolder folder;
   return read_generation_config(folder.write("generation_config.json", text), 100);
 }
@@ -27,7 +27,8 @@ TEST(GenerationConfig, IsEmptyWithoutAFile) {
 }
 
 TEST(GenerationConfig, ReadsSampling) {
-  const GenerationConfig config = read(R"({"eos_token_id": [2, 99], "bos_token_id": 1,
+  const GenerationConfig config =
+      generation_config_of(R"({"eos_token_id": [2, 99], "bos_token_id": 1,
       "do_sample": true, "temperature": 0.6, "top_k": 0, "top_p": 0.9, "min_p": 0.05,
       "repetition_penalty": 1.1, "transformers_version": "4.45.0", "max_length": 4096})");
   EXPECT_THAT(config.eos_token_ids, ElementsAre(2, 99));
@@ -42,14 +43,14 @@ TEST(GenerationConfig, ReadsSampling) {
 
 TEST(GenerationConfig, AcceptsOneEosAndNulls) {
   const GenerationConfig config =
-      read(R"({"eos_token_id": 2, "temperature": null, "top_k": null})");
+      generation_config_of(R"({"eos_token_id": 2, "temperature": null, "top_k": null})");
   EXPECT_THAT(config.eos_token_ids, ElementsAre(2));
   EXPECT_EQ(config.temperature, std::nullopt);
 }
 
 TEST(GenerationConfig, RefusesValuesOutOfRange) {
   const auto message = [](const std::string& text) {
-    return thrown_error([&] { read(text); }).message;
+    return thrown_error([&] { generation_config_of(text); }).message;
   };
   EXPECT_THAT(message(R"({"eos_token_id": 100})"),
               HasSubstr("eos_token_id must be an integer in 0..99, got 100"));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/model_loaders/read_config.h"
 #include "tests/model_loaders/thrown_error.h"
 
 namespace tessera {
@@ -13,20 +14,15 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-ModelConfig read(const std::string& text) {
-  std::vector<std::string> warnings;
-  ModelConfig config = read_hf_config(JsonObject::parse(text, "config.json"), false, warnings);
-  EXPECT_THAT(warnings, IsEmpty());
-  return config;
-}
-
 // A Llama config with these further keys.
 ModelConfig read_llama(const std::string& keys) {
-  return read(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", )" + keys + "}");
+  return read_config(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", )" + keys +
+                     "}");
 }
 
 ModelConfig read_mistral(const std::string& keys) {
-  return read(R"({"architectures": ["MistralForCausalLM"], "model_type": "mistral")" + keys + "}");
+  return read_config(R"({"architectures": ["MistralForCausalLM"], "model_type": "mistral")" + keys +
+                     "}");
 }
 
 // What all layers have.
@@ -49,7 +45,7 @@ RopeTable rope_of(const ModelConfig& config) {
 }
 
 TEST(HfConfig, ReadsARealLlama) {
-  const ModelConfig config = read(R"({
+  const ModelConfig config = read_config(R"({
     "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
     "bos_token_id": 128000, "eos_token_id": [128001, 128008, 128009], "head_dim": 64,
     "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
@@ -83,7 +79,7 @@ TEST(HfConfig, ReadsARealLlama) {
 }
 
 TEST(HfConfig, FillsInTheDefaultsOfTheFamily) {
-  const ModelConfig llama = read(R"({"architectures": ["LlamaForCausalLM"]})");
+  const ModelConfig llama = read_config(R"({"architectures": ["LlamaForCausalLM"]})");
   EXPECT_EQ(llama.model_type, "llama");
   EXPECT_EQ(llama.hidden_size, 4096);
   EXPECT_EQ(llama.intermediate_size, 11008);
@@ -97,7 +93,7 @@ TEST(HfConfig, FillsInTheDefaultsOfTheFamily) {
   EXPECT_EQ(llama.dtype, std::nullopt);
   EXPECT_THAT(llama.eos_token_ids, IsEmpty());
 
-  const ModelConfig mistral = read(R"({"model_type": "mistral"})");
+  const ModelConfig mistral = read_config(R"({"model_type": "mistral"})");
   EXPECT_EQ(mistral.architecture, "MistralForCausalLM");
   EXPECT_EQ(mistral.intermediate_size, 14336);
   EXPECT_EQ(mistral.num_kv_heads, 8);
@@ -106,7 +102,7 @@ TEST(HfConfig, FillsInTheDefaultsOfTheFamily) {
 }
 
 TEST(HfConfig, ReadsARealQwen3) {
-  const ModelConfig config = read(R"({
+  const ModelConfig config = read_config(R"({
     "architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
     "bos_token_id": 151643, "eos_token_id": 151645, "head_dim": 128, "hidden_act": "silu",
     "hidden_size": 1024, "initializer_range": 0.02, "intermediate_size": 3072,
@@ -124,18 +120,19 @@ TEST(HfConfig, ReadsARealQwen3) {
 
 TEST(HfConfig, HeadsOfQwen3AreNotDerivedFromTheHiddenSize) {
   const std::string small = R"({"model_type": "qwen3", "hidden_size": 1024)";
-  EXPECT_EQ(read(small + "}").head_dim, 128);
-  EXPECT_EQ(read(small + R"(, "head_dim": null})").head_dim, 32);  // not the default of the class
-  EXPECT_EQ(read(small + R"(, "head_dim": 64})").head_dim, 64);
-  EXPECT_EQ(read(small + R"(, "num_attention_heads": 96})").head_dim, 128);
-  EXPECT_EQ(read(small + "}").num_kv_heads, 32);
+  EXPECT_EQ(read_config(small + "}").head_dim, 128);
+  EXPECT_EQ(read_config(small + R"(, "head_dim": null})").head_dim,
+            32);  // not the default of the class
+  EXPECT_EQ(read_config(small + R"(, "head_dim": 64})").head_dim, 64);
+  EXPECT_EQ(read_config(small + R"(, "num_attention_heads": 96})").head_dim, 128);
+  EXPECT_EQ(read_config(small + "}").num_kv_heads, 32);
 }
 
 TEST(HfConfig, AWindowOfQwen3IsOff) {
   const std::string qwen3 = R"({"model_type": "qwen3", "sliding_window": 16)";
-  EXPECT_EQ(window_of(read(qwen3 + "}")), 0);
-  EXPECT_EQ(window_of(read(qwen3 + R"(, "use_sliding_window": false})")), 0);
-  const ModelConfig on = read(
+  EXPECT_EQ(window_of(read_config(qwen3 + "}")), 0);
+  EXPECT_EQ(window_of(read_config(qwen3 + R"(, "use_sliding_window": false})")), 0);
+  const ModelConfig on = read_config(
       qwen3 + R"(, "use_sliding_window": true, "num_hidden_layers": 3, "max_window_layers": 2})");
   EXPECT_THAT(windows_of(on), ElementsAre(0, 0, 16));
 }

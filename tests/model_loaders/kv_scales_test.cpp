@@ -30,7 +30,7 @@ std::string floats(std::initializer_list<float> values) {
   return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(float)};
 }
 
-std::vector<float> read(const SafetensorsBuilder& builder) {
+std::vector<float> scales_of(const SafetensorsBuilder& builder) {
   const TemporaryFolder folder;
   folder.write("model.safetensors", builder.file());
   return read_kv_scales(Checkpoint::open(folder.path()), two_kv_heads());
@@ -45,13 +45,13 @@ TEST(KvScales, AreOfWholeTensorsOrOfHeads) {
       .add(kLayer0 + "v_scale", "F32", "[]", floats({0.25f}))
       .add(kLayer1 + "k_proj.k_scale", "F32", "[2]", floats({2.0f, 3.0f}))
       .add(kLayer1 + "v_proj.v_scale", "BF16", "[1]", std::string("\x80\x3f", 2));
-  EXPECT_THAT(read(builder), ElementsAre(0.5f, 0.5f, 0.25f, 0.25f, 2.0f, 3.0f, 1.0f, 1.0f));
+  EXPECT_THAT(scales_of(builder), ElementsAre(0.5f, 0.5f, 0.25f, 0.25f, 2.0f, 3.0f, 1.0f, 1.0f));
 }
 
 TEST(KvScales, MayBeAbsent) {
   SafetensorsBuilder builder;
   builder.add("other", "F32", "[1]", floats({1.0f}));
-  EXPECT_THAT(read(builder), IsEmpty());
+  EXPECT_THAT(scales_of(builder), IsEmpty());
 }
 
 TEST(KvScales, AreThereForAllLayersOrNone) {
@@ -59,7 +59,7 @@ TEST(KvScales, AreThereForAllLayersOrNone) {
   builder.add(kLayer0 + "k_scale", "F32", "[1]", floats({0.5f}))
       .add(kLayer0 + "v_scale", "F32", "[1]", floats({0.5f}))
       .add(kLayer1 + "k_scale", "F32", "[1]", floats({0.5f}));
-  EXPECT_THAT(thrown_error([&] { read(builder); }).message,
+  EXPECT_THAT(thrown_error([&] { scales_of(builder); }).message,
               HasSubstr("tensor 'model.layers.1.self_attn.v_scale' is missing"));
 }
 
@@ -67,14 +67,14 @@ TEST(KvScales, ArePositiveNumbers) {
   for (const float scale : {0.0f, -1.0f, INFINITY, NAN}) {
     SafetensorsBuilder builder;
     builder.add(kLayer0 + "k_scale", "F32", "[1]", floats({scale}));
-    EXPECT_THAT(thrown_error([&] { read(builder); }).message, HasSubstr("has a scale of"));
+    EXPECT_THAT(thrown_error([&] { scales_of(builder); }).message, HasSubstr("has a scale of"));
   }
 }
 
 TEST(KvScales, OfOtherShapesAreRefused) {
   SafetensorsBuilder three;
   three.add(kLayer0 + "v_scale", "F32", "[3]", floats({1.0f, 1.0f, 1.0f}));
-  EXPECT_THAT(thrown_error([&] { read(three); }).message,
+  EXPECT_THAT(thrown_error([&] { scales_of(three); }).message,
               HasSubstr("has shape [3], expected one scale or one for each of 2 KV heads"));
 }
 

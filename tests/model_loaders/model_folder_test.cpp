@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-ThrownError read_error(const TemporaryFolder& folder) {
+ThrownError folder_error(const TemporaryFolder& folder) {
   return thrown_error([&] { read_model_folder(folder.path(), false); });
 }
 
@@ -70,14 +70,14 @@ TEST(ModelFolder, TextFilesAreAllThatDecideWhatItSays) {
 
 TEST(ModelFolder, NeedsAConfig) {
   const TemporaryFolder folder;
-  EXPECT_EQ(read_error(folder).message,
+  EXPECT_EQ(folder_error(folder).message,
             folder.path() + ": is not a Hugging Face model folder: it has no config.json");
 }
 
 TEST(ModelFolder, NeedsATokenizer) {
   const TemporaryFolder folder;
   folder.write("config.json", kTinyConfigJson);
-  EXPECT_THAT(read_error(folder).message,
+  EXPECT_THAT(folder_error(folder).message,
               HasSubstr("neither tokenizer.json nor tokenizer.model nor tekken.json"));
 }
 
@@ -113,17 +113,17 @@ TEST(ModelFolder, TakesTokenizerJsonUnlessTold) {
 TEST(ModelFolder, NamesTheFileAtFault) {
   const TemporaryFolder folder;
   const std::string path = folder.write("config.json", R"({"model_type": "llama", )");
-  EXPECT_EQ(read_error(folder).message, path + ": invalid JSON at byte 24");
+  EXPECT_EQ(folder_error(folder).message, path + ": invalid JSON at byte 24");
   std::filesystem::remove(path);
   std::filesystem::create_symlink("../../blobs/abc", path);
-  EXPECT_EQ(read_error(folder).message, path + ": broken symlink to '../../blobs/abc'");
+  EXPECT_EQ(folder_error(folder).message, path + ": broken symlink to '../../blobs/abc'");
 }
 
 TEST(ModelFolder, PassesWarningsOn) {
   const TemporaryFolder folder;
   folder.write("config.json", R"({"model_type": "llama", "qk_norm": true})");
   folder.write("tokenizer.model", "");
-  EXPECT_THAT(read_error(folder).message,
+  EXPECT_THAT(folder_error(folder).message,
               HasSubstr("not understood, results may be wrong: qk_norm"));
   EXPECT_THAT(read_model_folder(folder.path(), true).warnings, ElementsAre(HasSubstr("qk_norm")));
 }

@@ -3,29 +3,20 @@
 #include <gtest/gtest.h>
 
 #include "tests/model_loaders/read_config.h"
-#include "tests/model_loaders/thrown_error.h"
 
 namespace tessera {
 namespace {
 
 using testing::HasSubstr;
 
-// `keys` begin with a comma.
-ModelConfig read(const std::string& model_type, const std::string& keys) {
-  return read_config(R"({"model_type": ")" + model_type + '"' + keys + "}");
-}
-
-std::string problem(const std::string& model_type, const std::string& keys) {
-  return thrown_error([&] { read(model_type, keys); }).message;
-}
-
 TEST(NullValues, LayersThatSlideByAPatternNeedAWindow) {
   const std::string none = R"(, "num_hidden_layers": 2, "sliding_window": null)";
   for (const char* const type : {"cohere2", "gemma2", "gemma3_text", "olmo3", "exaone4"}) {
-    EXPECT_THAT(problem(type, none), HasSubstr("sliding_window is null, but layers of this"))
+    EXPECT_THAT(problem_of_type(type, none),
+                HasSubstr("sliding_window is null, but layers of this"))
         << type;
     const ModelConfig full =
-        read(type, none + R"(, "layer_types": ["full_attention", "full_attention"])");
+        config_of_type(type, none + R"(, "layer_types": ["full_attention", "full_attention"])");
     for (const LayerSpec& layer : full.block.layers) EXPECT_EQ(layer.sliding_window, 0) << type;
   }
 }
@@ -35,24 +26,28 @@ TEST(NullValues, GlmMustTurnSomeFraction) {
     for (const char* const keys :
          {R"(, "partial_rotary_factor": null)",
           R"(, "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": null})"}) {
-      EXPECT_THAT(problem(type, keys),
+      EXPECT_THAT(problem_of_type(type, keys),
                   HasSubstr("partial_rotary_factor must be a number, got null"));
     }
   }
-  EXPECT_EQ(read("phi3", R"(, "partial_rotary_factor": null)").rotary_dim(), 96);
+  EXPECT_EQ(config_of_type("phi3", R"(, "partial_rotary_factor": null)").rotary_dim(), 96);
 }
 
 TEST(NullValues, SeedOssWithoutAHeadDimDividesTheHiddenSize) {
   const std::string sizes = R"(, "hidden_size": 512, "num_attention_heads": 8)";
-  EXPECT_EQ(read("seed_oss", sizes).head_dim, 128);
-  EXPECT_EQ(read("seed_oss", sizes + R"(, "head_dim": null)").head_dim, 64);
+  EXPECT_EQ(config_of_type("seed_oss", sizes).head_dim, 128);
+  EXPECT_EQ(config_of_type("seed_oss", sizes + R"(, "head_dim": null)").head_dim, 64);
 }
 
 TEST(NullValues, AreTheOnlySoftCapOfAttentionInGemma3) {
-  EXPECT_EQ(read("gemma3_text", R"(, "attn_logit_softcapping": null)").block.attention_softcap, 0);
-  EXPECT_THAT(problem("gemma3_text", R"(, "attn_logit_softcapping": 50.0)"),
+  EXPECT_EQ(
+      config_of_type("gemma3_text", R"(, "attn_logit_softcapping": null)").block.attention_softcap,
+      0);
+  EXPECT_THAT(problem_of_type("gemma3_text", R"(, "attn_logit_softcapping": 50.0)"),
               HasSubstr("config.json: attn_logit_softcapping 50 is not supported"));
-  EXPECT_EQ(read("gemma3_text", R"(, "final_logit_softcapping": 30.0)").block.logit_softcap, 30.0);
+  EXPECT_EQ(
+      config_of_type("gemma3_text", R"(, "final_logit_softcapping": 30.0)").block.logit_softcap,
+      30.0);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model_loaders/hf_config.h"
+#include "tests/model_loaders/thrown_error.h"
 
 namespace tessera {
 
@@ -15,6 +16,16 @@ inline ModelConfig read_config(const std::string& text) {
   ModelConfig config = read_hf_config(JsonObject::parse(text, "config.json"), false, warnings);
   EXPECT_THAT(warnings, testing::IsEmpty());
   return config;
+}
+
+// Of a model of this type; `keys` begin with a comma.
+inline ModelConfig config_of_type(const std::string& model_type, const std::string& keys = "") {
+  return read_config(R"({"model_type": ")" + model_type + '"' + keys + "}");
+}
+
+// Why such a model is refused.
+inline std::string problem_of_type(const std::string& model_type, const std::string& keys) {
+  return thrown_error([&] { config_of_type(model_type, keys); }).message;
 }
 
 }  // namespace tessera

@@ -20,7 +20,7 @@ TokenizerConfig read_main(const std::string& text) {
   return read_tokenizer_config(folder.path());
 }
 
-std::string message(const std::string& text) {
+std::string tokenizer_config_error(const std::string& text) {
   return thrown_error([&] { read_main(text); }).message;
 }
 
@@ -169,28 +169,32 @@ TEST(TokenizerConfig, ReadsTheTokensThatTemplatesKnowByName) {
 }
 
 TEST(TokenizerConfig, RefusesMalformedFields) {
-  EXPECT_THAT(message(R"({"bos_token": 1})"), HasSubstr("bos_token must be a string, got 1"));
-  EXPECT_THAT(message(R"({"bos_token": {}})"), HasSubstr("bos_token.content is missing"));
-  EXPECT_THAT(message(R"({"split_special_tokens": true})"),
+  EXPECT_THAT(tokenizer_config_error(R"({"bos_token": 1})"),
+              HasSubstr("bos_token must be a string, got 1"));
+  EXPECT_THAT(tokenizer_config_error(R"({"bos_token": {}})"),
+              HasSubstr("bos_token.content is missing"));
+  EXPECT_THAT(tokenizer_config_error(R"({"split_special_tokens": true})"),
               HasSubstr("split_special_tokens is true, which is not supported"));
-  EXPECT_EQ(message(R"({"split_special_tokens": false})"), "");
-  EXPECT_THAT(message(R"({"legacy": "no"})"), HasSubstr("legacy must be true or false"));
-  EXPECT_THAT(message(R"({"chat_template": 5})"),
+  EXPECT_EQ(tokenizer_config_error(R"({"split_special_tokens": false})"), "");
+  EXPECT_THAT(tokenizer_config_error(R"({"legacy": "no"})"),
+              HasSubstr("legacy must be true or false"));
+  EXPECT_THAT(tokenizer_config_error(R"({"chat_template": 5})"),
               HasSubstr("chat_template must be a string or a list of objects, got 5"));
-  EXPECT_THAT(message(R"({"chat_template": ["x"]})"),
+  EXPECT_THAT(tokenizer_config_error(R"({"chat_template": ["x"]})"),
               HasSubstr("chat_template must be a string or a list of objects, got \"x\""));
-  EXPECT_THAT(message(R"({"chat_template": {"name": "default"}})"),
+  EXPECT_THAT(tokenizer_config_error(R"({"chat_template": {"name": "default"}})"),
               HasSubstr("chat_template must be a string or a list of objects, got an object"));
   for (const char* const id : {"-1", "x", "1x", "", "99999999999", "2147483648", " 1"}) {
-    EXPECT_THAT(message(concat(R"({"added_tokens_decoder": {")", id, R"(": {"content": "x"}}})")),
+    EXPECT_THAT(tokenizer_config_error(
+                    concat(R"({"added_tokens_decoder": {")", id, R"(": {"content": "x"}}})")),
                 HasSubstr("is not a token id"))
         << id;
   }
-  EXPECT_THAT(message(R"({"added_tokens_decoder": {"1": null}})"),
+  EXPECT_THAT(tokenizer_config_error(R"({"added_tokens_decoder": {"1": null}})"),
               HasSubstr("added_tokens_decoder.1 must be an object"));
-  EXPECT_THAT(
-      message(R"({"added_tokens_decoder": {"1": {"content": "a"}, "01": {"content": "b"}}})"),
-      HasSubstr("two added tokens have the id 1"));
+  EXPECT_THAT(tokenizer_config_error(
+                  R"({"added_tokens_decoder": {"1": {"content": "a"}, "01": {"content": "b"}}})"),
+              HasSubstr("two added tokens have the id 1"));
 }
 
 }  // namespace

@@ -6,15 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/repeated.h"
+
 namespace tessera {
 
 inline constexpr int kNumOddDocuments = 240;
-
-inline std::string repeated(std::string_view unit, int count) {
-  std::string text;
-  for (int i = 0; i < count; ++i) text += unit;
-  return text;
-}
 
 // Words and line ends of all kinds, drawn by chance.
 inline std::string mixed_text(std::mt19937& random, int num_parts) {

@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-ModelConfig small_config() {
+ModelConfig cache_config() {
   ModelConfig config;
   config.num_layers = 3;
   config.num_kv_heads = 2;
@@ -23,7 +23,7 @@ ModelConfig small_config() {
 class KvCacheTest : public testing::Test {
  protected:
   std::unique_ptr<Backend> backend_ = make_cpu_backend(1);
-  KvCache cache_{small_config(), /*num_pages=*/5, /*page_size=*/16, KvDType::kActivation,
+  KvCache cache_{cache_config(), /*num_pages=*/5, /*page_size=*/16, KvDType::kActivation,
                  backend_->operations()};
 };
 
@@ -40,23 +40,23 @@ TEST_F(KvCacheTest, LayersAreDistinctAndShaped) {
 }
 
 TEST_F(KvCacheTest, BytesPerToken) {
-  EXPECT_EQ(KvCache::bytes_per_token(small_config(), DType::kFloat32), 3u * 2 * 2 * 8 * 4);
-  EXPECT_EQ(KvCache::bytes_per_token(small_config(), DType::kBFloat16), 3u * 2 * 2 * 8 * 2);
+  EXPECT_EQ(KvCache::bytes_per_token(cache_config(), DType::kFloat32), 3u * 2 * 2 * 8 * 4);
+  EXPECT_EQ(KvCache::bytes_per_token(cache_config(), DType::kBFloat16), 3u * 2 * 2 * 8 * 2);
 }
 
 TEST_F(KvCacheTest, Fp8PagesTakeAByteForAnElement) {
   const int64_t num_pages = 1000;
-  KvCache cache(small_config(), num_pages, 16, KvDType::kFloat8E4M3, backend_->operations());
+  KvCache cache(cache_config(), num_pages, 16, KvDType::kFloat8E4M3, backend_->operations());
   EXPECT_TRUE(cache.is_fp8());
   const size_t pages_bytes = num_pages * 16 * 3u * 2 * 2 * 8;
   EXPECT_EQ(pages_bytes,
-            num_pages * 16 * KvCache::bytes_per_token(small_config(), DType::kFloat8E4M3));
+            num_pages * 16 * KvCache::bytes_per_token(cache_config(), DType::kFloat8E4M3));
   EXPECT_GE(cache.size_bytes(), pages_bytes);
   EXPECT_LE(cache.size_bytes(), pages_bytes + 4096);
 }
 
 TEST_F(KvCacheTest, EveryLayerHasScalesOfItsOwn) {
-  KvCache cache(small_config(), 5, 16, KvDType::kFloat8E4M3, backend_->operations());
+  KvCache cache(cache_config(), 5, 16, KvDType::kFloat8E4M3, backend_->operations());
   std::vector<float> scales = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048};
   EXPECT_EQ(cache.layers()[2].value_scales.as<float>()[1], 1.0f);
   cache.set_scales({scales.data(), DType::kFloat32, DeviceType::kCpu, {3, 2, 2}},
@@ -70,7 +70,7 @@ TEST_F(KvCacheTest, EveryLayerHasScalesOfItsOwn) {
 // Also where the cache holds fewer bytes than that takes.
 TEST_F(KvCacheTest, ACalibrationHasPagesOfTheActivationTypeInTheSameMemory) {
   for (const int64_t num_pages : {1, 5, 1000}) {
-    KvCache cache(small_config(), num_pages, 16, KvDType::kFloat8E4M3, backend_->operations());
+    KvCache cache(cache_config(), num_pages, 16, KvDType::kFloat8E4M3, backend_->operations());
     const std::vector<KvPages> pages = cache.calibration_pages();
     ASSERT_EQ(pages.size(), 3u);
     EXPECT_EQ(pages[0].keys.data, cache.layers()[0].keys.data);

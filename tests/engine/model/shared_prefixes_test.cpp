@@ -7,12 +7,13 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kPageSize = 64;
+constexpr int64_t kPrefixPageSize = 64;
 
 // Decodes by their block tables; each has one more token than its pages but the last hold, or as
 // many as `begins` says.
 PrefixGroups groups_of(const std::vector<std::vector<int32_t>>& tables,
-                       const std::vector<int64_t>& begins = {}, int64_t page_size = kPageSize) {
+                       const std::vector<int64_t>& begins = {},
+                       int64_t page_size = kPrefixPageSize) {
   std::vector<TokenChunk> decodes;
   for (size_t i = 0; i < tables.size(); ++i) {
     const int64_t begin = begins.empty() ? (std::ssize(tables[i]) - 1) * page_size : begins[i];

@@ -15,9 +15,9 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kTokens = 5;
+constexpr int64_t kStepTokens = 5;
 
-ModelConfig small_config() {
+ModelConfig one_layer_config() {
   ModelConfig config;
   config.hidden_size = 24;
   config.intermediate_size = 32;
@@ -65,9 +65,9 @@ class TransformerTest : public testing::Test {
 
  private:
   std::vector<float> logits(const ModelConfig& config, const DecoderWeights& weights) {
-    const BackendLimits limits{.max_tokens = kTokens,
-                               .max_sequences = kTokens,
-                               .max_context_length = kTokens,
+    const BackendLimits limits{.max_tokens = kStepTokens,
+                               .max_sequences = kStepTokens,
+                               .max_context_length = kStepTokens,
                                .num_heads = config.num_heads,
                                .num_kv_heads = config.num_kv_heads,
                                .head_dim = config.head_dim};
@@ -86,14 +86,14 @@ class TransformerTest : public testing::Test {
         transformer.sampled_logits({.token_ids = tokens,
                                     .positions = count,
                                     .kv_slots = count,
-                                    .attention = {.query_starts = integers({0, kTokens}),
-                                                  .context_lengths = integers({kTokens}),
+                                    .attention = {.query_starts = integers({0, kStepTokens}),
+                                                  .context_lengths = integers({kStepTokens}),
                                                   .block_tables = integers({0}).reshape({1, 1}),
                                                   .num_sequences = 1,
                                                   .num_decodes = 1,
-                                                  .max_decode_query_length = kTokens,
-                                                  .max_query_length = kTokens,
-                                                  .max_context_length = kTokens},
+                                                  .max_decode_query_length = kStepTokens,
+                                                  .max_query_length = kStepTokens,
+                                                  .max_context_length = kStepTokens},
                                     .sampled_rows = count,
                                     .sampling = {}});
     return {all.as<float>(), all.as<float>() + all.num_elements()};
@@ -120,7 +120,7 @@ class TransformerTest : public testing::Test {
 };
 
 TEST_F(TransformerTest, MultipliesEmbeddings) {
-  ModelConfig config = small_config();
+  ModelConfig config = one_layer_config();
   const std::vector<float> plain = logits(config);
   const std::vector<float> multiplied = logits(config, 4.0f);
   EXPECT_NE(plain, multiplied);
@@ -129,7 +129,7 @@ TEST_F(TransformerTest, MultipliesEmbeddings) {
 }
 
 TEST_F(TransformerTest, CapsLogits) {
-  ModelConfig config = small_config();
+  ModelConfig config = one_layer_config();
   const std::vector<float> plain = logits(config);
   config.block.logit_softcap = 2.0;
   const std::vector<float> capped = logits(config);
@@ -141,7 +141,7 @@ TEST_F(TransformerTest, CapsLogits) {
 
 // LayerNorm leaves nothing of what all features have in common.
 TEST_F(TransformerTest, TheLastNormIsOfTheSameKind) {
-  ModelConfig config = small_config();
+  ModelConfig config = one_layer_config();
   lm_head_of_ones_ = true;
   const auto largest = [&] {
     const std::vector<float> all = logits(config);

@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-constexpr TokenId kEnd = 2;
+constexpr TokenId kEndOfText = 2;
 
 class GenerationTest : public testing::Test {
  protected:
@@ -31,7 +31,7 @@ class GenerationTest : public testing::Test {
   const std::string& text() const { return generation_->result().text; }
 
   std::unique_ptr<Tokenizer> tokenizer_ = load_byte_tokenizer();
-  EndRule end_rule_ = {.stop_tokens = {kEnd, token_of('$')}, .context_size = 20};
+  EndRule end_rule_ = {.stop_tokens = {kEndOfText, token_of('$')}, .context_size = 20};
   std::optional<Generation> generation_;
 };
 
@@ -39,7 +39,7 @@ TEST_F(GenerationTest, EndsAtAStopTokenWhichIsNoPartOfTheAnswer) {
   start({});
   EXPECT_EQ(append("abc"), 3);
   EXPECT_FALSE(generation_->is_finished());
-  EXPECT_FALSE(generation_->append(kEnd));
+  EXPECT_FALSE(generation_->append(kEndOfText));
   EXPECT_TRUE(generation_->is_finished());
   EXPECT_EQ(reason(), StopReason::kEndOfSequence);
   EXPECT_EQ(text(), "abc");

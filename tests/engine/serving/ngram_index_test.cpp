@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/engine/serving/characters.h"
+
 namespace tessera {
 namespace {
-
-std::vector<TokenId> tokens_of(std::string_view text) { return {text.begin(), text.end()}; }
 
 // As whoever follows a text: looks for its end, then adds it.
 NgramMatch last_match(std::span<const TokenId> text, int64_t expected_tokens = 1000) {
@@ -21,7 +21,7 @@ NgramMatch last_match(std::span<const TokenId> text, int64_t expected_tokens = 1
   return match;
 }
 
-NgramMatch last_match(std::string_view text) { return last_match(tokens_of(text)); }
+NgramMatch last_match(std::string_view text) { return last_match(characters_of(text)); }
 
 TEST(NgramIndexTest, FindsTheLongestRunAndOfThoseTheNewest) {
   EXPECT_EQ(last_match("abcd").length, 0);

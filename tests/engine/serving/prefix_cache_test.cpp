@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kPageSize = 4;
+constexpr int64_t kCachePageSize = 4;
 using Tokens = std::vector<TokenId>;
 
 class PrefixCacheTest : public testing::Test {
@@ -30,7 +30,7 @@ class PrefixCacheTest : public testing::Test {
   }
   int64_t pages_found(const Tokens& tokens) const { return std::ssize(cache_.find(tokens).pages); }
 
-  PagePool pool_{/*num_pages=*/6, kPageSize};
+  PagePool pool_{/*num_pages=*/6, kCachePageSize};
   PrefixCache cache_{pool_, true};
   std::deque<Sequence> sequences_;
 };
@@ -48,7 +48,7 @@ TEST_F(PrefixCacheTest, FindsWholePagesButNotTheLastToken) {
 }
 
 TEST_F(PrefixCacheTest, WhatIsOffFindsNothing) {
-  PagePool pool(6, kPageSize);
+  PagePool pool(6, kCachePageSize);
   PrefixCache off(pool, false);
   Sequence sequence(pool);
   sequence.start(Tokens{1, 2, 3, 4, 5});
@@ -84,11 +84,11 @@ TEST_F(PrefixCacheTest, PagesThatNobodyHoldsStayUntilTheyAreNeeded) {
   EXPECT_EQ(pool_.num_kept_free_pages(), 2);
   EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 2);
   BlockTable others;
-  pool_.grow(others, 4 * kPageSize);
+  pool_.grow(others, 4 * kCachePageSize);
   EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 2);
-  pool_.grow(others, 5 * kPageSize);
+  pool_.grow(others, 5 * kCachePageSize);
   EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 1) << "the last page of a prefix goes first";
-  pool_.grow(others, 6 * kPageSize);
+  pool_.grow(others, 6 * kCachePageSize);
   EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9}), 0);
   pool_.shrink(others, 0);
 }
@@ -102,7 +102,7 @@ TEST_F(PrefixCacheTest, TheLeastRecentlyUsedGoesFirst) {
   first.adopt(prefix.pages, prefix.names);
   first.release_cache();
   BlockTable others;
-  pool_.grow(others, 5 * kPageSize);
+  pool_.grow(others, 5 * kCachePageSize);
   EXPECT_EQ(pages_found({1, 1, 1, 1, 0}), 1);
   EXPECT_EQ(pages_found({2, 2, 2, 2, 0}), 0);
   pool_.shrink(others, 0);

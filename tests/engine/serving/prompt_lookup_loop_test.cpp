@@ -10,7 +10,7 @@ namespace tessera {
 namespace {
 
 // Few letters, of which drafts are often made and sometimes right.
-struct Setting {
+struct LookupSetting {
   int64_t num_pages = 100;
   int64_t max_sequences = 4;
   TokenId num_letters = 3;
@@ -22,7 +22,7 @@ struct Setting {
 
 class PromptLookupLoopTest : public HashingLoopTest {
  protected:
-  void make(const Setting& setting) {
+  void make(const LookupSetting& setting) {
     std::vector<TokenId> stop_tokens;
     if (setting.ends) stop_tokens.push_back(kFirstLetter + setting.num_letters - 1);
     make_loop(setting.num_pages, setting.num_letters,
@@ -53,8 +53,8 @@ class PromptLookupLoopTest : public HashingLoopTest {
   }
 };
 
-std::vector<Setting> all_settings() {
-  std::vector<Setting> settings;
+std::vector<LookupSetting> all_settings() {
+  std::vector<LookupSetting> settings;
   for (const bool runs_ahead : {false, true}) {
     for (const bool prefix_cache : {false, true}) {
       for (const bool ends : {false, true}) {
@@ -70,7 +70,7 @@ std::vector<Setting> all_settings() {
 
 // Ends come in the middle of an accepted run as often as elsewhere.
 TEST_F(PromptLookupLoopTest, AnswersAreThoseWithoutDrafts) {
-  for (const Setting& setting : all_settings()) {
+  for (const LookupSetting& setting : all_settings()) {
     make(setting);
     for (unsigned seed = 0; seed < 40; ++seed) {
       const std::vector<TokenId> tokens = prompt(1 + seed, seed);
@@ -90,7 +90,7 @@ TEST_F(PromptLookupLoopTest, AnswersAreThoseWithoutDrafts) {
 
 // With pages for few of them, who gives way in the middle comes again.
 TEST_F(PromptLookupLoopTest, SoAreThoseOfManyWithFewPages) {
-  for (Setting setting : all_settings()) {
+  for (LookupSetting setting : all_settings()) {
     setting.num_pages = 27;
     setting.ends = false;
     setting.num_letters = 2;

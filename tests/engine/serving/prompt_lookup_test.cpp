@@ -5,13 +5,13 @@
 #include <random>
 #include <string>
 
+#include "tests/engine/serving/characters.h"
+
 namespace tessera {
 namespace {
 
 constexpr DraftCosts kFree = {};
 constexpr PromptLookup::Room kRoom = {.drafts = 7};
-
-std::vector<TokenId> tokens_of(std::string_view text) { return {text.begin(), text.end()}; }
 
 std::string text_of(const std::vector<TokenId>& tokens) { return {tokens.begin(), tokens.end()}; }
 
@@ -22,7 +22,7 @@ PromptLookup::Lengths lengths_of(std::string_view prompt) {
 // What a lookup that has just begun proposes behind a prompt.
 std::string first_drafts(std::string_view prompt, const DraftCosts& costs = kFree) {
   PromptLookup lookup(costs, lengths_of(prompt));
-  return text_of(lookup.drafts(tokens_of(prompt), kRoom));
+  return text_of(lookup.drafts(characters_of(prompt), kRoom));
 }
 
 TEST(PromptLookupTest, DraftsWhatFollowedTheSameTokens) {
@@ -33,9 +33,9 @@ TEST(PromptLookupTest, DraftsWhatFollowedTheSameTokens) {
 
 TEST(PromptLookupTest, FollowsTheAnswer) {
   PromptLookup lookup(kFree, lengths_of("12345."));
-  EXPECT_EQ(text_of(lookup.drafts(tokens_of("12345.7"), kRoom)), "");
-  EXPECT_EQ(text_of(lookup.drafts(tokens_of("12345.7812"), kRoom)), "345.781");
-  EXPECT_EQ(text_of(lookup.drafts(tokens_of("12345.78123"), kRoom)), "45.7812");
+  EXPECT_EQ(text_of(lookup.drafts(characters_of("12345.7"), kRoom)), "");
+  EXPECT_EQ(text_of(lookup.drafts(characters_of("12345.7812"), kRoom)), "345.781");
+  EXPECT_EQ(text_of(lookup.drafts(characters_of("12345.78123"), kRoom)), "45.7812");
 }
 
 TEST(PromptLookupTest, DraftsNoMoreThanTheAnswerCanUse) {
@@ -44,17 +44,18 @@ TEST(PromptLookupTest, DraftsNoMoreThanTheAnswerCanUse) {
     PromptLookup lookup(
         kFree, {.prompt_tokens = std::ssize(prompt), .max_length = std::ssize(prompt) + left});
     // A step draws one token more than it has drafts.
-    EXPECT_EQ(std::ssize(lookup.drafts(tokens_of(prompt), kRoom)), std::min<int64_t>(left - 1, 7));
+    EXPECT_EQ(std::ssize(lookup.drafts(characters_of(prompt), kRoom)),
+              std::min<int64_t>(left - 1, 7));
   }
 }
 
 TEST(PromptLookupTest, DraftsNothingBeforeItMay) {
   PromptLookup lookup(kFree, {.prompt_tokens = 4, .first_length = 6, .max_length = 100});
-  EXPECT_EQ(text_of(lookup.drafts(tokens_of("abab"), kRoom)), "");
-  EXPECT_EQ(text_of(lookup.drafts(tokens_of("ababa"), kRoom)), "");
-  EXPECT_FALSE(lookup.awaits_drafts(tokens_of("abab"), kRoom));
-  EXPECT_TRUE(lookup.awaits_drafts(tokens_of("ababa"), kRoom));
-  EXPECT_EQ(text_of(lookup.drafts(tokens_of("ababab"), kRoom)), "abababa");
+  EXPECT_EQ(text_of(lookup.drafts(characters_of("abab"), kRoom)), "");
+  EXPECT_EQ(text_of(lookup.drafts(characters_of("ababa"), kRoom)), "");
+  EXPECT_FALSE(lookup.awaits_drafts(characters_of("abab"), kRoom));
+  EXPECT_TRUE(lookup.awaits_drafts(characters_of("ababa"), kRoom));
+  EXPECT_EQ(text_of(lookup.drafts(characters_of("ababab"), kRoom)), "abababa");
 }
 
 // Letters of which every two come again and again, each time followed by others.
@@ -95,7 +96,7 @@ TEST(PromptLookupTest, OthersInTheStepMakeDraftsDearer) {
   const std::string prompt = "abcdefgh abcde";
   PromptLookup lookup(kCudaDraftCosts, lengths_of(prompt));
   const auto count = [&](int64_t sequences) {
-    return std::ssize(lookup.drafts(tokens_of(prompt), {.drafts = 4, .sequences = sequences}));
+    return std::ssize(lookup.drafts(characters_of(prompt), {.drafts = 4, .sequences = sequences}));
   };
   EXPECT_EQ(count(1), 4);
   EXPECT_EQ(count(4), 0);

@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kPageSize = 16;
+constexpr int64_t kSchedulerPageSize = 16;
 
 class SchedulerTest : public testing::Test {
  protected:
@@ -59,7 +59,7 @@ class SchedulerTest : public testing::Test {
     }
   }
 
-  PagePool pool_{/*num_pages=*/20, kPageSize};
+  PagePool pool_{/*num_pages=*/20, kSchedulerPageSize};
   PrefixCache cache_{pool_, false};
   std::deque<Sequence> sequences_;
   std::function<bool()> reclaim_;
@@ -169,9 +169,9 @@ TEST_F(SchedulerTest, AQuarterOfAStepIsForPromptsHoweverManyDecode) {
 
 TEST_F(SchedulerTest, AdmitsWhomThereArePagesFor) {
   scheduler({.max_tokens = 1000, .max_sequences = 10, .context_size = 320});
-  scheduler_->add(request(16 * kPageSize));
-  scheduler_->add(request(4 * kPageSize));
-  scheduler_->add(request(2 * kPageSize));
+  scheduler_->add(request(16 * kSchedulerPageSize));
+  scheduler_->add(request(4 * kSchedulerPageSize));
+  scheduler_->add(request(2 * kSchedulerPageSize));
   const auto batch = scheduler_->next_batch();
   EXPECT_EQ(text(batch), "0: 0+256!") << "one page stays free, and a smaller one does not pass";
   EXPECT_EQ(scheduler_->num_waiting(), 2);
@@ -184,14 +184,14 @@ TEST_F(SchedulerTest, AdmitsWhomThereArePagesFor) {
 // Alone it needs no page to spare.
 TEST_F(SchedulerTest, TheOldestMayHaveAllPages) {
   scheduler({.max_tokens = 1000, .max_sequences = 10, .context_size = 320});
-  scheduler_->add(request(20 * kPageSize));
+  scheduler_->add(request(20 * kSchedulerPageSize));
   EXPECT_EQ(text(scheduler_->next_batch()), "0: 0+320!");
   EXPECT_EQ(pool_.num_free_pages(), 0);
 }
 
 TEST_F(SchedulerTest, TheYoungestGivesWayAndIsTheNextToComeBack) {
   scheduler({.max_tokens = 1000, .max_sequences = 10, .context_size = 320});
-  for (int i = 0; i < 3; ++i) scheduler_->add(decoding(6 * kPageSize));
+  for (int i = 0; i < 3; ++i) scheduler_->add(decoding(6 * kSchedulerPageSize));
   complete(scheduler_->next_batch());  // 18 pages are full, 2 are free
   scheduler_->add(request(3));
   auto batch = scheduler_->next_batch();
@@ -212,7 +212,7 @@ TEST_F(SchedulerTest, TheYoungestGivesWayAndIsTheNextToComeBack) {
 
 TEST_F(SchedulerTest, TheOldestGetsEveryPage) {
   scheduler({.max_tokens = 1000, .max_sequences = 10, .context_size = 320});
-  for (int i = 0; i < 4; ++i) scheduler_->add(decoding(4 * kPageSize));
+  for (int i = 0; i < 4; ++i) scheduler_->add(decoding(4 * kSchedulerPageSize));
   for (int64_t length = 64; length < 320; ++length) {
     const auto batch = scheduler_->next_batch();
     ASSERT_FALSE(batch.empty());
@@ -240,8 +240,9 @@ TEST_F(SchedulerTest, WhosePenaltiesListTooMuchTakeTurns) {
 }
 
 TEST_F(SchedulerTest, ReclaimsPagesOneOwnerAtATime) {
-  const Request idle[] = {request(kPageSize, kPageSize), request(kPageSize, kPageSize),
-                          request(kPageSize, kPageSize)};
+  const Request idle[] = {request(kSchedulerPageSize, kSchedulerPageSize),
+                          request(kSchedulerPageSize, kSchedulerPageSize),
+                          request(kSchedulerPageSize, kSchedulerPageSize)};
   size_t num_reclaimed = 0;
   reclaim_ = [&] {
     if (num_reclaimed == 3) return false;
@@ -249,10 +250,10 @@ TEST_F(SchedulerTest, ReclaimsPagesOneOwnerAtATime) {
     return true;
   };
   scheduler({.max_tokens = 1000, .max_sequences = 10});
-  scheduler_->add(request(19 * kPageSize));
+  scheduler_->add(request(19 * kSchedulerPageSize));
   EXPECT_EQ(text(scheduler_->next_batch()), "3: 0+304!");
   EXPECT_EQ(num_reclaimed, 2u) << "17 pages were free, 19 were needed";
-  scheduler_->add(request(2 * kPageSize));
+  scheduler_->add(request(2 * kSchedulerPageSize));
   scheduler_->remove(sequences_[3]);
   EXPECT_EQ(text(scheduler_->next_batch()), "") << "one page can be had, two are needed";
   EXPECT_EQ(num_reclaimed, 3u);
@@ -346,11 +347,11 @@ TEST_F(BatchAheadTest, NobodyGivesPagesForThem) {
   scheduler_->add(decoding(16));
   scheduler_->launched(scheduler_->next_batch());
   BlockTable others;
-  pool_.grow(others, 17 * kPageSize);
+  pool_.grow(others, 17 * kSchedulerPageSize);
   EXPECT_EQ(text(scheduler_->batch_ahead()), "") << "one page is free, two are needed";
   EXPECT_EQ(pool_.num_free_pages(), 1);
   EXPECT_EQ(scheduler_->num_preemptions(), 0);
-  pool_.shrink(others, 16 * kPageSize);
+  pool_.shrink(others, 16 * kSchedulerPageSize);
   EXPECT_EQ(text(scheduler_->batch_ahead()), "0: 16+1@0! 1: 16+1@1!");
   pool_.shrink(others, 0);
 }

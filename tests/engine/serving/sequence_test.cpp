@@ -5,7 +5,7 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kPageSize = 4;
+constexpr int64_t kSequencePageSize = 4;
 
 class SequenceTest : public testing::Test {
  protected:
@@ -21,11 +21,11 @@ class SequenceTest : public testing::Test {
     sequence_.start(prompt);
     EXPECT_EQ(sequence_.tokens(), prompt);
     EXPECT_EQ(std::ssize(sequence_.block_table()),
-              (sequence_.num_cached() + kPageSize - 1) / kPageSize);
+              (sequence_.num_cached() + kSequencePageSize - 1) / kSequencePageSize);
     return sequence_.num_cached();
   }
 
-  PagePool pool_{/*num_pages=*/8, kPageSize};
+  PagePool pool_{/*num_pages=*/8, kSequencePageSize};
   Sequence sequence_{pool_};
 };
 
@@ -43,7 +43,7 @@ TEST_F(SequenceTest, ComputesTheLastTokenOfAPromptEvenIfItIsCached) {
 
 TEST_F(SequenceTest, GivesPagesBack) {
   hold({1, 2, 3, 4, 5, 6});
-  pool_.grow(sequence_.block_table(), 3 * kPageSize);
+  pool_.grow(sequence_.block_table(), 3 * kSequencePageSize);
   EXPECT_EQ(pool_.num_free_pages(), 5);
   sequence_.drop_launched();
   EXPECT_EQ(pool_.num_free_pages(), 6) << "five tokens are cached";

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kHeads = 4;
 constexpr int64_t kKvHeads = 2;
-constexpr int64_t kPageSize = 64;
+constexpr int64_t kOrderPageSize = 64;
 // Tokens that are stored before those of the sequences, to no other end than to take time. A
 // product that stores them takes it for its features.
 constexpr int64_t kOtherTokens = 6000;
@@ -48,16 +48,16 @@ class AttentionOrderTest : public BackendTest {
       batch.max_query_length = std::max(batch.max_query_length, queries);
       batch.max_context_length = std::max(batch.max_context_length, context);
       query_length += queries;
-      context_pages += ceil_divide(context, kPageSize);
+      context_pages += ceil_divide(context, kOrderPageSize);
     }
     const int64_t other_tokens = by_product ? kOtherTokensOfProduct : kOtherTokens;
     const int64_t num_tokens = other_tokens + query_length;
     const int64_t qkv_rows = (kHeads + 2 * kKvHeads) * head_dim;
-    const int64_t num_pages = context_pages + ceil_divide(other_tokens, kPageSize);
-    const Shape page_shape{num_pages, kKvHeads, kPageSize, head_dim};
+    const int64_t num_pages = context_pages + ceil_divide(other_tokens, kOrderPageSize);
+    const Shape page_shape{num_pages, kKvHeads, kOrderPageSize, head_dim};
     const Shape query_shape{num_tokens, kHeads, head_dim};
     const auto page_values =
-        rounded(random.normal(num_pages * kKvHeads * kPageSize * head_dim), activation());
+        rounded(random.normal(num_pages * kKvHeads * kOrderPageSize * head_dim), activation());
     const DeviceTensor qkv =
         activations(random.normal(num_tokens * qkv_rows), {num_tokens, qkv_rows});
     const int64_t hidden_size = by_product ? kHiddenSize : 8;
@@ -69,20 +69,20 @@ class AttentionOrderTest : public BackendTest {
     const PoisonedRows rows(backend(), num_tokens, hidden_size);
     // The contexts have the first pages, the other tokens the rest.
     std::vector<int32_t> slots(static_cast<size_t>(other_tokens));
-    std::iota(slots.begin(), slots.end(), static_cast<int32_t>(context_pages * kPageSize));
-    const int64_t table_pages = ceil_divide(batch.max_context_length, kPageSize);
+    std::iota(slots.begin(), slots.end(), static_cast<int32_t>(context_pages * kOrderPageSize));
+    const int64_t table_pages = ceil_divide(batch.max_context_length, kOrderPageSize);
     std::vector<int32_t> table, query_starts = {0}, context_lengths;
     int64_t first_page = 0;
     for (const auto& [queries, context] : sequences) {
       for (int64_t token = context - queries; token < context; ++token) {
-        slots.push_back(static_cast<int32_t>(first_page * kPageSize + token));
+        slots.push_back(static_cast<int32_t>(first_page * kOrderPageSize + token));
       }
       for (int64_t page = 0; page < table_pages; ++page) {
         table.push_back(static_cast<int32_t>(std::min(first_page + page, context_pages - 1)));
       }
       query_starts.push_back(static_cast<int32_t>(query_starts.back() + queries));
       context_lengths.push_back(static_cast<int32_t>(context));
-      first_page += ceil_divide(context, kPageSize);
+      first_page += ceil_divide(context, kOrderPageSize);
     }
     const DeviceTensor positions = integers(random.integers(num_tokens, 0, 4096), {num_tokens});
     const DeviceTensor kv_slots = integers(slots, {num_tokens});

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::vector<uint8_t>>;
 
-struct Sizes {
+struct LayerSizes {
   int64_t hidden;
   int64_t num_heads;
   int64_t num_kv_heads;
@@ -26,10 +26,11 @@ struct Sizes {
 };
 
 // The demo model's, and some that no vector and no tile divides.
-constexpr Sizes kSizes[] = {{384, 6, 2, 64, 1024}, {131, 3, 1, 34, 77}, {515, 5, 5, 22, 1027}};
+constexpr LayerSizes kLayerSizes[] = {
+    {384, 6, 2, 64, 1024}, {131, 3, 1, 34, 77}, {515, 5, 5, 22, 1027}};
 
 // The results of a layer without attention, as the model calls the operations.
-Bytes run_layer(Backend& backend, const Sizes& sizes, int64_t num_tokens) {
+Bytes run_layer(Backend& backend, const LayerSizes& sizes, int64_t num_tokens) {
   FusedOperations& fused = backend.fused_operations({});
   RandomValues random(static_cast<uint64_t>(num_tokens));
   const auto matrix = [&](int64_t rows, int64_t columns) {
@@ -76,7 +77,7 @@ TEST(CpuOperationsTest, ResultsDoNotDependOnThreads) {
   const auto one = make_cpu_backend(1);
   const auto two = make_cpu_backend(2);
   const auto seven = make_cpu_backend(7);
-  for (const Sizes& sizes : kSizes) {
+  for (const LayerSizes& sizes : kLayerSizes) {
     for (const int64_t num_tokens : {1, 5, 33}) {
       SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden);
       const Bytes expected = run_layer(*one, sizes, num_tokens);

@@ -9,15 +9,43 @@
 namespace tessera {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kDoubleInfinity = std::numeric_limits<double>::infinity();
+constexpr double kDoubleNan = std::numeric_limits<double>::quiet_NaN();
 
 // Numbers whose rounding is delicate in one of the types.
 std::vector<double> delicate_values() {
-  return {0.0,       -0.0,       1.0,      -1.0,      257.0,     259.0,      2049.0,   2051.0,
-          65504.0,   65519.0,    65520.0,  -70000.0,  0x1p-14,   0x1p-24,    0x1p-25,  0x1.8p-25,
-          0x1p-126,  0x1p-133,   0x1p-149, 3.0e38,    -3.4e38,   0x1.01p0,   0x1.03p0, 0x1.002p0,
-          kInfinity, -kInfinity, kNan,     1.0 / 3.0, 0x1.ffep3, 0x1.fffp15, 1e-8,     -1e-40};
+  return {0.0,
+          -0.0,
+          1.0,
+          -1.0,
+          257.0,
+          259.0,
+          2049.0,
+          2051.0,
+          65504.0,
+          65519.0,
+          65520.0,
+          -70000.0,
+          0x1p-14,
+          0x1p-24,
+          0x1p-25,
+          0x1.8p-25,
+          0x1p-126,
+          0x1p-133,
+          0x1p-149,
+          3.0e38,
+          -3.4e38,
+          0x1.01p0,
+          0x1.03p0,
+          0x1.002p0,
+          kDoubleInfinity,
+          -kDoubleInfinity,
+          kDoubleNan,
+          1.0 / 3.0,
+          0x1.ffep3,
+          0x1.fffp15,
+          1e-8,
+          -1e-40};
 }
 
 class UploadDownloadTest : public BackendTest {

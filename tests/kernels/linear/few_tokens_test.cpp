@@ -20,10 +20,11 @@ struct MatrixSize {
 
 // Rows and features that no tile divides, for every way to divide the work (see linear/plan.h): of
 // whole panels of 64 features and not.
-constexpr MatrixSize kSizes[] = {{40, 136},   {257, 8},    {300, 8200},  {1000, 1032}, {6152, 520},
-                                 {7001, 264}, {40008, 72}, {65, 33000},  {131, 1000},  {264, 200},
-                                 {520, 4104}, {40, 192},   {1000, 1088}, {6152, 576},  {65, 33024}};
-constexpr int64_t kTokenCounts[] = {1, 8, 9, 15, 16, 17, 33, 63, 64};
+constexpr MatrixSize kMatrixSizes[] = {{40, 136},    {257, 8},    {300, 8200}, {1000, 1032},
+                                       {6152, 520},  {7001, 264}, {40008, 72}, {65, 33000},
+                                       {131, 1000},  {264, 200},  {520, 4104}, {40, 192},
+                                       {1000, 1088}, {6152, 576}, {65, 33024}};
+constexpr int64_t kFewTokenCounts[] = {1, 8, 9, 15, 16, 17, 33, 63, 64};
 
 class LinearFewTokensTest : public BackendTest {
  protected:
@@ -33,7 +34,7 @@ class LinearFewTokensTest : public BackendTest {
 // One run with 64 tokens is compared with the reference, and all others with its first tokens: a
 // token's result must not depend on others, nor on how many there are within one kernel.
 TEST_P(LinearFewTokensTest, MatchesReferenceAndIgnoresOtherTokens) {
-  for (const MatrixSize& size : kSizes) {
+  for (const MatrixSize& size : kMatrixSizes) {
     RandomValues random(11);
     const auto x = rounded(random.normal(64 * size.in_features), activation());
     const auto weight =
@@ -73,7 +74,7 @@ TEST_P(LinearFewTokensTest, AddsToTheResidual) {
   for (const MatrixSize& size :
        {MatrixSize{40, 136}, MatrixSize{1000, 1032}, MatrixSize{6152, 72}, MatrixSize{131, 4104},
         MatrixSize{40, 192}, MatrixSize{264, 200}, MatrixSize{6152, 64}, MatrixSize{131, 4160}}) {
-    for (const int64_t num_tokens : kTokenCounts) {
+    for (const int64_t num_tokens : kFewTokenCounts) {
       SCOPED_TRACE(testing::Message()
                    << num_tokens << " tokens, " << size.in_features << " -> " << size.out_features);
       RandomValues random(static_cast<uint64_t>(num_tokens));
@@ -100,7 +101,7 @@ TEST_P(LinearFewTokensTest, ReadsNothingBeyondTheTensors) {
   for (const int64_t in_features : {72, 136, 192}) {
     const DeviceTensor all_x = poisoned(backend(), activation(), {80, in_features});
     const DeviceTensor all_weight = poisoned(backend(), weight_type(), {300, in_features});
-    for (const int64_t num_tokens : kTokenCounts) {
+    for (const int64_t num_tokens : kFewTokenCounts) {
       SCOPED_TRACE(testing::Message() << num_tokens << " tokens, " << in_features << " features");
       const auto x = rounded(random.normal(num_tokens * in_features), activation());
       const auto weight = rounded(random.normal(kOut * in_features, 0.05), weight_type());

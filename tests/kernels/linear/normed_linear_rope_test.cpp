@@ -14,7 +14,7 @@
 namespace tessera {
 namespace {
 
-struct Sizes {
+struct RopeSizes {
   int64_t hidden;
   int64_t num_heads;
   int64_t num_kv_heads;
@@ -26,10 +26,11 @@ struct Sizes {
 };
 // On an H200 one kernel, with tiles of 64 rows and of 96, with the norm's scale still to come and
 // without, with inputs of whole panels of 64 features and others, and heads that no tile divides.
-constexpr Sizes kFusedSizes[] = {{512, 8, 2, 64, 16},   {512, 6, 2, 128, 64}, {520, 3, 1, 128, 64},
-                                 {256, 32, 8, 128, 64}, {512, 72, 8, 64, 32}, {264, 72, 8, 64, 48}};
+constexpr RopeSizes kFusedSizes[] = {{512, 8, 2, 64, 16},  {512, 6, 2, 128, 64},
+                                     {520, 3, 1, 128, 64}, {256, 32, 8, 128, 64},
+                                     {512, 72, 8, 64, 32}, {264, 72, 8, 64, 48}};
 // Too few features to share, too many rows, other heads.
-constexpr Sizes kOtherSizes[] = {
+constexpr RopeSizes kOtherSizes[] = {
     {128, 4, 2, 64, 16}, {256, 50, 8, 128, 64}, {512, 6, 2, 80, 64}, {256, 3, 1, 32, 32}};
 
 class NormedLinearRopeTest : public BackendTest {
@@ -42,7 +43,8 @@ class NormedLinearRopeTest : public BackendTest {
 
 // Tokens and weights, on the host and on the device. Tokens that are left out change no others.
 struct Problem {
-  Problem(Backend& backend, const Sizes& sizes, int64_t num_tokens, uint64_t seed) : sizes(sizes) {
+  Problem(Backend& backend, const RopeSizes& sizes, int64_t num_tokens, uint64_t seed)
+      : sizes(sizes) {
     RandomValues random(seed);
     residual = random.normal(num_tokens * sizes.hidden);
     // Rows of different sizes, so that a row's scale shows.
@@ -70,7 +72,7 @@ struct Problem {
     device_table = to_device(backend, table, DType::kFloat32, {2, sizes.head_dim / 2});
   }
 
-  Sizes sizes;
+  RopeSizes sizes;
   std::vector<double> residual, norm_weight, weight, bias, table;
   std::vector<int32_t> positions, slots;
   Shape page_shape;
@@ -107,7 +109,7 @@ struct Results {
 };
 
 TEST_P(NormedLinearRopeTest, MatchesReference) {
-  const auto check = [&](const Sizes& sizes, int64_t num_tokens, bool has_bias) {
+  const auto check = [&](const RopeSizes& sizes, int64_t num_tokens, bool has_bias) {
     SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden << ", "
                                     << sizes.num_heads << "/" << sizes.num_kv_heads << " heads of "
                                     << sizes.head_dim << (has_bias ? ", bias" : ""));
@@ -167,8 +169,8 @@ TEST_P(NormedLinearRopeTest, MatchesReference) {
   };
   for (const int64_t num_tokens : {1, 9, 33, 64, 65}) {
     for (const bool has_bias : {false, true}) {
-      for (const Sizes& sizes : kFusedSizes) check(sizes, num_tokens, has_bias);
-      for (const Sizes& sizes : kOtherSizes) check(sizes, num_tokens, has_bias);
+      for (const RopeSizes& sizes : kFusedSizes) check(sizes, num_tokens, has_bias);
+      for (const RopeSizes& sizes : kOtherSizes) check(sizes, num_tokens, has_bias);
     }
   }
 }
@@ -176,7 +178,7 @@ TEST_P(NormedLinearRopeTest, MatchesReference) {
 // A token's results must not depend on others, nor on how many there are within one kernel.
 TEST_P(NormedLinearRopeTest, IgnoresOtherTokens) {
   if (!runs_hopper()) GTEST_SKIP() << "what Hopper's kernels promise";
-  for (const Sizes& sizes : kFusedSizes) {
+  for (const RopeSizes& sizes : kFusedSizes) {
     const Problem problem(backend(), sizes, 64, 17);
     const Results all(backend(), problem, 64);
     const auto of_all = bytes_of(backend(), all.query);
@@ -201,7 +203,7 @@ TEST_P(NormedLinearRopeTest, IgnoresOtherTokens) {
 
 // A chain as in a model, queued without a wait, so that launches overlap.
 TEST_P(NormedLinearRopeTest, IsBitwiseRepeatable) {
-  constexpr Sizes kSizes = {2048, 32, 8, 128, 64};
+  constexpr RopeSizes kSizes = {2048, 32, 8, 128, 64};
   for (const int64_t num_tokens : {9, 64}) {
     SCOPED_TRACE(num_tokens);
     const Problem problem(backend(), kSizes, num_tokens, 5);

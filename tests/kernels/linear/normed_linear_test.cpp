@@ -15,9 +15,9 @@ namespace tessera {
 namespace {
 
 // Up to 64 tokens have kernels of their own on CUDA.
-constexpr int64_t kTokenCounts[] = {8, 9, 17, 40, 64, 65};
+constexpr int64_t kNormedTokenCounts[] = {8, 9, 17, 40, 64, 65};
 
-struct Sizes {
+struct NormedSizes {
   int64_t hidden;
   int64_t in_features;   // of the product that is added to the residual stream
   int64_t out_features;  // of the product that reads the norm
@@ -29,7 +29,7 @@ struct Sizes {
 // (see linear/skinny/scales.cuh); tiles that four, five and six blocks share. Results that no tile
 // divides. Inputs of every product that are whole panels of 64 features, and inputs that are not.
 // Last an intermediate size with which 65 tokens fill an H100 or H200 (see linear/gated/plan.h).
-constexpr Sizes kSizes[] = {
+constexpr NormedSizes kNormedSizes[] = {
     {256, 8, 40, 24},    {512, 520, 129, 57}, {1152, 136, 96, 1000},  {8576, 264, 72, 8},
     {40, 136, 72, 40},   {5120, 264, 56, 24}, {128, 264, 7001, 7004}, {17024, 256, 16, 8},
     {384, 4104, 40, 24}, {640, 1000, 24, 8},  {256, 200, 24, 40},     {512, 576, 40, 57},
@@ -47,8 +47,8 @@ class NormedLinearTest : public BackendTest {
 };
 
 TEST_P(NormedLinearTest, MatchesReference) {
-  for (const Sizes& sizes : kSizes) {
-    for (const int64_t num_tokens : kTokenCounts) {
+  for (const NormedSizes& sizes : kNormedSizes) {
+    for (const int64_t num_tokens : kNormedTokenCounts) {
       if (num_tokens < sizes.least_tokens) continue;
       SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden);
       RandomValues random(static_cast<uint64_t>(num_tokens));
@@ -185,7 +185,7 @@ TEST_P(NormedLinearTest, ProductsInParts) {
 // A token's results must not depend on others, nor on how many there are within one kernel.
 TEST_P(NormedLinearTest, IgnoresOtherTokens) {
   if (!runs_hopper()) GTEST_SKIP() << "what Hopper's kernels promise";
-  for (const Sizes& sizes : kSizes) {
+  for (const NormedSizes& sizes : kNormedSizes) {
     RandomValues random(17);
     const auto residual = random.normal(64 * sizes.hidden);
     const DeviceTensor x =

@@ -5,11 +5,10 @@
 
 #include "kernels/tensor/checked_math.h"
 #include "tests/kernels/for_each_backend.h"
+#include "tests/kernels/reference_ops.h"
 #include "tests/kernels/tolerance.h"
 
 namespace tessera {
-
-inline constexpr float kNormEpsilon = 1e-5f;
 
 // The device tensors behind PendingNorm, poisoned.
 struct PoisonedRows {

@@ -7,16 +7,14 @@
 namespace tessera {
 namespace {
 
-constexpr float kEpsilon = 1e-5f;
-
 class LayerNormTest : public BackendTest {
  protected:
   void check(const std::vector<double>& x, const std::vector<double>& weight) const {
     const auto hidden_size = static_cast<int64_t>(weight.size());
     const Shape shape{static_cast<int64_t>(x.size()) / hidden_size, hidden_size};
     const DeviceTensor out = poisoned(backend(), activation(), shape);
-    operations().layer_norm(out, floats(x, shape), floats(weight, {hidden_size}), kEpsilon);
-    expect_close(host(out), reference_layer_norm(x, weight, kEpsilon), shape,
+    operations().layer_norm(out, floats(x, shape), floats(weight, {hidden_size}), kNormEpsilon);
+    expect_close(host(out), reference_layer_norm(x, weight, kNormEpsilon), shape,
                  {.out = activation(), .length = hidden_size + kOtherRoundings});
   }
 

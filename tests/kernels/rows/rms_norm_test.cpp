@@ -9,8 +9,6 @@
 namespace tessera {
 namespace {
 
-constexpr float kEpsilon = 1e-5f;
-
 class RmsNormTest : public BackendTest {
  protected:
   // residual += multiplier * rms_norm(x)
@@ -22,9 +20,9 @@ class RmsNormTest : public BackendTest {
     const auto weight = rounded(random.normal(hidden_size), DType::kFloat32);
     const auto residual = rounded(random.normal(shape.num_elements(), 3.0), DType::kFloat32);
     const DeviceTensor sum = floats(residual, shape);
-    operations().rms_norm_add(sum, floats(x, shape), floats(weight, {hidden_size}), kEpsilon,
+    operations().rms_norm_add(sum, floats(x, shape), floats(weight, {hidden_size}), kNormEpsilon,
                               multiplier);
-    Reference expected = reference_rms_norm(x, weight, kEpsilon);
+    Reference expected = reference_rms_norm(x, weight, kNormEpsilon);
     for (size_t i = 0; i < residual.size(); ++i) {
       expected.values[i] = residual[i] + multiplier * expected.values[i];
       expected.magnitudes[i] = std::abs(residual[i]) + multiplier * expected.magnitudes[i];
@@ -36,8 +34,8 @@ class RmsNormTest : public BackendTest {
     const auto hidden_size = static_cast<int64_t>(weight.size());
     const Shape shape{static_cast<int64_t>(x.size()) / hidden_size, hidden_size};
     const DeviceTensor out = poisoned(backend(), activation(), shape);
-    operations().rms_norm(out, floats(x, shape), floats(weight, {hidden_size}), kEpsilon);
-    expect_close(host(out), reference_rms_norm(x, weight, kEpsilon), shape,
+    operations().rms_norm(out, floats(x, shape), floats(weight, {hidden_size}), kNormEpsilon);
+    expect_close(host(out), reference_rms_norm(x, weight, kNormEpsilon), shape,
                  {.out = activation(), .length = hidden_size + kOtherRoundings});
   }
 
@@ -82,7 +80,7 @@ TEST_P(RmsNormTest, IsBitwiseRepeatable) {
   std::vector<uint8_t> first;
   for (int run = 0; run < 20; ++run) {
     const DeviceTensor out = poisoned(backend(), activation(), shape);
-    operations().rms_norm(out, x, weight, kEpsilon);
+    operations().rms_norm(out, x, weight, kNormEpsilon);
     const auto bytes = bytes_of(backend(), out);
     if (run == 0) first = bytes;
     ASSERT_EQ(bytes, first) << "run " << run;

@@ -30,8 +30,6 @@ struct RopeCase {
   }
 };
 
-constexpr float kEpsilon = 1e-5f;
-
 std::string_view words_of(QkNorm norm) {
   switch (norm) {
     case QkNorm::kNone:
@@ -82,7 +80,7 @@ class RopeStoreKvTest : public BackendTest {
          .rope_table = floats(table, {2, size.head_dim / 2}),
          .qk_norm_kind = size.norm,
          .qk_norm = size.norm == QkNorm::kNone ? Tensor{} : norm_weights.view,
-         .norm_epsilon = kEpsilon,
+         .norm_epsilon = kNormEpsilon,
          .query_scaling = size.query_scaling});
 
     const auto heads = [&](int64_t token, int64_t first, int64_t count) {
@@ -95,7 +93,7 @@ class RopeStoreKvTest : public BackendTest {
       const std::vector<double> values = heads(token, first, count);
       const auto begin = norm.begin() + weights;
       return reference_qk_norm(values, {begin, begin + size.norm_size(count)}, size.head_dim,
-                               size.norm, kEpsilon);
+                               size.norm, kNormEpsilon);
     };
     Expected expected_query;
     Expected expected_keys;
@@ -252,7 +250,7 @@ TEST_P(RopeStoreKvTest, RoundsToFp8) {
              .rope_table = table,
              .qk_norm_kind = norm,
              .qk_norm = norm == QkNorm::kNone ? Tensor{} : norm_weights.view,
-             .norm_epsilon = kEpsilon});
+             .norm_epsilon = kNormEpsilon});
         device().synchronize();
       };
       const DeviceTensor keys = poisoned(backend(), activation(), page_shape);

@@ -13,7 +13,7 @@ namespace tessera {
 namespace {
 
 // Blocks are 1024 threads wide, each of which looks at 8 logits at a time.
-constexpr int64_t kVocabSizes[] = {1, 7, 31, 1023, 1024, 1025, 8192, 8193, 32000, 128256};
+constexpr int64_t kLogprobVocabSizes[] = {1, 7, 31, 1023, 1024, 1025, 8192, 8193, 32000, 128256};
 
 class LogprobsTest : public BackendTest {
  protected:
@@ -116,7 +116,7 @@ class LogprobsTest : public BackendTest {
 };
 
 TEST_P(LogprobsTest, MatchesReference) {
-  for (const int64_t vocab_size : kVocabSizes) {
+  for (const int64_t vocab_size : kLogprobVocabSizes) {
     for (const int64_t num_top : {0, 1, 5, 20}) {
       check(random_case(vocab_size, 3, std::min(num_top, vocab_size - vocab_size / 5), 4.0));
     }

@@ -5,16 +5,11 @@
 
 #include "engine/text/jinja/template.h"
 #include "tests/engine/error_of.h"
+#include "tests/repeated.h"
 #include "tests/sanitized.h"
 
 namespace tessera::jinja {
 namespace {
-
-std::string repeated(std::string_view text, int times) {
-  std::string result;
-  for (int i = 0; i < times; ++i) result += text;
-  return result;
-}
 
 // Of this process until now, with the libraries that it has loaded.
 [[maybe_unused]] int64_t peak_memory_kib() {

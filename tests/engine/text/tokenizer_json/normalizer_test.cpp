@@ -13,7 +13,7 @@
 namespace tessera {
 namespace {
 
-using Kind = NormalizerStep::Kind;
+using NormalizerKind = NormalizerStep::Kind;
 
 std::string normalized(
     const std::vector<NormalizerStep>& steps, std::string_view text, const Pause& pause = [] {}) {
@@ -41,7 +41,7 @@ TEST(Normalizer, ComposesLongTextsAsAWhole) {
   for (int i = 0; i < 3000; ++i) {
     std::string text;
     for (size_t n = random() % 400; n > 0; --n) text += parts[random() % parts.size()];
-    ASSERT_EQ(normalized({{.kind = Kind::kNfc}}, text.empty() ? "x" : text),
+    ASSERT_EQ(normalized({{.kind = NormalizerKind::kNfc}}, text.empty() ? "x" : text),
               text.empty() ? "x" : nfc_at_once(text));
   }
 }
@@ -58,7 +58,7 @@ TEST(Normalizer, EveryPairOfCharacters) {
       text += mark;
     }
   }
-  EXPECT_EQ(normalized({{.kind = Kind::kNfc}}, text), nfc_at_once(text));
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfc}}, text), nfc_at_once(text));
 }
 
 std::string at_once(const std::string& text, int options) {
@@ -77,10 +77,10 @@ TEST(Normalizer, OtherFormsOfLongTextsAreThoseOfTheWhole) {
                                           "\u1e9b", "\u0323", "中",     "가",     " ", "\u3000",
                                           "\u1161", "\u1100", "½",      "word ",  "Ω", "\u00a8"};
   for (int i = 0; i < 20000; ++i) text += parts[random() % parts.size()];
-  EXPECT_EQ(normalized({{.kind = Kind::kNfd}}, text), at_once(text, UTF8PROC_DECOMPOSE));
-  EXPECT_EQ(normalized({{.kind = Kind::kNfkc}}, text),
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfd}}, text), at_once(text, UTF8PROC_DECOMPOSE));
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfkc}}, text),
             at_once(text, UTF8PROC_COMPOSE | UTF8PROC_COMPAT));
-  EXPECT_EQ(normalized({{.kind = Kind::kNfkd}}, text),
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfkd}}, text),
             at_once(text, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT));
 }
 
@@ -91,25 +91,28 @@ TEST(Normalizer, AMillionMarksInARowAreSorted) {
   for (int i = 0; i < 500'000; ++i) text += "\u0301\u0327";
   for (int i = 0; i < 500'000; ++i) expected += "\u0327";
   for (int i = 0; i < 500'000; ++i) expected += "\u0301";
-  EXPECT_EQ(normalized({{.kind = Kind::kNfd}}, text), expected);
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfd}}, text), expected);
   expected.replace(0, 1, "");
-  EXPECT_EQ(normalized({{.kind = Kind::kNfc}}, text),
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfc}}, text),
             "á" + expected.substr(0, 1'000'000) + expected.substr(1'000'002));
 }
 
 // As the tokenizers library leaves them, whose tables are older.
 TEST(Normalizer, YoungCharactersStayAsTheyAre) {
-  EXPECT_EQ(normalized({{.kind = Kind::kNfkc}}, "Å\u32ffﬁ\U0001e030"), "Å\u32fffi\U0001e030");
-  EXPECT_EQ(normalized({{.kind = Kind::kNfkd}}, "\U00011938"), "\U00011938");
-  EXPECT_EQ(normalized({{.kind = Kind::kStripAccents}}, "a\u0afd\u0acd\u1cf2"), "a\u0afd");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfkc}}, "Å\u32ffﬁ\U0001e030"),
+            "Å\u32fffi\U0001e030");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfkd}}, "\U00011938"), "\U00011938");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kStripAccents}}, "a\u0afd\u0acd\u1cf2"),
+            "a\u0afd");
 }
 
 // To the library they have no order among marks, and nothing composes across them.
 TEST(Normalizer, YoungMarksStayWhereTheyAre) {
-  EXPECT_EQ(normalized({{.kind = Kind::kNfc}}, "A\u0899\u0301"), "A\u0899\u0301");
-  EXPECT_EQ(normalized({{.kind = Kind::kNfc}}, "A\u0898\u0323\u0301"), "A\u0898\u0323\u0301");
-  EXPECT_EQ(normalized({{.kind = Kind::kNfd}}, "á\u0898\u0323"), "a\u0301\u0898\u0323");
-  EXPECT_EQ(normalized({{.kind = Kind::kNfkc}}, "ﬁ\u0301\U0001e130\u0323\u0301"),
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfc}}, "A\u0899\u0301"), "A\u0899\u0301");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfc}}, "A\u0898\u0323\u0301"),
+            "A\u0898\u0323\u0301");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfd}}, "á\u0898\u0323"), "a\u0301\u0898\u0323");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kNfkc}}, "ﬁ\u0301\U0001e130\u0323\u0301"),
             "fí\U0001e130\u0323\u0301");
 }
 
@@ -123,20 +126,25 @@ TEST(Normalizer, KnowsWhatStandsForTheFirstCharacter) {
     return std::string(result.text.substr(0, result.first_bytes));
   };
   const auto replace = [](const std::string& pattern, const std::string& content) {
-    return NormalizerStep{
-        .kind = Kind::kReplace, .pattern = {.text = pattern, .is_regex = true}, .content = content};
+    return NormalizerStep{.kind = NormalizerKind::kReplace,
+                          .pattern = {.text = pattern, .is_regex = true},
+                          .content = content};
   };
   EXPECT_EQ(first({}, "éa"), "é");
-  EXPECT_EQ(first({{.kind = Kind::kStrip}}, "a"), "a");
-  EXPECT_EQ(first({{.kind = Kind::kStrip}}, " a"), "");
-  EXPECT_EQ(first({{.kind = Kind::kStrip}, {.kind = Kind::kPrepend, .content = "x"}}, " a"), "");
-  EXPECT_EQ(first({{.kind = Kind::kPrepend, .content = "x"}}, "ab"), "xa");
-  EXPECT_EQ(first({{.kind = Kind::kPrepend, .content = "x"}, replace("x", "")}, "ab"), "a");
-  EXPECT_EQ(first({{.kind = Kind::kStripAccents}}, "\u0301a"), "");
-  EXPECT_EQ(first({{.kind = Kind::kLowercase}}, "İb"), "i\u0307");
-  EXPECT_EQ(first({{.kind = Kind::kNfc}}, "e\u0301\u0323a"), "ẹ");
-  EXPECT_EQ(first({{.kind = Kind::kNfkc}, replace("fi", "x")}, "ﬁa"), "x");
-  EXPECT_EQ(first({{.kind = Kind::kNfd}, replace("e", "")}, "éa"), "\u0301");
+  EXPECT_EQ(first({{.kind = NormalizerKind::kStrip}}, "a"), "a");
+  EXPECT_EQ(first({{.kind = NormalizerKind::kStrip}}, " a"), "");
+  EXPECT_EQ(
+      first({{.kind = NormalizerKind::kStrip}, {.kind = NormalizerKind::kPrepend, .content = "x"}},
+            " a"),
+      "");
+  EXPECT_EQ(first({{.kind = NormalizerKind::kPrepend, .content = "x"}}, "ab"), "xa");
+  EXPECT_EQ(first({{.kind = NormalizerKind::kPrepend, .content = "x"}, replace("x", "")}, "ab"),
+            "a");
+  EXPECT_EQ(first({{.kind = NormalizerKind::kStripAccents}}, "\u0301a"), "");
+  EXPECT_EQ(first({{.kind = NormalizerKind::kLowercase}}, "İb"), "i\u0307");
+  EXPECT_EQ(first({{.kind = NormalizerKind::kNfc}}, "e\u0301\u0323a"), "ẹ");
+  EXPECT_EQ(first({{.kind = NormalizerKind::kNfkc}, replace("fi", "x")}, "ﬁa"), "x");
+  EXPECT_EQ(first({{.kind = NormalizerKind::kNfd}, replace("e", "")}, "éa"), "\u0301");
   EXPECT_EQ(first({replace(" +", "x")}, " a"), "x");
   EXPECT_EQ(first({replace(" +", "x")}, "  a"), "") << "x stands for the second space";
   EXPECT_EQ(first({replace(" +", "")}, " a"), "");
@@ -145,18 +153,18 @@ TEST(Normalizer, KnowsWhatStandsForTheFirstCharacter) {
 }
 
 TEST(Normalizer, LettersMarksAndWhiteSpace) {
-  EXPECT_EQ(normalized({{.kind = Kind::kLowercase}}, "ÀΣ AZ[`İſ中Ⅷ"), "àσ az[`i̇ſ中ⅷ");
-  EXPECT_EQ(normalized({{.kind = Kind::kStripAccents}}, "e\u0301é\u093f\u20e3x"), "eéx");
-  EXPECT_EQ(normalized({{.kind = Kind::kStrip}}, "\u3000\t a\u2028b \u0085"), "a\u2028b");
-  EXPECT_EQ(normalized({{.kind = Kind::kStrip, .strips_left = false}}, " a "), " a");
-  EXPECT_EQ(normalized({{.kind = Kind::kStrip, .strips_right = false}}, " a "), "a ");
-  EXPECT_EQ(normalized({{.kind = Kind::kStrip}}, " \n "), "");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kLowercase}}, "ÀΣ AZ[`İſ中Ⅷ"), "àσ az[`i̇ſ中ⅷ");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kStripAccents}}, "e\u0301é\u093f\u20e3x"), "eéx");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kStrip}}, "\u3000\t a\u2028b \u0085"), "a\u2028b");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kStrip, .strips_left = false}}, " a "), " a");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kStrip, .strips_right = false}}, " a "), "a ");
+  EXPECT_EQ(normalized({{.kind = NormalizerKind::kStrip}}, " \n "), "");
 }
 
 TEST(Normalizer, LettersOfLongTextsPause) {
   std::string text;
   for (int i = 0; i < 500'000; ++i) text += "中";
-  for (const Kind kind : {Kind::kLowercase, Kind::kStripAccents}) {
+  for (const NormalizerKind kind : {NormalizerKind::kLowercase, NormalizerKind::kStripAccents}) {
     int num_pauses = 0;
     EXPECT_EQ(normalized({{.kind = kind}}, text, [&] { ++num_pauses; }), text);
     EXPECT_GT(num_pauses, 10);
@@ -170,10 +178,12 @@ TEST(Normalizer, NoStepShrinksMoreThanItSays) {
     return Normalizer(json).max_shrinking();
   };
   EXPECT_EQ(most({}), 1);
-  EXPECT_EQ(most({{.kind = Kind::kNfd}, {.kind = Kind::kLowercase}}), 9);
-  EXPECT_EQ(most({{.kind = Kind::kStrip}}), std::nullopt);
-  EXPECT_EQ(most({{.kind = Kind::kStripAccents}}), std::nullopt);
-  for (const Kind kind : {Kind::kNfc, Kind::kNfd, Kind::kNfkc, Kind::kNfkd, Kind::kLowercase}) {
+  EXPECT_EQ(most({{.kind = NormalizerKind::kNfd}, {.kind = NormalizerKind::kLowercase}}), 9);
+  EXPECT_EQ(most({{.kind = NormalizerKind::kStrip}}), std::nullopt);
+  EXPECT_EQ(most({{.kind = NormalizerKind::kStripAccents}}), std::nullopt);
+  for (const NormalizerKind kind :
+       {NormalizerKind::kNfc, NormalizerKind::kNfd, NormalizerKind::kNfkc, NormalizerKind::kNfkd,
+        NormalizerKind::kLowercase}) {
     TokenizerJson json;
     json.normalizer = {{.kind = kind}};
     const Normalizer normalizer(json);
@@ -196,8 +206,8 @@ TEST(Normalizer, PausesInLongTexts) {
   const auto stop = [] { throw Stop(); };
   std::string accents;
   for (int i = 0; i < 10000; ++i) accents += "e\u0301 ";
-  EXPECT_THROW(normalized({{.kind = Kind::kNfc}}, accents, stop), Stop);
-  NormalizerStep replace = {.kind = Kind::kReplace};
+  EXPECT_THROW(normalized({{.kind = NormalizerKind::kNfc}}, accents, stop), Stop);
+  NormalizerStep replace = {.kind = NormalizerKind::kReplace};
   replace.pattern.text = " ";
   replace.content = "_";
   EXPECT_THROW(normalized({replace}, accents, stop), Stop);

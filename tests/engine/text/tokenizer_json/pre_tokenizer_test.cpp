@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/repeated.h"
+
 namespace tessera {
 namespace {
 
 using testing::ElementsAre;
-using Kind = PreTokenizerStep::Kind;
+using PreTokenizerKind = PreTokenizerStep::Kind;
 
 PreTokenizer of_step(const PreTokenizerStep& step) {
   TokenizerJson json;
@@ -18,10 +20,10 @@ PreTokenizer of_step(const PreTokenizerStep& step) {
 }
 
 PreTokenizerStep split_at(const std::string& literal, SplitBehavior behavior) {
-  return {.kind = Kind::kSplit, .pattern = {.text = literal}, .behavior = behavior};
+  return {.kind = PreTokenizerKind::kSplit, .pattern = {.text = literal}, .behavior = behavior};
 }
 
-PreTokenizerStep metaspace() { return {.kind = Kind::kMetaspace, .replacement = "_"}; }
+PreTokenizerStep metaspace() { return {.kind = PreTokenizerKind::kMetaspace, .replacement = "_"}; }
 
 std::vector<std::string> words(const PreTokenizerStep& step, std::string_view text) {
   std::vector<std::string> found;
@@ -57,12 +59,6 @@ TEST(PreTokenizer, SpacesBeginWordsOfMetaspace) {
   EXPECT_THAT(words(metaspace(), "one two  three "),
               ElementsAre("_one", "_two", "_", "_three", "_"));
   EXPECT_THAT(words(metaspace(), " one"), ElementsAre("_one"));
-}
-
-std::string repeated(std::string_view text, size_t count) {
-  std::string result;
-  for (size_t i = 0; i < count; ++i) result += text;
-  return result;
 }
 
 // Whoever waits for an interrupt or for progress hears of it before the whole text is divided.

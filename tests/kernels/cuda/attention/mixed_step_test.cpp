@@ -4,13 +4,10 @@
 
 #include <algorithm>
 
+#include "tests/kernels/cuda/h200.h"
+
 namespace tessera {
 namespace {
-
-constexpr GpuTraits kHopper = {.compute_capability = 90,
-                               .num_multiprocessors = 132,
-                               .shared_bytes = 232448,
-                               .hopper_code_built = true};
 
 // A step of a model with 32 query heads, 8 KV heads of 128 and pages of 64 tokens.
 AttentionParams step(int64_t num_decodes, int64_t decode_length, int64_t num_prompts,
@@ -30,12 +27,12 @@ AttentionParams step(int64_t num_decodes, int64_t decode_length, int64_t num_pro
 
 TEST(MixedStepTest, LeavesAsManyAsPromptsNeed) {
   // A prompt of a few hundred tokens beside hundreds of decodes has little to do.
-  const int one_prompt = prefill_multiprocessors(step(193, 514, 1, 319), kHopper);
+  const int one_prompt = prefill_multiprocessors(step(193, 514, 1, 319), kH200);
   EXPECT_GE(one_prompt, 2);
   EXPECT_LE(one_prompt, 16);
-  EXPECT_GE(prefill_multiprocessors(step(193, 514, 8, 319), kHopper), 2 * one_prompt);
-  EXPECT_GE(prefill_multiprocessors(step(50, 514, 1, 319), kHopper), 2 * one_prompt);
-  EXPECT_EQ(prefill_multiprocessors(step(1000, 8192, 1, 9), kHopper), 2);
+  EXPECT_GE(prefill_multiprocessors(step(193, 514, 8, 319), kH200), 2 * one_prompt);
+  EXPECT_GE(prefill_multiprocessors(step(50, 514, 1, 319), kH200), 2 * one_prompt);
+  EXPECT_EQ(prefill_multiprocessors(step(1000, 8192, 1, 9), kH200), 2);
 }
 
 TEST(MixedStepTest, NeverTakesLongerThanOneAfterTheOther) {
@@ -45,8 +42,8 @@ TEST(MixedStepTest, NeverTakesLongerThanOneAfterTheOther) {
         for (const int64_t prompt_length : {9, 128, 129, 500, 4096, 100000}) {
           const AttentionParams params =
               step(num_decodes, decode_length, num_prompts, prompt_length);
-          const MixedWork work = mixed_work(params, 128, kHopper.num_multiprocessors);
-          const int left = prefill_multiprocessors(params, kHopper);
+          const MixedWork work = mixed_work(params, 128, kH200.num_multiprocessors);
+          const int left = prefill_multiprocessors(params, kH200);
           EXPECT_LE(left, 66);
           if (left == 0) continue;
           EXPECT_LT(work.end_beside(left), work.end_one_after_the_other());
@@ -99,31 +96,31 @@ TEST(MixedStepTest, TakesLongTilesToo) {
   AttentionParams params = step(193, 514, 1, 300);
   for (const int64_t keys : {300, 1300, 10000}) {  // that each of the 300 tokens sees
     params.batch.num_prefill_scores = 300 * keys;
-    EXPECT_GT(prefill_multiprocessors(params, kHopper), 0) << keys;
+    EXPECT_GT(prefill_multiprocessors(params, kH200), 0) << keys;
   }
 }
 
 TEST(MixedStepTest, DeclinesWhatItWasNotBuiltFor) {
-  EXPECT_EQ(prefill_multiprocessors(step(0, 0, 1, 300), kHopper), 0);
-  EXPECT_EQ(prefill_multiprocessors(step(10, 100, 0, 0), kHopper), 0);
+  EXPECT_EQ(prefill_multiprocessors(step(0, 0, 1, 300), kH200), 0);
+  EXPECT_EQ(prefill_multiprocessors(step(10, 100, 0, 0), kH200), 0);
   const AttentionParams mixed = step(10, 100, 1, 300);
-  ASSERT_GT(prefill_multiprocessors(mixed, kHopper), 0);
+  ASSERT_GT(prefill_multiprocessors(mixed, kH200), 0);
 
-  GpuTraits gpu = kHopper;
+  GpuTraits gpu = kH200;
   gpu.choice = KernelChoice::kBatchInvariant;
   EXPECT_EQ(prefill_multiprocessors(mixed, gpu), 0);
   gpu.choice = KernelChoice::kPortable;
   EXPECT_EQ(prefill_multiprocessors(mixed, gpu), 0);
-  gpu = kHopper;
+  gpu = kH200;
   gpu.compute_capability = 100;
   EXPECT_EQ(prefill_multiprocessors(mixed, gpu), 0);
 
   AttentionParams other = mixed;
   other.pages.keys.dtype = other.pages.values.dtype = DType::kFloat8E4M3;
-  EXPECT_EQ(prefill_multiprocessors(other, kHopper), 0);
+  EXPECT_EQ(prefill_multiprocessors(other, kH200), 0);
   other = mixed;
   other.pages.keys.shape = other.pages.values.shape = {1024, 8, 64, 80};
-  EXPECT_EQ(prefill_multiprocessors(other, kHopper), 0);
+  EXPECT_EQ(prefill_multiprocessors(other, kH200), 0);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/attention/prefill_fp8/plan.h"
+#include "tests/kernels/cuda/h200.h"
 
 #ifdef TESSERA_CUDA
 #include <cmath>
@@ -15,45 +16,47 @@
 namespace tessera {
 namespace {
 
-constexpr GpuTraits kHopper{.compute_capability = 90,
-                            .num_multiprocessors = 132,
-                            .hopper_code_built = true,
-                            .choice = KernelChoice::kFp8Attention};
+// An H200 of which FP8 attention is asked.
+constexpr GpuTraits fp8_h200() {
+  GpuTraits gpu = kH200;
+  gpu.choice = KernelChoice::kFp8Attention;
+  return gpu;
+}
 
 TEST(Fp8PrefillPlan, DeclinesWhatItWasNotBuiltFor) {
-  EXPECT_EQ(fp8_prefill_problem(kHopper, 128, KvDType::kFloat8E4M3), nullptr);
-  EXPECT_NE(fp8_prefill_problem(kHopper, 64, KvDType::kFloat8E4M3), nullptr);
-  EXPECT_NE(fp8_prefill_problem(kHopper, 128, KvDType::kActivation), nullptr);
+  EXPECT_EQ(fp8_prefill_problem(fp8_h200(), 128, KvDType::kFloat8E4M3), nullptr);
+  EXPECT_NE(fp8_prefill_problem(fp8_h200(), 64, KvDType::kFloat8E4M3), nullptr);
+  EXPECT_NE(fp8_prefill_problem(fp8_h200(), 128, KvDType::kActivation), nullptr);
   for (const KernelChoice choice :
        {KernelChoice::kFastest, KernelChoice::kPortable, KernelChoice::kBatchInvariant}) {
-    GpuTraits gpu = kHopper;
+    GpuTraits gpu = fp8_h200();
     gpu.choice = choice;
     EXPECT_NE(fp8_prefill_problem(gpu, 128, KvDType::kFloat8E4M3), nullptr);
   }
-  GpuTraits gpu = kHopper;
+  GpuTraits gpu = fp8_h200();
   gpu.compute_capability = 100;
   EXPECT_NE(fp8_prefill_problem(gpu, 128, KvDType::kFloat8E4M3), nullptr);
 }
 
-BackendLimits llama_8b(int64_t max_sequences, int64_t context_length) {
+BackendLimits fp8_limits(int64_t max_sequences, int64_t context_length) {
   return {.max_sequences = max_sequences, .max_context_length = context_length, .num_kv_heads = 8};
 }
 
 TEST(Fp8PrefillPlan, ScratchHoldsASequenceOrSeveral) {
   constexpr int64_t kMiB = int64_t{1} << 20;
-  EXPECT_EQ(fp8_prefill_scratch(llama_8b(1, 8192)).tiles, 8 * kMiB);
-  EXPECT_EQ(fp8_prefill_scratch(llama_8b(64, 8192)).tiles, 128 * kMiB);
-  EXPECT_EQ(fp8_prefill_scratch(llama_8b(64, 1 << 20)).tiles, 1024 * kMiB);
+  EXPECT_EQ(fp8_prefill_scratch(fp8_limits(1, 8192)).tiles, 8 * kMiB);
+  EXPECT_EQ(fp8_prefill_scratch(fp8_limits(64, 8192)).tiles, 128 * kMiB);
+  EXPECT_EQ(fp8_prefill_scratch(fp8_limits(64, 1 << 20)).tiles, 1024 * kMiB);
 }
 
 // What a step needs is never more than what its limits need.
 TEST(Fp8PrefillPlan, AStepFitsInWhatItsLimitsTake) {
   for (const int64_t limit : {1, 64, 5000, 300000}) {
     for (const int64_t sequences : {1, 3, 100}) {
-      const int64_t whole = fp8_prefill_scratch(llama_8b(sequences, limit)).total();
+      const int64_t whole = fp8_prefill_scratch(fp8_limits(sequences, limit)).total();
       for (const int64_t length : {int64_t{0}, limit / 2, limit}) {
-        EXPECT_LE(fp8_prefill_scratch(llama_8b(1, length)).total(), whole);
-        EXPECT_LE(fp8_prefill_scratch(llama_8b(sequences, length)).total(), whole);
+        EXPECT_LE(fp8_prefill_scratch(fp8_limits(1, length)).total(), whole);
+        EXPECT_LE(fp8_prefill_scratch(fp8_limits(sequences, length)).total(), whole);
       }
     }
   }

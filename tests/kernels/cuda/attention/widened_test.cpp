@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-BackendLimits llama_8b(int64_t context_length, int64_t max_sequences) {
+BackendLimits widening_limits(int64_t context_length, int64_t max_sequences) {
   return {.max_tokens = 4096,
           .max_sequences = max_sequences,
           .max_context_length = context_length,
@@ -25,7 +25,7 @@ BackendLimits llama_8b(int64_t context_length, int64_t max_sequences) {
 }
 
 TEST(WideningPlan, AllHeadsWhereTheyFit) {
-  const WideningScratch scratch = widening_scratch(llama_8b(8192, 1));
+  const WideningScratch scratch = widening_scratch(widening_limits(8192, 1));
   EXPECT_EQ(scratch.pages, 32 * kMiB);
   EXPECT_EQ(scratch.rows, 0);
   const WideningPlan plan = plan_widening(scratch, 8, 128, 64, 8192);
@@ -35,18 +35,18 @@ TEST(WideningPlan, AllHeadsWhereTheyFit) {
 }
 
 TEST(WideningPlan, SeveralSequencesWhereTheyFit) {
-  const WideningScratch scratch = widening_scratch(llama_8b(8192, 64));
+  const WideningScratch scratch = widening_scratch(widening_limits(8192, 64));
   EXPECT_EQ(scratch.pages, 256 * kMiB);
   EXPECT_EQ(plan_widening(scratch, 8, 128, 64, 8192).num_sequences, 8);
   EXPECT_EQ(plan_widening(scratch, 8, 128, 64, 4096).num_sequences, 16);
 }
 
 TEST(WideningPlan, SomeHeadsOfLongContextsAndOneOfTheLongest) {
-  WideningScratch scratch = widening_scratch(llama_8b(131072, 1));
+  WideningScratch scratch = widening_scratch(widening_limits(131072, 1));
   EXPECT_EQ(scratch.pages, 256 * kMiB);
   EXPECT_EQ(scratch.rows, 32 * kMiB);
   EXPECT_EQ(plan_widening(scratch, 8, 128, 64, 131072).num_kv_heads, 4);
-  scratch = widening_scratch(llama_8b(1000000, 1));
+  scratch = widening_scratch(widening_limits(1000000, 1));
   EXPECT_EQ(plan_widening(scratch, 8, 128, 64, 1000000).num_kv_heads, 1);
   EXPECT_LT(scratch.total(), 600 * kMiB);
 }
@@ -55,10 +55,10 @@ TEST(WideningPlan, SomeHeadsOfLongContextsAndOneOfTheLongest) {
 TEST(WideningPlan, AStepFitsInWhatItsLimitsTake) {
   for (const int64_t limit : {1, 64, 5000, 300000}) {
     for (const int64_t sequences : {1, 3, 100}) {
-      const int64_t whole = widening_scratch(llama_8b(limit, sequences)).total();
+      const int64_t whole = widening_scratch(widening_limits(limit, sequences)).total();
       for (const int64_t length : {int64_t{0}, limit / 2, limit}) {
         for (const int64_t step_sequences : {int64_t{1}, sequences}) {
-          const WideningScratch step = widening_scratch(llama_8b(length, step_sequences));
+          const WideningScratch step = widening_scratch(widening_limits(length, step_sequences));
           EXPECT_LE(step.total(), whole);
           for (const int64_t page_size : {16, 64, 256}) {
             const WideningPlan plan = plan_widening(step, 8, 128, page_size, length);

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/decode_step/make_plan.h"
 #include "tests/kernels/altered_block.h"
+#include "tests/kernels/cuda/h200.h"
 
 namespace tessera {
 namespace {
@@ -18,10 +19,7 @@ constexpr FusedDecodeShape kLlama8B{.hidden_size = 4096,
                                     .head_dim = 128,
                                     .page_size = 64,
                                     .is_bfloat16 = true,
-                                    .gpu = {.compute_capability = 90,
-                                            .num_multiprocessors = 132,
-                                            .shared_bytes = 232448,
-                                            .hopper_code_built = true}};
+                                    .gpu = kH200};
 
 FusedDecodeShape llama_1b() {
   FusedDecodeShape shape = kLlama8B;

@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-struct Sizes {
+struct GatedSizes {
   int64_t num_tokens;
   int64_t intermediate_size;
   int64_t in_features;
@@ -29,7 +29,7 @@ class LinearGatedTest : public HopperStreamTest {
   }
 
   // Every plan and activation.
-  void check(const Sizes& sizes) const {
+  void check(const GatedSizes& sizes) const {
     const auto [num_tokens, intermediate_size, in_features] = sizes;
     RandomValues random(static_cast<uint64_t>(num_tokens));
     const auto x = rounded(random.normal(num_tokens * in_features), activation());

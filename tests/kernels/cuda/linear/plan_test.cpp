@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "kernels/cuda/linear/gated/plan.h"
+#include "tests/kernels/cuda/h200.h"
 
 namespace tessera {
 namespace {
 
-constexpr GpuTraits kH200 = {
-    .compute_capability = 90, .num_multiprocessors = 132, .hopper_code_built = true};
 constexpr GpuTraits kAmpere = {.compute_capability = 80, .num_multiprocessors = 108};
 
 LinearKernel kernel(int64_t num_tokens, const GpuTraits& device) {

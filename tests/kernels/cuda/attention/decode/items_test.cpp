@@ -9,12 +9,11 @@
 
 #include "kernels/backend.h"
 #include "tests/kernels/cuda/attention/decode/items_kernel.h"
+#include "tests/kernels/cuda/attention/decode/no_window.h"
+#include "tests/kernels/cuda/h200.h"
 
 namespace tessera {
 namespace {
-
-constexpr int kNoWindow = 1 << 30;
-constexpr int kBlocks = 132;
 
 // `query_length(i)` and `context_length(i)` of sequence i.
 template <typename QueryLength, typename ContextLength>
@@ -24,7 +23,7 @@ DecodeItemsCase make_case(int num_kv_heads, int num_sequences, int window,
                                  .num_kv_heads = num_kv_heads,
                                  .item_rows = 4,
                                  .window = window},
-                       .num_blocks = kBlocks,
+                       .num_blocks = kH200.num_multiprocessors,
                        .is_even = false,
                        .query_starts = {0},
                        .context_lengths = {}};

@@ -6,21 +6,20 @@
 #include <set>
 #include <vector>
 
+#include "tests/kernels/cuda/attention/decode/no_window.h"
+#include "tests/kernels/cuda/h200.h"
+
 namespace tessera {
 namespace {
 
-constexpr int kBlocks = 132;
-constexpr int kNoWindow = 1 << 30;
+constexpr int kBlocks = kH200.num_multiprocessors;
 
 DecodeAttentionShape shape(int64_t num_heads, int64_t num_kv_heads, int64_t head_dim) {
   return {.num_heads = num_heads,
           .num_kv_heads = num_kv_heads,
           .head_dim = head_dim,
           .page_size = 64,
-          .gpu = {.compute_capability = 90,
-                  .num_multiprocessors = kBlocks,
-                  .shared_bytes = 232448,
-                  .hopper_code_built = true}};
+          .gpu = kH200};
 }
 
 TEST(DecodePlanTest, TakesTheCopyEngineWhereItCan) {

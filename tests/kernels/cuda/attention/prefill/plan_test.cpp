@@ -2,32 +2,32 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/kernels/cuda/h200.h"
+
 namespace tessera {
 namespace {
 
-constexpr GpuTraits kHopper{.compute_capability = 90, .hopper_code_built = true};
-
 TEST(PrefillPlanTest, HopperTakesItsHeadDims) {
   for (const int64_t head_dim : {64, 128, 256}) {
-    EXPECT_EQ(plan_prefill_attention(kHopper, head_dim, false).kernel, PrefillKernel::kHopper);
-    EXPECT_EQ(plan_prefill_attention(kHopper, head_dim, true).kernel, PrefillKernel::kHopper);
+    EXPECT_EQ(plan_prefill_attention(kH200, head_dim, false).kernel, PrefillKernel::kHopper);
+    EXPECT_EQ(plan_prefill_attention(kH200, head_dim, true).kernel, PrefillKernel::kHopper);
   }
   for (const int64_t head_dim : {32, 80, 96}) {
-    EXPECT_EQ(plan_prefill_attention(kHopper, head_dim, false).kernel, PrefillKernel::kPortable);
+    EXPECT_EQ(plan_prefill_attention(kH200, head_dim, false).kernel, PrefillKernel::kPortable);
   }
 }
 
 TEST(PrefillPlanTest, OtherDevicesAndBuildsAreToldWhy) {
-  GpuTraits device = kHopper;
+  GpuTraits device = kH200;
   device.compute_capability = 89;
   EXPECT_EQ(plan_prefill_attention(device, 128, false).kernel, PrefillKernel::kPortable);
   device.compute_capability = 100;  // sm_90a code does not run there
   EXPECT_EQ(describe(plan_prefill_attention(device, 128, false)),
             "mma.sync and cp.async, because the compute capability is not 9.0");
-  device = kHopper;
+  device = kH200;
   device.hopper_code_built = false;
   EXPECT_EQ(plan_prefill_attention(device, 128, false).reason, "built without sm_90a");
-  device = kHopper;
+  device = kH200;
   device.choice = KernelChoice::kPortable;
   EXPECT_EQ(plan_prefill_attention(device, 128, false).reason, "it was asked for");
 }
@@ -35,7 +35,7 @@ TEST(PrefillPlanTest, OtherDevicesAndBuildsAreToldWhy) {
 TEST(PrefillPlanTest, TilesFitAMultiprocessor) {
   for (const int64_t head_dim : {64, 128, 256}) {
     for (const bool has_softcap : {false, true}) {
-      const PrefillTileShape shape = plan_prefill_attention(kHopper, head_dim, has_softcap).shape;
+      const PrefillTileShape shape = plan_prefill_attention(kH200, head_dim, has_softcap).shape;
       EXPECT_EQ(shape.tile_queries % 64, 0);
       const int64_t bytes =
           2 * head_dim * (shape.tile_queries + 2 * shape.stages * shape.tile_keys);
@@ -48,7 +48,7 @@ TEST(PrefillPlanTest, TilesFitAMultiprocessor) {
 }
 
 TEST(PrefillPlanTest, DescriptionNamesTheTiles) {
-  EXPECT_EQ(describe(plan_prefill_attention(kHopper, 128, false)),
+  EXPECT_EQ(describe(plan_prefill_attention(kH200, 128, false)),
             "wgmma and the copy engine, tiles of 128 queries x 128 keys, 2 stages, because of "
             "compute capability 9.0 and head_dim 64, 128 or 256");
 }
