@@ -26,13 +26,13 @@ std::vector<std::string> skipped_tensors(const Checkpoint& checkpoint);
 std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
                                                 const ModelConfig& config, bool allow_unknown);
 
-// What the two above return.
 struct WeightInventory {
-  std::vector<std::string> skipped;
-  std::vector<std::string> warnings;
+  std::vector<std::string> skipped;   // what skipped_tensors() returns
+  std::vector<std::string> warnings;  // what check_weight_inventory() returns
 };
 
-// The three above, in the order in which they need each other.
+// What whoever opens a checkpoint does first: adopt_layout(), which changes `config`, and then what
+// the two others say of it. Throws as check_weight_inventory() does.
 WeightInventory take_weight_inventory(const Checkpoint& checkpoint, ModelConfig& config,
                                       bool allow_unknown);
 

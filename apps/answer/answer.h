@@ -51,9 +51,9 @@ void tell_answer_cost(const Engine& engine, const EngineOptions& options,
                       const nlohmann::ordered_json& left_out, const StatsFile& stats,
                       const Console& console);
 
-// The one answer of a program that gives one: stream_answer and its statistics, of what was
-// computed when a signal cut it short. Says what of the prompt was left out. Throws Interrupted
-// then.
+// The one answer of a program that gives one: says what of the prompt was left out, streams the
+// answer and tells what it cost. Where a signal cut it short, that is what was computed until then;
+// then throws Interrupted.
 Answer answer_once(Engine& engine, const EngineOptions& options, const FittedPrompt& prompt,
                    const SamplingParams& params, const AnswerStyle& style, const StatsFile& stats,
                    const Console& console);

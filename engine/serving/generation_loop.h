@@ -140,7 +140,8 @@ class GenerationLoop {
   PrefixCache cache_;
   std::unordered_map<const Sequence*, std::unique_ptr<Member>> members_;
   // The sequences. All that have pages and do not run are idle, the one that was used longest ago
-  // first. There may be some among them that run by now, or that have no pages.
+  // first. There may be some among them that run by now, or that have no pages. A sequence only
+  // changes lists, so that becoming idle takes no memory and cannot fail.
   std::list<Sequence*> idle_;
   std::list<Sequence*> others_;
   bool is_stepping_ = false;
