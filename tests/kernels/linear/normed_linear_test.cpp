@@ -48,6 +48,18 @@ class NormedLinearTest : public BackendTest {
 
 TEST_P(NormedLinearTest, MatchesReference) {
   for (const NormedSizes& sizes : kNormedSizes) {
+    RandomValues of_weights(static_cast<uint64_t>(sizes.hidden));
+    const auto added =
+        rounded(of_weights.normal(sizes.hidden * sizes.in_features, 0.05), weight_type());
+    const auto norm_weight = rounded(of_weights.normal(sizes.hidden), DType::kFloat32);
+    const auto weight =
+        rounded(of_weights.normal(sizes.out_features * sizes.hidden, 0.05), weight_type());
+    const auto gate_up =
+        rounded(of_weights.normal(2 * sizes.intermediate * sizes.hidden, 0.05), weight_type());
+    const DeviceTensor device_added = matrix(added, sizes.hidden, sizes.in_features);
+    const DeviceTensor device_norm_weight = floats(norm_weight, {sizes.hidden});
+    const DeviceTensor device_weight = matrix(weight, sizes.out_features, sizes.hidden);
+    const DeviceTensor device_gate_up = matrix(gate_up, 2 * sizes.intermediate, sizes.hidden);
     for (const int64_t num_tokens : kNormedTokenCounts) {
       if (num_tokens < sizes.least_tokens) continue;
       SCOPED_TRACE(testing::Message() << num_tokens << " tokens, hidden size " << sizes.hidden);
@@ -60,16 +72,6 @@ TEST_P(NormedLinearTest, MatchesReference) {
       }
       residual = rounded(residual, DType::kFloat32);
       const auto x = rounded(random.normal(num_tokens * sizes.in_features, 0.1), activation());
-      const auto added =
-          rounded(random.normal(sizes.hidden * sizes.in_features, 0.05), weight_type());
-      const auto norm_weight = rounded(random.normal(sizes.hidden), DType::kFloat32);
-      const auto weight =
-          rounded(random.normal(sizes.out_features * sizes.hidden, 0.05), weight_type());
-      const auto gate_up =
-          rounded(random.normal(2 * sizes.intermediate * sizes.hidden, 0.05), weight_type());
-      const DeviceTensor device_norm_weight = floats(norm_weight, {sizes.hidden});
-      const DeviceTensor device_weight = matrix(weight, sizes.out_features, sizes.hidden);
-      const DeviceTensor device_gate_up = matrix(gate_up, 2 * sizes.intermediate, sizes.hidden);
       const DeviceTensor sum = floats(residual, {num_tokens, sizes.hidden});
       const PoisonedRows rows(backend(), num_tokens, sizes.hidden);
 
@@ -119,9 +121,9 @@ TEST_P(NormedLinearTest, MatchesReference) {
       {
         SCOPED_TRACE("linear_add_normalize");
         const PoisonedRows poison(backend(), num_tokens, sizes.hidden);
-        fused().linear_add_begin_norm(
-            sum, rows.view(), activations(x, {num_tokens, sizes.in_features}),
-            matrix(added, sizes.hidden, sizes.in_features), device_norm_weight);
+        fused().linear_add_begin_norm(sum, rows.view(),
+                                      activations(x, {num_tokens, sizes.in_features}), device_added,
+                                      device_norm_weight);
         const Reference stream = reference_linear(x, added, sizes.in_features, residual);
         expect_close(host(sum), stream, {num_tokens, sizes.hidden},
                      {.length = sizes.in_features + 1});
