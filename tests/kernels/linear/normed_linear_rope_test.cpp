@@ -53,7 +53,7 @@ struct Problem {
           std::pow(1.3, static_cast<double>(i / static_cast<size_t>(sizes.hidden)) - 20.0);
     }
     residual = rounded(residual, DType::kFloat32);
-    norm_weight = rounded(random.normal(sizes.hidden), DType::kFloat32);
+    norm_weight = norm_weights(random, sizes.hidden);
     const DType weight_type = backend.operations().weight_dtype(DType::kBFloat16);
     weight = rounded(random.normal(sizes.qkv_rows() * sizes.hidden, 0.05), weight_type);
     bias = rounded(random.normal(sizes.qkv_rows()), DType::kFloat32);

@@ -51,7 +51,7 @@ TEST_P(NormedLinearTest, MatchesReference) {
     RandomValues of_weights(static_cast<uint64_t>(sizes.hidden));
     const auto added =
         rounded(of_weights.normal(sizes.hidden * sizes.in_features, 0.05), weight_type());
-    const auto norm_weight = rounded(of_weights.normal(sizes.hidden), DType::kFloat32);
+    const auto norm_weight = norm_weights(of_weights, sizes.hidden);
     const auto weight =
         rounded(of_weights.normal(sizes.out_features * sizes.hidden, 0.05), weight_type());
     const auto gate_up =
@@ -135,7 +135,7 @@ TEST_P(NormedLinearTest, MatchesReference) {
         constexpr float kMultiplier = 0.25f;
         const std::vector<double> before = host(sum);
         const auto half = rounded(random.normal(num_tokens * sizes.hidden, 3.0), DType::kFloat32);
-        const auto post_norm = rounded(random.normal(sizes.hidden), DType::kFloat32);
+        const auto post_norm = norm_weights(random, sizes.hidden);
         fused().rms_norm_add_begin_norm(
             sum, poison.view(), floats(half, {num_tokens, sizes.hidden}),
             floats(post_norm, {sizes.hidden}), device_norm_weight, kMultiplier);
@@ -165,7 +165,7 @@ TEST_P(NormedLinearTest, ProductsInParts) {
       const auto residual = rounded(random.normal(num_tokens * hidden), DType::kFloat32);
       const auto x = rounded(random.normal(num_tokens * in_features), activation());
       const auto added = rounded(random.normal(hidden * in_features), weight_type());
-      const auto norm_weight = rounded(random.normal(hidden), DType::kFloat32);
+      const auto norm_weight = norm_weights(random, hidden);
       const DeviceTensor sum = floats(residual, shape);
       const PoisonedRows rows(backend(), num_tokens, hidden);
       fused().linear_add_begin_norm(sum, rows.view(), activations(x, {num_tokens, in_features}),
