@@ -8,7 +8,7 @@
 namespace tessera::jinja {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 // One line feed for every kind of line end, and none at the end of the template.
@@ -172,27 +172,28 @@ class Lexer {
   void read_tag_token() {
     const char c = source_[at_];
     if (begins_name(c)) return read_name();
-    if (is_digit(c)) return read_number();
+    if (is_ascii_digit(c)) return read_number();
     if (c == '\'' || c == '"') return read_string(c);
     read_operator();
   }
 
   void read_name() {
     size_t end = at_;
-    while (end < source_.size() && (begins_name(source_[end]) || is_digit(source_[end]))) ++end;
+    while (end < source_.size() && (begins_name(source_[end]) || is_ascii_digit(source_[end])))
+      ++end;
     add(Token::Kind::kName, source_.substr(at_, end - at_));
     at_ = end;
   }
 
   size_t digits_end(size_t offset) const {
-    while (offset < source_.size() && (is_digit(source_[offset]) || source_[offset] == '_')) {
+    while (offset < source_.size() && (is_ascii_digit(source_[offset]) || source_[offset] == '_')) {
       ++offset;
     }
     return offset;
   }
 
   bool digit_at(size_t offset) const {
-    return offset < source_.size() && is_digit(source_[offset]);
+    return offset < source_.size() && is_ascii_digit(source_[offset]);
   }
 
   void read_number() {

@@ -48,14 +48,14 @@ class NormedLinearTest : public BackendTest {
 
 TEST_P(NormedLinearTest, MatchesReference) {
   for (const NormedSizes& sizes : kNormedSizes) {
-    RandomValues of_weights(static_cast<uint64_t>(sizes.hidden));
+    RandomValues random_weights(static_cast<uint64_t>(sizes.hidden));
     const auto added =
-        rounded(of_weights.normal(sizes.hidden * sizes.in_features, 0.05), weight_type());
-    const auto norm_weight = norm_weights(of_weights, sizes.hidden);
+        rounded(random_weights.normal(sizes.hidden * sizes.in_features, 0.05), weight_type());
+    const auto norm_weight = norm_weights(random_weights, sizes.hidden);
     const auto weight =
-        rounded(of_weights.normal(sizes.out_features * sizes.hidden, 0.05), weight_type());
+        rounded(random_weights.normal(sizes.out_features * sizes.hidden, 0.05), weight_type());
     const auto gate_up =
-        rounded(of_weights.normal(2 * sizes.intermediate * sizes.hidden, 0.05), weight_type());
+        rounded(random_weights.normal(2 * sizes.intermediate * sizes.hidden, 0.05), weight_type());
     const DeviceTensor device_added = matrix(added, sizes.hidden, sizes.in_features);
     const DeviceTensor device_norm_weight = floats(norm_weight, {sizes.hidden});
     const DeviceTensor device_weight = matrix(weight, sizes.out_features, sizes.hidden);
