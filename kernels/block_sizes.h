@@ -20,6 +20,15 @@ struct BlockSizes {
   int64_t qkv_size() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
 };
 
+// Floating-point operations of one block: its matrix products with `num_tokens` rows, and attention
+// over `num_scores` pairs of a query and a key in each head.
+inline double block_flops(const BlockSizes& sizes, int64_t num_tokens, int64_t num_scores) {
+  const int64_t weights =
+      sizes.hidden_size * (sizes.qkv_size() + sizes.query_size() + 3 * sizes.intermediate_size);
+  return 2.0 * static_cast<double>(weights) * static_cast<double>(num_tokens) +
+         4.0 * static_cast<double>(sizes.query_size()) * static_cast<double>(num_scores);
+}
+
 // The factor of query . key: what the block says, or else 1 / sqrt(head_dim).
 inline float attention_scale(const BlockSpec& block, int64_t head_dim) {
   return block.attention_scale > 0.0 ? static_cast<float>(block.attention_scale)

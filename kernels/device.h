@@ -63,10 +63,14 @@ class Device {
   // Operations return before the device has run them, so that the host can prepare the next ones
   // meanwhile.
   virtual bool is_asynchronous() const = 0;
-  // A device on which operations take seconds asks should_stop while it computes. If the answer is
-  // yes, operations and copies throw Stopped, and what they were to write is unspecified. Other
-  // devices never ask.
-  virtual void set_stop_question(StopQuestion /*should_stop*/) {}
+  // From now on the device asks should_stop: where operations return when they are done, while it
+  // computes them, and otherwise at stop points. If the answer is yes, operations, copies and stop
+  // points throw Stopped, and what was asked of the device since the last answer is unspecified.
+  virtual void set_stop_question(StopQuestion should_stop) = 0;
+  // Between operations that were called, `flops` floating-point operations behind the last such
+  // point. While there is a question, an asynchronous device waits here from time to time for what
+  // it has not computed yet, so that it has little left to do when the answer is yes.
+  virtual void stop_point(double /*flops*/) {}
 
   virtual DeviceMemory memory() const = 0;
   // Throws Error naming `purpose`, the bytes asked for and the bytes free.

@@ -173,6 +173,9 @@ void LayerRunner::feed_forward_block(const LayerStep& step, const LayerTensors& 
                   {.weight = layer.weights.down_proj,
                    .post_norm = layer.weights.post_feedforward_layernorm,
                    .next_norm = next == nullptr ? nullptr : &next->input_layernorm});
+  // More in layers with a sliding window than they compute.
+  operations_.device().stop_point(
+      block_flops(sizes_, num_tokens, step.attention.num_prefill_scores));
 }
 
 // The end of a half, and the one place where devices would meet that divide a model among

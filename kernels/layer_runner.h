@@ -52,8 +52,9 @@ class LayerRunner {
 
   // Each computes one half of a layer and then the norm in front of the next half. After the
   // layer's second half that is the first norm of `next`; after the last layer `next` is null, and
-  // there is none. Attention writes the step's keys and values to the layer's pages. Throws Error
-  // when the layer has not exactly the weights that the block says.
+  // there is none. Attention writes the step's keys and values to the layer's pages. Behind the
+  // second half is a stop point of the device. Throws Error when the layer has not exactly the
+  // weights that the block says.
   void attention_block(const LayerStep& step, const LayerTensors& layer) const;
   void feed_forward_block(const LayerStep& step, const LayerTensors& layer,
                           const LayerWeights* next) const;

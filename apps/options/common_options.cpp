@@ -217,10 +217,11 @@ void add_model_options(CLI::App& app, EngineOptions& options) {
          "--no-prefix-cache", [&options] { options.prefix_cache = false; },
          "compute every prompt anew, also what begins like another")
       ->group(kModelGroup);
-  add_number(app, "--prefill-chunk", options.prefill_chunk, kPrefillChunkLimits,
-             concat("prompt tokens computed in one step; 0: ", kCudaPrefillChunk, " on a GPU, ",
-                    kCpuPrefillChunk, " on a CPU (0)"),
-             Suffix::kKibi)
+  add_number(
+      app, "--prefill-chunk", options.prefill_chunk, kPrefillChunkLimits,
+      concat("prompt tokens computed in one step; 0: ", kCudaPrefillChunk, " on a GPU, or\n",
+             kCudaSmallPrefillChunk, " where memory is short, ", kCpuPrefillChunk, " on a CPU (0)"),
+      Suffix::kKibi)
       ->group(kModelGroup);
   app.add_flag(
          "--batch-invariant", options.batch_invariant,

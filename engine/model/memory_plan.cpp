@@ -18,6 +18,11 @@ constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 bool MemoryPlan::fits() const { return total_bytes() + kReserveBytes <= free_bytes; }
 
+bool MemoryPlan::fits_with_activations_in_one_of(size_t num_parts) const {
+  const size_t beside_weights = free_bytes - std::min(free_bytes, weights_bytes);
+  return fits() && activation_bytes <= beside_weights / num_parts;
+}
+
 size_t MemoryPlan::unplanned_bytes() const {
   return free_bytes - std::min(free_bytes, weights_bytes + activation_bytes + kReserveBytes);
 }

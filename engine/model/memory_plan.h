@@ -24,6 +24,9 @@ struct MemoryPlan {
   size_t unplanned_bytes() const;
   // Whether all of it and a reserve are free.
   bool fits() const;
+  // Whether it fits, and activations take one of `num_parts` equal parts of the memory beside the
+  // weights, or less.
+  bool fits_with_activations_in_one_of(size_t num_parts) const;
   // A small table for people: weights, KV, activations, free.
   std::string table() const;
 };

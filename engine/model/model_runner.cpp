@@ -63,9 +63,17 @@ LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
           .has_logprobs = num_top_logprobs(step).has_value()};
 }
 
+// A device that asks keeps the host until it has nearly done. Where it is asynchronous, the host
+// then takes the tokens of the step before only afterwards, for which sequences that decode do not
+// wait.
+bool ModelRunner::asks(std::span<const TokenChunk> step) const {
+  const bool has_decodes = step.front().num_tokens == 1;
+  return !has_decodes || !backend_->device().is_asynchronous();
+}
+
 LaunchedTokens ModelRunner::launch(std::span<const TokenChunk> step,
                                    const StopQuestion& should_stop) {
-  const StopScope scope(backend_->device(), should_stop);
+  const StopScope scope(backend_->device(), asks(step) ? should_stop : StopQuestion());
   LaunchedTokens launched = compute(step);
   if (launched.count == 0) {
     // So that prefill progress and cancelling keep pace with the device.

@@ -70,6 +70,8 @@ class ModelRunner final : public StepRunner {
   // Makes the fused decoder, where there can be one; returns fused_decoder_problem().
   std::string use_fused_decoder();
   std::vector<float> calibrated_kv_scales();
+  // Whether the device asks, while it computes the step, if anybody wants it.
+  bool asks(std::span<const TokenChunk> step) const;
   // Prepares, computes and draws: a step, all but the wait for its tokens.
   LaunchedTokens compute(std::span<const TokenChunk> step);
 

@@ -17,21 +17,25 @@ constexpr size_t kHostPart = 2;
 // long as it can be, and for so many tokens of each other.
 constexpr int64_t kCpuTokensOfOthers = 2048;
 
-// Where it is left to the device how many sequences run at a time, what a step needs for them is at
-// most this part of the memory beside the weights: the rest is for their keys and values.
-constexpr size_t kActivationsPart = 8;
+// Most of the memory beside the weights is for keys and values. Where it is left to the device how
+// many sequences run at a time, what a step needs for them is one of so many parts at most; where
+// it is left to a GPU how many prompt tokens a step has, the larger number needs one of so many.
+constexpr size_t kPartsForSequences = 8;
+constexpr size_t kPartsForPrefillChunk = 16;
 
 // CUDA kernels divide positions by the page size in 32 bits (kernels/cuda/primitives/
 // fast_divisor.cuh): the tokens of whole pages times the page size stay below this.
 constexpr int64_t kCudaContextTimesPage = int64_t{1} << 32;
 
-// The plan for one context size and so many sequences, whether it fits or not.
-MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
-                    FusedOperations& operations, size_t weights_bytes, int64_t context_size) {
+// The plan for one context size, so many sequences and steps of own_chunk prompt tokens where
+// `wanted` has no number, whether it fits or not.
+MemoryPlan plan_with_chunk(const ModelConfig& config, const WantedSizes& wanted,
+                           FusedOperations& operations, size_t weights_bytes, int64_t context_size,
+                           int64_t own_chunk) {
   const Device& device = operations.operations().device();
   MemoryPlan plan;
   plan.weights_bytes = weights_bytes;
-  plan.limits = step_limits(wanted, device.type(), context_size);
+  plan.limits = step_limits(wanted, device.type(), context_size, own_chunk);
   plan.limits.max_penalized_tokens = max_penalized_tokens(plan.limits, config.vocab_size);
   plan.page_size = wanted.page_size;
   plan.kv_bytes_per_token = KvCache::bytes_per_token(
@@ -53,6 +57,21 @@ MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
     plan.kv_bytes = std::max(plan.kv_bytes, calibration_bytes);
   }
   return plan;
+}
+
+// The same with the chunk that suits the device and its memory.
+MemoryPlan plan_for(const ModelConfig& config, const WantedSizes& wanted,
+                    FusedOperations& operations, size_t weights_bytes, int64_t context_size) {
+  const auto plan_with = [&](int64_t own_chunk) {
+    return plan_with_chunk(config, wanted, operations, weights_bytes, context_size, own_chunk);
+  };
+  if (operations.operations().device().type() == DeviceType::kCpu) {
+    return plan_with(kCpuPrefillChunk);
+  }
+  const MemoryPlan large = plan_with(kCudaPrefillChunk);
+  return large.fits_with_activations_in_one_of(kPartsForPrefillChunk)
+             ? large
+             : plan_with(kCudaSmallPrefillChunk);
 }
 
 // The largest context in whole pages, at most `limit` tokens, for which `fits_at` holds; 0 if none.
@@ -115,16 +134,15 @@ MemoryPlan plan_for_many(const ModelConfig& config, WantedSizes wanted, FusedOpe
       wanted.max_pages = host_pages(wanted, context_size);
     }
     const MemoryPlan plan = plan_for(config, wanted, operations, weights_bytes, context_size);
-    const size_t beside_weights = plan.free_bytes - std::min(plan.free_bytes, weights_bytes);
-    if (plan.fits() && plan.activation_bytes <= beside_weights / kActivationsPart) return plan;
+    if (plan.fits_with_activations_in_one_of(kPartsForSequences)) return plan;
   }
   return alone;
 }
 
 }  // namespace
 
-StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t context_size) {
-  const int64_t own_chunk = device == DeviceType::kCuda ? kCudaPrefillChunk : kCpuPrefillChunk;
+StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t context_size,
+                       int64_t own_chunk) {
   const int64_t chunk = wanted.prefill_chunk > 0 ? wanted.prefill_chunk : own_chunk;
   const int64_t most_tokens =
       checked_multiply(context_size, wanted.max_sequences, "tokens of all sequences");

@@ -11,7 +11,9 @@
 namespace tessera {
 
 // The limits of every step on a device of this type, with a context of context_size tokens.
-StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t context_size);
+// `own_chunk`: prompt tokens of a step where `wanted` has no number.
+StepLimits step_limits(const WantedSizes& wanted, DeviceType device, int64_t context_size,
+                       int64_t own_chunk);
 
 // Tokens of the longest context that the device's kernels take in pages of page_size tokens, a
 // power of two.

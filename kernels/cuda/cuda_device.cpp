@@ -19,12 +19,6 @@ CudaDevice::Stream CudaDevice::make_stream() {
   return Stream(stream);
 }
 
-CudaDevice::Event CudaDevice::make_event() {
-  cudaEvent_t event = nullptr;
-  CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  return Event(event);
-}
-
 cudaStream_t CudaDevice::stream() const {
   CUDA_CHECK(cudaSetDevice(gpu_.index));
   return stream_.get();

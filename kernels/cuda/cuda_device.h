@@ -6,9 +6,12 @@
 #include <array>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
+#include "kernels/cuda/device/event.h"
 #include "kernels/cuda/device/gpu_traits.h"
 #include "kernels/cuda/device/memory.h"
+#include "kernels/cuda/device/stop_points.h"
 #include "kernels/cuda/transfer/part_uploader.h"
 #include "kernels/cuda/transfer/staging_ring.h"
 #include "kernels/device.h"
@@ -26,6 +29,10 @@ class CudaDevice final : public Device {
   DeviceMemory memory() const override;
   Buffer allocate(size_t bytes, std::string_view purpose) override;
   void synchronize() override;
+  void set_stop_question(StopQuestion should_stop) override {
+    stop_points_.set_question(std::move(should_stop));
+  }
+  void stop_point(double flops) override { stop_points_.pass(flops, stream()); }
 
   const GpuTraits& gpu() const { return gpu_; }
   // The stream, with its GPU made current on the calling thread.
@@ -46,12 +53,7 @@ class CudaDevice final : public Device {
     void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
   };
   using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
-  struct DestroyEvent {
-    void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
-  };
-  using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
   static Stream make_stream();
-  static Event make_event();
 
   // A copy on the host, and the point in the stream at which it has arrived.
   struct StartedDownload {
@@ -62,6 +64,7 @@ class CudaDevice final : public Device {
 
   GpuTraits gpu_;
   Stream stream_ = make_stream();
+  StopPoints stop_points_;
   StagingRing staging_;
   Buffer unconverted_ = allocate_device_memory(StagingRing::kSlotBytes, "converting uploads");
   PartUploader part_uploader_;

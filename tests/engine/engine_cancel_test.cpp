@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/engine.h"
+#include "kernels/cuda_status.h"
 #include "tests/engine/reciting_model.h"
 
 namespace tessera {
@@ -148,6 +149,37 @@ TEST_P(EngineCancel, LogitsCanBeStopped) {
   EXPECT_THROW(engine_->prompt_logits(prompt_, cancelling.question()), Stopped);
   EXPECT_EQ(engine_->prompt_logits(prompt_), expected) << "and nothing is asked any more";
   EXPECT_EQ(cancelling.num_asked(), kWithinAStep);
+}
+
+// Attention over so many tokens is more than 2e12 operations in each layer: what stop points let a
+// GPU run ahead of the host (kernels/cuda/device/stop_points.h).
+TEST(EngineCancelOnAGpu, GivesUpALongStepBetweenItsLayers) {
+  if (cuda_status().num_devices == 0) GTEST_SKIP() << cuda_status().problem;
+  constexpr int64_t kLongStep = 65536;
+  const ModelFixture model;
+  model.edit("config.json", "\"max_position_embeddings\": 256",
+             "\"max_position_embeddings\": 131072");
+  EngineOptions options = model.options();
+  options.device = DeviceChoice::kCuda;
+  options.prefill_chunk = kLongStep;
+  options.prefix_cache = false;
+  const auto engine = Engine::load(options);
+  std::vector<TokenId> prompt;
+  for (int64_t i = 0; i < kLongStep; ++i) {
+    prompt.push_back(byte_token(static_cast<char>(i * i % 251)));
+  }
+  const SamplingParams params = {.max_tokens = 4, .ignore_eos = true};
+  const auto undisturbed = engine->create_sequence();
+  const auto sequence = engine->create_sequence();
+  const std::vector<TokenId> expected = engine->generate(*undisturbed, prompt, params).tokens;
+
+  // Asked before the step and behind its first layer.
+  int num_asked = 0;
+  const auto cancelled = engine->generate(*sequence, prompt, params,
+                                          {.is_cancelled = [&] { return ++num_asked >= 2; }});
+  EXPECT_EQ(cancelled.stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(cancelled.computed_prompt_tokens, 0) << "the step was not given up";
+  EXPECT_EQ(engine->generate(*sequence, prompt, params).tokens, expected);
 }
 
 TEST(EngineLoad, ProgressCanEndEveryPhase) {

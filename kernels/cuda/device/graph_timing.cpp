@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/event.h"
 
 namespace tessera {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, decltype(&cudaGraphDestroy)>;
 using ExecutableGraph =
     std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)>;
-using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, decltype(&cudaEventDestroy)>;
 
 // The stream leaves capture mode also when `operations` throws.
 Graph record(const std::function<void()>& operations, cudaStream_t stream) {
@@ -28,12 +28,6 @@ Graph record(const std::function<void()>& operations, cudaStream_t stream) {
   return Graph(graph, cudaGraphDestroy);
 }
 
-Event make_event() {
-  cudaEvent_t event = nullptr;
-  CUDA_CHECK(cudaEventCreate(&event));
-  return Event(event, cudaEventDestroy);
-}
-
 }  // namespace
 
 std::vector<double> time_graph_replays(const std::function<void()>& operations, int64_t repetitions,
@@ -46,7 +40,7 @@ std::vector<double> time_graph_replays(const std::function<void()>& operations, 
   const ExecutableGraph owner(executable, cudaGraphExecDestroy);
 
   std::vector<Event> events;
-  for (int64_t i = 0; i < 2 * repetitions; ++i) events.push_back(make_event());
+  for (int64_t i = 0; i < 2 * repetitions; ++i) events.push_back(make_timing_event());
   CUDA_CHECK(cudaGraphLaunch(executable, stream));  // the first replay also uploads the graph
   for (size_t i = 0; i < events.size(); i += 2) {
     CUDA_CHECK(cudaEventRecord(events[i].get(), stream));

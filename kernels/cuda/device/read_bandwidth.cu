@@ -2,6 +2,7 @@
 #include <array>
 
 #include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/event.h"
 #include "kernels/cuda/device/memory.h"
 #include "kernels/cuda/device/read_bandwidth.h"
 #include "kernels/cuda/primitives/bulk_copy.cuh"
@@ -68,18 +69,6 @@ __global__ void bulk_copy_kernel(const unsigned char* data, size_t num_copies) {
 #endif
 }
 
-class Event {
- public:
-  Event() { CUDA_CHECK(cudaEventCreate(&event_)); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  operator cudaEvent_t() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 }  // namespace
 
 double read_bandwidth(cudaStream_t stream) {
@@ -103,11 +92,11 @@ double read_bandwidth(cudaStream_t stream) {
   CUDA_CHECK(cudaFuncSetAttribute(bulk_copy_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   properties.major >= 9 ? kRingBytes : 0));
 
-  const Event start;
-  const Event stop;
+  const Event start = make_timing_event();
+  const Event stop = make_timing_event();
   std::array<float, kPasses> milliseconds;
   for (float& pass : milliseconds) {
-    CUDA_CHECK(cudaEventRecord(start, stream));
+    CUDA_CHECK(cudaEventRecord(start.get(), stream));
     if (properties.major >= 9) {
       bulk_copy_kernel<<<num_blocks, 1, kRingBytes, stream>>>(data, num_copies);
     } else {
@@ -116,9 +105,9 @@ double read_bandwidth(cudaStream_t stream) {
                                                                reinterpret_cast<uint32_t*>(data));
     }
     CUDA_CHECK(cudaGetLastError());
-    CUDA_CHECK(cudaEventRecord(stop, stream));
-    CUDA_CHECK(cudaEventSynchronize(stop));
-    CUDA_CHECK(cudaEventElapsedTime(&pass, start, stop));
+    CUDA_CHECK(cudaEventRecord(stop.get(), stream));
+    CUDA_CHECK(cudaEventSynchronize(stop.get()));
+    CUDA_CHECK(cudaEventElapsedTime(&pass, start.get(), stop.get()));
   }
   std::sort(milliseconds.begin(), milliseconds.end());
   return static_cast<double>(bytes) / (milliseconds[kPasses / 2] * 1e-3);

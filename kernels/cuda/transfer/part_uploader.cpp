@@ -39,15 +39,10 @@ PartUploader::PartUploader()
     : slots_(allocate_pinned_memory(kNumSlots * kMaxUploadPartBytes, "reading weights")),
       unconverted_(allocate_device_memory(kMaxUploadPartBytes, "converting weights")) {
   CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-  for (cudaEvent_t& event : copied_) {
-    CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  }
+  for (Event& event : copied_) event = make_event();
 }
 
-PartUploader::~PartUploader() {
-  for (const cudaEvent_t event : copied_) cudaEventDestroy(event);
-  cudaStreamDestroy(stream_);
-}
+PartUploader::~PartUploader() { cudaStreamDestroy(stream_); }
 
 std::byte* PartUploader::slot_memory(size_t slot) const {
   return static_cast<std::byte*>(slots_.data()) + slot * kMaxUploadPartBytes;
@@ -60,7 +55,7 @@ void PartUploader::run(std::span<const UploadPart> parts, const Device::ReadPart
                   [&](size_t part, size_t slot) { read(part, slot_memory(slot)); });
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i > kQueuedCopies) {
-      CUDA_CHECK(cudaEventSynchronize(copied_[(i - kQueuedCopies - 1) % kNumSlots]));
+      CUDA_CHECK(cudaEventSynchronize(copied_[(i - kQueuedCopies - 1) % kNumSlots].get()));
       ahead.release();
     }
     copy(parts[i], ahead.take());
@@ -80,7 +75,7 @@ void PartUploader::copy(const UploadPart& part, size_t slot) {
     launch_convert(destination.data, destination.dtype, fetched, part.source_dtype,
                    destination.num_elements(), stream_);
   }
-  CUDA_CHECK(cudaEventRecord(copied_[slot], stream_));
+  CUDA_CHECK(cudaEventRecord(copied_[slot].get(), stream_));
 }
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 #include <array>
 #include <span>
 
+#include "kernels/cuda/device/event.h"
 #include "kernels/device.h"
 #include "kernels/tensor/buffer.h"
 
@@ -39,9 +40,9 @@ class PartUploader {
   void copy(const UploadPart& part, size_t slot);
 
   cudaStream_t stream_ = nullptr;
-  std::array<cudaEvent_t, kNumSlots> copied_{};  // after the last copy from this slot
-  Buffer slots_;                                 // pinned
-  Buffer unconverted_;                           // one slot's data, on the device
+  std::array<Event, kNumSlots> copied_;  // after the last copy from this slot
+  Buffer slots_;                         // pinned
+  Buffer unconverted_;                   // one slot's data, on the device
 };
 
 }  // namespace tessera

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <span>
 
+#include "kernels/cuda/device/event.h"
+#include "kernels/cuda/device/memory.h"
 #include "kernels/tensor/buffer.h"
 
 namespace tessera {
@@ -19,11 +21,6 @@ class StagingRing {
  public:
   static constexpr size_t kSlotBytes = size_t{4} << 20;
 
-  StagingRing();
-  ~StagingRing();
-  StagingRing(const StagingRing&) = delete;
-  StagingRing& operator=(const StagingRing&) = delete;
-
   // Memory of `bytes` <= kSlotBytes, 256-byte aligned, to fill and then to copy from on `stream`.
   // All copies from the ring run on one stream.
   std::byte* reserve(size_t bytes, cudaStream_t stream);
@@ -32,8 +29,8 @@ class StagingRing {
   static constexpr size_t kAlignment = 256;
 
   struct Slot {
-    Buffer memory;
-    cudaEvent_t fetched = nullptr;  // after the last copy from this slot
+    Buffer memory = allocate_pinned_memory(kSlotBytes, "uploads");
+    Event fetched = make_event();  // after the last copy from this slot
   };
 
   std::array<Slot, 2> slots_;

@@ -5,26 +5,27 @@
 namespace tessera {
 namespace {
 
-int64_t step_tokens(int64_t prefill_chunk, DeviceType device, int64_t max_sequences = 1,
+constexpr int64_t kOwnChunk = 3000;
+
+int64_t step_tokens(int64_t prefill_chunk, int64_t max_sequences = 1,
                     int64_t context_size = 131072) {
   const WantedSizes wanted{.max_sequences = max_sequences, .prefill_chunk = prefill_chunk};
-  return step_limits(wanted, device, context_size).max_tokens;
+  return step_limits(wanted, DeviceType::kCuda, context_size, kOwnChunk).max_tokens;
 }
 
 TEST(StepLimits, ChunkIsTheDevicesUnlessGiven) {
-  EXPECT_EQ(step_tokens(0, DeviceType::kCuda), kCudaPrefillChunk);
-  EXPECT_EQ(step_tokens(0, DeviceType::kCpu), kCpuPrefillChunk);
-  EXPECT_EQ(step_tokens(7, DeviceType::kCuda), 7);
+  EXPECT_EQ(step_tokens(0), kOwnChunk);
+  EXPECT_EQ(step_tokens(7), 7);
 }
 
 TEST(StepLimits, EverySequenceHasATokenAndNoStepMoreThanThereAre) {
-  EXPECT_EQ(step_tokens(16, DeviceType::kCuda, 64), 64);
-  EXPECT_EQ(step_tokens(0, DeviceType::kCuda, 2, 100), 200);
+  EXPECT_EQ(step_tokens(16, 64), 64);
+  EXPECT_EQ(step_tokens(0, 2, 100), 200);
 }
 
 TEST(StepLimits, PromptsLeaveRoomForThoseWhoDecode) {
   const auto beside_decodes = [](const WantedSizes& wanted, DeviceType device) {
-    return step_limits(wanted, device, 4096).max_tokens_beside_decodes;
+    return step_limits(wanted, device, 4096, kOwnChunk).max_tokens_beside_decodes;
   };
   EXPECT_EQ(beside_decodes({.max_sequences = 8}, DeviceType::kCpu), kCpuTokensBesideDecodes);
   EXPECT_EQ(beside_decodes({.max_sequences = 8}, DeviceType::kCuda), kCudaTokensBesideDecodes);
@@ -38,6 +39,22 @@ TEST(StepLimits, PenaltiesOfOneSequenceListAllItsTokensThoseOfManySomeEach) {
   EXPECT_EQ(max_penalized_tokens({.max_sequences = 512, .context_size = 131072}, 32000),
             512 * 1024);
   EXPECT_EQ(max_penalized_tokens({.max_sequences = 4, .context_size = 100}, 32000), 400);
+}
+
+TEST(ActivationsPart, IsOfTheMemoryBesideTheWeights) {
+  constexpr size_t kGiB = size_t{1} << 30;
+  MemoryPlan plan = {.weights_bytes = kGiB,
+                     .kv_bytes = 2 * kGiB,
+                     .activation_bytes = kGiB,
+                     .free_bytes = 9 * kGiB};
+  EXPECT_TRUE(plan.fits_with_activations_in_one_of(8));
+  ++plan.activation_bytes;
+  EXPECT_FALSE(plan.fits_with_activations_in_one_of(8));
+  EXPECT_TRUE(plan.fits_with_activations_in_one_of(7));
+  plan.kv_bytes = 8 * kGiB;
+  EXPECT_FALSE(plan.fits_with_activations_in_one_of(7));
+  plan = {.weights_bytes = kGiB, .free_bytes = kGiB / 2};
+  EXPECT_FALSE(plan.fits_with_activations_in_one_of(8));
 }
 
 TEST(LongestContext, WholePagesTimesThePageSizeFit32BitsOnCuda) {
