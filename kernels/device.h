@@ -65,11 +65,11 @@ class Device {
   virtual bool is_asynchronous() const = 0;
   // From now on the device asks should_stop: where operations return when they are done, while it
   // computes them, and otherwise at stop points. If the answer is yes, operations, copies and stop
-  // points throw Stopped, and what was asked of the device since the last answer is unspecified.
+  // points throw Stopped, and what operations since the last no were to write is unspecified.
   virtual void set_stop_question(StopQuestion should_stop) = 0;
-  // Between operations that were called, `flops` floating-point operations behind the last such
-  // point. While there is a question, an asynchronous device waits here from time to time for what
-  // it has not computed yet, so that it has little left to do when the answer is yes.
+  // A point between operations; those since the last such point are about `flops` floating-point
+  // operations. While there is a question, an asynchronous device waits here from time to time for
+  // what it has not computed yet, so that it has little left to do when the answer is yes.
   virtual void stop_point(double /*flops*/) {}
 
   virtual DeviceMemory memory() const = 0;

@@ -173,7 +173,7 @@ void LayerRunner::feed_forward_block(const LayerStep& step, const LayerTensors& 
                   {.weight = layer.weights.down_proj,
                    .post_norm = layer.weights.post_feedforward_layernorm,
                    .next_norm = next == nullptr ? nullptr : &next->input_layernorm});
-  // More in layers with a sliding window than they compute.
+  // Layers with a sliding window compute less than this.
   operations_.device().stop_point(
       block_flops(sizes_, num_tokens, step.attention.num_prefill_scores));
 }

@@ -12,11 +12,12 @@
 namespace tessera {
 
 // The host launches kernels far faster than the GPU runs them, and what has been launched cannot be
-// taken back: a prompt of 100,000 tokens would be all on its way within milliseconds. So while
-// there is a question, the host lets the GPU catch up. Work is divided into stretches, and the host
-// launches a stretch once the one before the last has been computed. The GPU always has a stretch
-// to go on with, and at a yes not more than two are left to it. Only behind a long stretch it has
-// none: a tenth of a millisecond without work is then little, and two stretches would be much.
+// taken back: the whole step of a long prompt, which may take seconds, is on its way within
+// milliseconds. So while there is a question, the host lets the GPU catch up. Work is divided into
+// stretches, and the host launches a stretch once the one before the last has been computed. The
+// GPU always has a stretch to go on with, and at a yes not more than two are left to it. Only
+// behind a long stretch it has none: a tenth of a millisecond without work is then little, and two
+// stretches would be much.
 class StopPoints {
  public:
   void set_question(StopQuestion should_stop);
