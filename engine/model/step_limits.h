@@ -9,10 +9,10 @@
 namespace tessera {
 
 // A GPU computes tokens faster when a step has more of them (8B and 32k on an H200: 0.8 % from
-// 2,048 to 4,096, 1.0 % to 8,192, 0.5 % to 16,384), and needs memory for these (8B: 0.5, 1.1 and
-// 2.1 GiB). Where there is little, the smaller number is better spent. On a CPU a step of 2,048
-// tokens takes seconds, and progress is told only between steps; with 512 it is told four times as
-// often, and prompts take 5 % longer.
+// 2,048 to 4,096, 1.0 % to 8,192, 0.5 % to 16,384), and needs memory for these (8B: 0.5 GiB for
+// 4,096, 1.1 for 8,192, 2.1 for 16,384). Where there is little, steps have the smaller number. On a
+// CPU a step of 2,048 tokens takes seconds, and progress is told only between steps; with 512 it is
+// told four times as often, and prompts take 5 % longer.
 inline constexpr int64_t kCudaPrefillChunk = 8192;
 inline constexpr int64_t kCudaSmallPrefillChunk = 4096;
 inline constexpr int64_t kCpuPrefillChunk = 2048;

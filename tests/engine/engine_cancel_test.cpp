@@ -151,8 +151,8 @@ TEST_P(EngineCancel, LogitsCanBeStopped) {
   EXPECT_EQ(cancelling.num_asked(), kWithinAStep);
 }
 
-// Attention over so many tokens is more than 2e12 operations in each layer: what stop points let a
-// GPU run ahead of the host (kernels/cuda/device/stop_points.h).
+// Attention over so many tokens is more than 2e12 operations in each layer, so that a GPU is asked
+// behind each of them (kernels/cuda/device/stop_points.h).
 TEST(EngineCancelOnAGpu, GivesUpALongStepBetweenItsLayers) {
   if (cuda_status().num_devices == 0) GTEST_SKIP() << cuda_status().problem;
   constexpr int64_t kLongStep = 65536;
