@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import tempfile
 import time
 
 import support
@@ -279,25 +280,33 @@ class Chunks(Case):
         self.assertEqual(again["summary"], report["summary"])
         self.assertNotIn("seed", self.report(path)[1].err)
 
-    def interrupted_while_reading(self, process):
+    def interrupted_while_reading(self, *arguments):
         """The report and the messages after Ctrl-C, once some parts have been read."""
+        # Not a pipe: a report that nobody reads yet would keep the process from ending.
+        report = tempfile.TemporaryFile()
+        self.addCleanup(report.close)
+        process = self.start(*arguments, stdout=report)
         some_calls_have_ended = re.compile(rb"reading: .* [1-9]\d*/\d+ calls")
+        seen = []
         for line in process.stderr:
+            seen.append(line)
             if some_calls_have_ended.match(line):
                 break
+        else:
+            self.fail(f"ended before it said that calls have ended: {seen}")
         sent = time.monotonic()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=support.TIMEOUT_SECONDS)
+        _, err = process.communicate(timeout=support.TIMEOUT_SECONDS)
         if not support.is_sanitized():
             self.assertLess(time.monotonic() - sent, 0.5)
         self.assertEqual(process.returncode, 130, err)
-        return json.loads(out), err
+        report.seek(0)
+        return json.load(report), err
 
     def test_an_interrupt_among_many_parts(self):
         path = self.write("long.txt", LINES * 300)
         flags = ["--chunk-tokens", "64", "-n", "4", "--json", "--kv-pages", "16"]
-        process = self.start("summarize", *self.model, path, *flags)
-        report, _ = self.interrupted_while_reading(process)
+        report, _ = self.interrupted_while_reading("summarize", *self.model, path, *flags)
         self.assertEqual(len(report["calls"]), report["plan"]["chunks"])
         self.assertGreater(len(report["calls"]), 10000)
         reasons = [call["finish_reason"] for call in report["calls"]]
@@ -305,12 +314,12 @@ class Chunks(Case):
         self.assertTrue(all(call["prompt_tokens"] > 0 for call in report["calls"]))
 
     def test_an_interrupt_keeps_what_has_been_read(self):
-        path = self.write("long.txt", LINES * 60)
+        # Long enough that no machine is done before a second line of progress, after ten seconds.
+        path = self.write("long.txt", LINES * 300)
         flags = ["--chunk", "--chunk-tokens", "64", "--ignore-eos", "-n", "64", "--json"]
         # A sequence at a time, so that some parts have been read while others have not.
-        process = self.start("summarize", *self.long_model(), "-c", "512", "--kv-pages", "8", path,
-                             *flags)  # fmt: skip
-        report, err = self.interrupted_while_reading(process)
+        report, err = self.interrupted_while_reading("summarize", *self.long_model(), "-c", "512",
+                                                     "--kv-pages", "8", path, *flags)  # fmt: skip
         self.assertFalse(report["complete"])
         self.assertIn(b"interrupted: ", err)
         finished = [call for call in report["calls"] if call["finish_reason"] != "cancelled"]
