@@ -195,7 +195,7 @@ class FusedAttention {
         newest_value_row.store(signals_.layers[layer_ % 2].values, page_row(piece));
       }
     }
-    if constexpr (!is_llama(kInstance)) {
+    if constexpr (!is_llama(kInstance) && !kFp8) {
       if (has_newest && arguments_.block.has_qk_norm != 0) {
         newest_key_row.store(signals_.layers[layer_ % 2].keys, page_row(piece));
       }

@@ -358,6 +358,7 @@ void launch_for_block(const FusedDecodeArguments& arguments, const FusedDecodeLa
   };
   launch_if.template operator()<FusedInstance::kLlama>();
   launch_if.template operator()<FusedInstance::kLlamaFp8>();
+  launch_if.template operator()<FusedInstance::kPreNormFp8>();
   launch_if.template operator()<FusedInstance::kPreNorm>();
   launch_if.template operator()<FusedInstance::kAnyBlock>();
 }

@@ -164,9 +164,9 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
   if (!plan.runs()) return plan;
   plan.block = fused_block(block, shape.head_dim);
   plan.has_fp8_pages = shape.pages == DType::kFloat8E4M3;
-  if (plan.has_fp8_pages && plan.block.is_llama == 0) {
+  if (plan.has_fp8_pages && plan.block.has_post_norms != 0) {
     plan.problem = concat("over keys and values in ", to_string(shape.pages),
-                          " it computes Llama's block alone");
+                          " it computes no norms after the halves");
     return plan;
   }
   const std::vector<LayerSpec> kinds = fused_kinds(block);

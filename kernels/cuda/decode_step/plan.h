@@ -158,15 +158,18 @@ struct FusedBlock {
 // The instances of the kernel, which differ in what of a block they compute. Code that is left out
 // takes no registers, which then hold weights.
 enum class FusedInstance : uint8_t {
-  kLlama,     // Llama's block alone: does not read FusedBlock
-  kPreNorm,   // all but norms of what the halves add
-  kAnyBlock,  // everything
-  kLlamaFp8,  // Llama's block over keys and values in float8_e4m3, which no other instance reads
+  kLlama,       // Llama's block alone: does not read FusedBlock
+  kPreNorm,     // all but norms of what the halves add
+  kAnyBlock,    // everything
+  kLlamaFp8,    // as kLlama, over keys and values in float8_e4m3
+  kPreNormFp8,  // as kPreNorm, over these
 };
 constexpr bool is_llama(FusedInstance instance) {
   return instance == FusedInstance::kLlama || instance == FusedInstance::kLlamaFp8;
 }
-constexpr bool reads_fp8(FusedInstance instance) { return instance == FusedInstance::kLlamaFp8; }
+constexpr bool reads_fp8(FusedInstance instance) {
+  return instance == FusedInstance::kLlamaFp8 || instance == FusedInstance::kPreNormFp8;
+}
 constexpr int kv_element_bytes(FusedInstance instance) { return reads_fp8(instance) ? 1 : 2; }
 
 // Not every instance is built for every head_dim and number of tokens: models with wide heads have
@@ -198,7 +201,9 @@ constexpr int kept_chunk(int warp, int i, int part, int num_chunks) {
 // The first instance that computes the block, over keys and values in float8_e4m3 or in bfloat16.
 constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pages, int tokens,
                                        int64_t head_dim) {
-  if (has_fp8_pages) return FusedInstance::kLlamaFp8;
+  if (has_fp8_pages) {
+    return block.is_llama != 0 ? FusedInstance::kLlamaFp8 : FusedInstance::kPreNormFp8;
+  }
   if (block.is_llama != 0) return FusedInstance::kLlama;
   return block.has_post_norms == 0 &&
                  fused_instance_is_built(FusedInstance::kPreNorm, tokens, head_dim)

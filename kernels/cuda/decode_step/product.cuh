@@ -36,12 +36,15 @@ struct UnitWeights {
 
 // How many units a warp reads into registers before it waits for their inputs, as if its ring were
 // so much longer. With a single token these are all units of a pass for one chunk. The instance for
-// any block reads half of them, because its warp that finishes the products needs more registers.
-// With several tokens the inputs leave registers for two units, with attention of wide heads for
-// one.
+// any block reads half of them, because its warp that finishes the products needs more registers;
+// so does that for blocks other than Llama's over float8_e4m3, because of its attention. With
+// several tokens the inputs leave registers for two units, with attention that takes more than most
+// for one.
 constexpr int units_ahead(int tokens, FusedInstance instance, int head_dim) {
-  if (tokens > 1) return head_dim > 128 ? 1 : 2;
-  return instance == FusedInstance::kAnyBlock ? kPassGroups / 2 : kPassGroups;
+  const bool has_large_attention = instance == FusedInstance::kPreNormFp8;
+  if (tokens > 1) return head_dim > 128 || has_large_attention ? 1 : 2;
+  return instance == FusedInstance::kAnyBlock || has_large_attention ? kPassGroups / 2
+                                                                     : kPassGroups;
 }
 
 // A lane's sums of each group of a pass, for row unit_row(lane) of the group. With one token, lanes

@@ -95,14 +95,15 @@ TEST(FusedDecodePlanTest, LongProductsAreClaimedAtTheirEnd) {
   EXPECT_EQ(plan.products[kDown].claims_many, 0);
 }
 
-TEST(FusedDecodePlanTest, TakesFp8PagesOfLlamasBlockWithHeadsOf128) {
+TEST(FusedDecodePlanTest, TakesFp8PagesWithHeadsOf128) {
   FusedDecodeShape shape = kLlama8B;
   shape.pages = DType::kFloat8E4M3;
   const FusedDecodePlan plan = plan_fused_decode({}, shape);
   EXPECT_EQ(plan.problem, "");
   EXPECT_TRUE(plan.has_fp8_pages);
-  EXPECT_EQ(plan_fused_decode(altered_block("qk_norm", 1), shape).problem,
-            "over keys and values in float8_e4m3 it computes Llama's block alone");
+  EXPECT_EQ(plan_fused_decode(altered_block("qk_norm", 1), shape).problem, "");
+  EXPECT_EQ(plan_fused_decode(altered_block("norm_placement", 1), shape).problem,
+            "over keys and values in float8_e4m3 it computes no norms after the halves");
   shape.page_size = 16;
   EXPECT_EQ(plan_fused_decode({}, shape).problem, "pages of 16 tokens are no multiple of 32");
   shape = llama_1b();
