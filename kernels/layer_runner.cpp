@@ -121,13 +121,33 @@ void LayerRunner::check_attention_weights(const LayerTensors& layer) const {
 }
 
 void LayerRunner::attention_block(const LayerStep& step, const LayerTensors& layer) const {
+  keys_and_values(step, layer);
+  attend(step, layer, query_.slice(0, step.residual.dim(0)));
+}
+
+void LayerRunner::last_layer(const LayerStep& step, const LayerTensors& layer, const Tensor& rows,
+                             const LayerStep& needed) const {
+  keys_and_values(step, layer);
+  const int64_t num_tokens = step.residual.dim(0);
+  const Shape row_shape{rows.dim(0), sizes_.query_size()};
+  operations_.gather_rows(needed.residual, step.residual, rows);
+  // Nothing reads the product of queries, keys and values any more.
+  const Tensor query =
+      qkv_.reshape({qkv_.num_elements()}).slice(0, row_shape.num_elements()).reshape(row_shape);
+  operations_.gather_rows(
+      query, query_.slice(0, num_tokens).reshape({num_tokens, sizes_.query_size()}), rows);
+  // In parallel, the second half reads what the first has read.
+  if (block_.is_parallel) begin(needed, layer.weights);
+  attend(needed, layer, query.reshape({rows.dim(0), sizes_.num_heads, sizes_.head_dim}));
+  feed_forward_block(needed, layer, nullptr);
+}
+
+void LayerRunner::keys_and_values(const LayerStep& step, const LayerTensors& layer) const {
   check_attention_weights(layer);
   const int64_t num_tokens = step.residual.dim(0);
   const LayerSpec& spec = block_.layers.at(static_cast<size_t>(layer.index));
   const LayerWeights& weights = layer.weights;
-  const Tensor query = query_.slice(0, num_tokens);
-  const Tensor out = attention_out_.slice(0, num_tokens);
-  fused_.normed_linear_rope_store_kv({.query = query,
+  fused_.normed_linear_rope_store_kv({.query = query_.slice(0, num_tokens),
                                       .pages = layer.pages,
                                       .qkv = qkv_.slice(0, num_tokens),
                                       .positions = step.positions,
@@ -138,6 +158,14 @@ void LayerRunner::attention_block(const LayerStep& step, const LayerTensors& lay
                                       .norm_epsilon = sizes_.rms_norm_eps,
                                       .query_scaling = block_.query_scaling},
                                      norm(step), weights.qkv_proj);
+}
+
+void LayerRunner::attend(const LayerStep& step, const LayerTensors& layer,
+                         const Tensor& query) const {
+  const int64_t num_tokens = query.dim(0);
+  const LayerSpec& spec = block_.layers.at(static_cast<size_t>(layer.index));
+  const LayerWeights& weights = layer.weights;
+  const Tensor out = attention_out_.slice(0, num_tokens);
   operations_.attention(out, {.query = query,
                               .pages = layer.pages,
                               .batch = step.attention,

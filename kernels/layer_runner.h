@@ -59,7 +59,21 @@ class LayerRunner {
   void feed_forward_block(const LayerStep& step, const LayerTensors& layer,
                           const LayerWeights* next) const;
 
+  // What a layer leaves for later steps: writes the step's keys and values to its pages.
+  void keys_and_values(const LayerStep& step, const LayerTensors& layer) const;
+
+  // The last layer of a step, of which only some tokens are needed behind it: of the others it
+  // computes keys and values alone. Their residual streams stay as they were.
+  //   rows int32 [num_rows]: the tokens that are needed
+  //   needed.residual float32 [num_rows, hidden_size]: gets their residual streams behind the layer
+  //   needed.attention: these tokens as the only ones of their sequences
+  void last_layer(const LayerStep& step, const LayerTensors& layer, const Tensor& rows,
+                  const LayerStep& needed) const;
+
  private:
+  // A layer's first half behind queries, keys and values.
+  //   query activation [num_tokens, num_heads, head_dim]
+  void attend(const LayerStep& step, const LayerTensors& layer, const Tensor& query) const;
   // The end of a half.
   struct HalfEnd {
     const WeightMatrix& weight;  // of the product that ends it

@@ -163,9 +163,10 @@ void Operations::gather_rows(const Tensor& out, const Tensor& x, const Tensor& r
   const ArgumentCheck check = check_of("gather_rows", *this);
   check.rank("x", x, 2);
   check.rank("rows", rows, 1);
-  check("x", x, DType::kFloat32, x.shape);
+  const DType dtype = out.dtype == DType::kFloat32 ? DType::kFloat32 : activation_dtype();
+  check("x", x, dtype, x.shape);
   check("rows", rows, DType::kInt32, rows.shape);
-  check("out", out, DType::kFloat32, {rows.dim(0), x.dim(1)});
+  check("out", out, dtype, {rows.dim(0), x.dim(1)});
   if (rows.dim(0) > 0) gather_rows_impl(out, x, rows);
 }
 

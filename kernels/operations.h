@@ -32,9 +32,10 @@ struct BackendLimits;
 //   - positions, slots, query starts, context lengths, block tables and shared prefixes;
 //   - rows of KV pages of tokens before this step.
 // So these inputs must be complete before the previous operation begins, and that operation may
-// itself begin early. take_ids() and embed() never begin early: they begin when all operations
-// before them are complete. Therefore the engine copies a step's inputs (upload_inputs) before
-// these two, and a step writes KV rows of its own tokens only.
+// itself begin early. take_ids(), embed() and gather_rows() never begin early: they begin when
+// all operations before them are complete. Therefore the engine copies a step's inputs
+// (upload_inputs) before the first two, and a step writes KV rows of its own tokens only. Right
+// behind gather_rows(), attention may be told that tokens of this step were there before it.
 class Operations {
  public:
   virtual ~Operations() = default;
@@ -109,8 +110,8 @@ class Operations {
   //   gate_up activation [num_tokens, 2 * intermediate_size]
   void activate_mul(const Tensor& out, const Tensor& gate_up, Activation activation);
 
-  // out[i] = x[rows[i]]
-  //   out float32 [num_rows, hidden_size], x float32 [num_tokens, hidden_size],
+  // out[i] = x[rows[i]]. Begins when all before it is complete, as embed() does.
+  //   out [num_rows, row_size] and x [num_tokens, row_size] both float32 or both activation,
   //   rows int32 [num_rows]
   void gather_rows(const Tensor& out, const Tensor& x, const Tensor& rows);
 

@@ -11,4 +11,7 @@ namespace tessera {
 // The numbers of AttentionBatch, without its tensors.
 AttentionBatch attention_sizes(std::span<const TokenChunk> step);
 
+// The same where the tokens behind which the step draws are the only ones of their sequences.
+AttentionBatch sampled_attention_sizes(std::span<const TokenChunk> step);
+
 }  // namespace tessera

@@ -98,7 +98,7 @@ std::vector<float> ModelRunner::calibrated_kv_scales() {
   TokenChunk chunk = {.tokens = prompt, .block_table = block_table};
   for (; chunk.begin < num_tokens; chunk.begin = chunk.end()) {
     chunk.num_tokens = std::min(num_tokens - chunk.begin, limits_.max_tokens);
-    transformer.forward(buffers_.inputs.prepare({&chunk, 1}, drawn_, backend_->operations()));
+    transformer.fill_cache(buffers_.inputs.prepare({&chunk, 1}, drawn_, backend_->operations()));
   }
   std::vector<float> scales;
   for (const KvPages& layer : pages) {

@@ -14,7 +14,10 @@ struct ForwardBatch {
   Tensor kv_slots;           // int32 [num_tokens]
   AttentionBatch attention;  // which tokens belong to which sequence
   Tensor sampled_rows;       // int32 [num_sampled], tokens whose logits are needed
-  SamplingBatch sampling;    // of these logits; num_candidates is left open
+  // These tokens as the only ones of the same sequences. Not set where all tokens are sampled, or
+  // none.
+  AttentionBatch sampled_attention;
+  SamplingBatch sampling;  // of these logits; num_candidates is left open
 };
 
 }  // namespace tessera

@@ -53,7 +53,7 @@ LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
   const ForwardBatch batch = buffers_.inputs.prepare(step, drawn_, backend_->operations());
   const int64_t num_sampled = batch.sampled_rows.dim(0);
   if (num_sampled == 0) {
-    transformer_.forward(batch);
+    transformer_.fill_cache(batch);
     return {};
   }
   drawn_ = buffers_.sampler.sample(transformer_.sampled_logits(batch), step, batch.sampling,
@@ -104,7 +104,7 @@ std::vector<float> ModelRunner::prompt_logits(std::span<const TokenId> prompt,
   TokenChunk chunk = {.tokens = prompt, .block_table = block_table};
   for (; chunk.begin < num_tokens; chunk.begin = chunk.end()) {
     chunk.num_tokens = std::min(num_tokens - chunk.begin, limits_.max_tokens);
-    compute({&chunk, 1});
+    transformer_.forward(buffers_.inputs.prepare({&chunk, 1}, drawn_, backend_->operations()));
     for (int64_t begin = 0; begin < chunk.num_tokens; begin += limits_.max_sequences) {
       const int64_t end = std::min(begin + limits_.max_sequences, chunk.num_tokens);
       const Tensor rows = buffers_.inputs.rows(begin, end, backend_->device());

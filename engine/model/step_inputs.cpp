@@ -20,7 +20,8 @@ struct HostStep {
   // Which of the drawn tokens each of these is, as far as to the last of them; -1 for the others.
   std::vector<int32_t> drawn_ids;
   std::vector<int32_t> positions, kv_slots;
-  std::vector<int32_t> query_starts = {0}, context_lengths, block_tables, sampled_rows;
+  std::vector<int32_t> query_starts = {0}, context_lengths, block_tables;
+  std::vector<int32_t> sampled_rows, sampled_starts = {0};  // the latter as query_starts
 
   // Whether the ids are all that were drawn, as they lie on the device.
   bool takes_all_in_order(int64_t num_drawn) const {
@@ -51,6 +52,7 @@ void add_chunk(HostStep& step, const TokenChunk& chunk, int64_t page_size, int64
   for (int64_t row = num_tokens - chunk.num_draws(); row < num_tokens; ++row) {
     step.sampled_rows.push_back(static_cast<int32_t>(row));
   }
+  step.sampled_starts.push_back(static_cast<int32_t>(step.sampled_rows.size()));
 }
 
 // What the step's decodes share; nothing where one of them has several tokens.
@@ -74,9 +76,9 @@ StepInputs::StepInputs(Arena& arena, const StepLimits& limits, int64_t page_size
     : page_size_(page_size), max_pages_(ceil_divide(limits.context_size, page_size)) {
   const auto padded = PackedUpload::padded_size;
   // Ids, positions and slots; lengths of contexts, of groups and of sequences' groups; sampled rows
-  // and drawn ids; starts of queries and of groups; sampling; block tables.
+  // and drawn ids; starts of queries, of sampled rows and of groups; sampling; block tables.
   const int64_t size = 3 * padded(limits.max_tokens) + 3 * padded(limits.max_sequences) +
-                       2 * padded(limits.max_draws()) + 2 * padded(limits.max_sequences + 1) +
+                       2 * padded(limits.max_draws()) + 3 * padded(limits.max_sequences + 1) +
                        sampling_elements(limits.max_draws()) +
                        padded(checked_multiply(limits.max_sequences, max_pages_, "block tables"));
   buffer_ = arena.take("step inputs", DType::kInt32, {size});
@@ -105,6 +107,12 @@ ForwardBatch StepInputs::prepare(std::span<const TokenChunk> step, const Tensor&
   batch.sampling = add_sampling(step, inputs);
   batch.attention.block_tables =
       inputs.add(host.block_tables, {batch.attention.num_sequences, table_pages});
+  if (!host.sampled_rows.empty() && host.sampled_rows.size() < host.token_ids.size()) {
+    batch.sampled_attention = sampled_attention_sizes(step);
+    batch.sampled_attention.query_starts = inputs.add(host.sampled_starts);
+    batch.sampled_attention.context_lengths = batch.attention.context_lengths;
+    batch.sampled_attention.block_tables = batch.attention.block_tables;
+  }
   inputs.upload(operations.device());
   if (!host.drawn_ids.empty()) {
     operations.take_ids(batch.token_ids.slice(0, drawn_ids.dim(0)), drawn_ids, drawn);

@@ -13,32 +13,55 @@ FusedDecoderModel Transformer::fused_model() const {
           .rope_tables = weights_.rope_tables};
 }
 
-void Transformer::forward(const ForwardBatch& batch) {
+LayerStep Transformer::step_of(const ForwardBatch& batch) const {
+  return {.residual = activations_.residual.slice(0, batch.token_ids.dim(0)),
+          .positions = batch.positions,
+          .kv_slots = batch.kv_slots,
+          .attention = batch.attention,
+          .rope_tables = weights_.rope_tables};
+}
+
+LayerTensors Transformer::layer(size_t index) const {
+  return {.index = static_cast<int64_t>(index),
+          .weights = weights_.layers[index],
+          .pages = pages_[index]};
+}
+
+void Transformer::run_to_last_layer(const ForwardBatch& batch, const LayerStep& step) {
   const LayerRunner& runner = activations_.layers;
   const std::vector<LayerWeights>& layers = weights_.layers;
-  const LayerStep step{.residual = activations_.residual.slice(0, batch.token_ids.dim(0)),
-                       .positions = batch.positions,
-                       .kv_slots = batch.kv_slots,
-                       .attention = batch.attention,
-                       .rope_tables = weights_.rope_tables};
   operations_.embed(step.residual, weights_.embed_tokens, batch.token_ids,
                     static_cast<float>(runner.block().embedding_multiplier));
   runner.begin(step, layers.front());
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const LayerTensors layer{
-        .index = static_cast<int64_t>(i), .weights = layers[i], .pages = pages_[i]};
-    const bool is_last = i + 1 == layers.size();
-    runner.attention_block(step, layer);
-    runner.feed_forward_block(step, layer, is_last ? nullptr : &layers[i + 1]);
+  for (size_t i = 0; i + 1 < layers.size(); ++i) {
+    runner.attention_block(step, layer(i));
+    runner.feed_forward_block(step, layer(i), &layers[i + 1]);
   }
 }
 
+void Transformer::forward(const ForwardBatch& batch) {
+  const LayerStep step = step_of(batch);
+  run_to_last_layer(batch, step);
+  activations_.layers.attention_block(step, last_layer());
+  activations_.layers.feed_forward_block(step, last_layer(), nullptr);
+}
+
+void Transformer::fill_cache(const ForwardBatch& batch) {
+  const LayerStep step = step_of(batch);
+  run_to_last_layer(batch, step);
+  activations_.layers.keys_and_values(step, last_layer());
+}
+
 Tensor Transformer::logits(const Tensor& rows) {
-  const auto cut = [&](const Tensor& tensor) { return tensor.slice(0, rows.dim(0)); };
-  const Tensor sampled = cut(activations_.sampled_residual);
-  const Tensor normed = cut(activations_.sampled_normed);
-  const Tensor logits = cut(activations_.logits);
-  operations_.gather_rows(sampled, activations_.residual, rows);
+  operations_.gather_rows(activations_.sampled_residual.slice(0, rows.dim(0)),
+                          activations_.residual, rows);
+  return logits_of_sampled(rows.dim(0));
+}
+
+Tensor Transformer::logits_of_sampled(int64_t num_rows) {
+  const Tensor sampled = activations_.sampled_residual.slice(0, num_rows);
+  const Tensor normed = activations_.sampled_normed.slice(0, num_rows);
+  const Tensor logits = activations_.logits.slice(0, num_rows);
   const BlockSpec& block = activations_.layers.block();
   operations_.norm(block.norm, normed, sampled, weights_.norm,
                    activations_.layers.sizes().rms_norm_eps);
@@ -51,9 +74,18 @@ Tensor Transformer::logits(const Tensor& rows) {
 
 Tensor Transformer::sampled_logits(const ForwardBatch& batch) {
   const int64_t num_tokens = batch.token_ids.dim(0);
+  const int64_t num_sampled = batch.sampled_rows.dim(0);
+  if (num_sampled < num_tokens) {
+    const LayerStep step = step_of(batch);
+    run_to_last_layer(batch, step);
+    LayerStep sampled = step;
+    sampled.residual = activations_.sampled_residual.slice(0, num_sampled);
+    sampled.attention = batch.sampled_attention;
+    activations_.layers.last_layer(step, last_layer(), batch.sampled_rows, sampled);
+    return logits_of_sampled(num_sampled);
+  }
   // The fused decoder computes the logits of every token.
-  if (fused_decoder_ != nullptr && batch.sampled_rows.dim(0) == num_tokens &&
-      fused_decoder_->takes(num_tokens, batch.attention)) {
+  if (fused_decoder_ != nullptr && fused_decoder_->takes(num_tokens, batch.attention)) {
     const Tensor logits = activations_.logits.slice(0, num_tokens);
     fused_decoder_->step(logits, {.token_ids = batch.token_ids,
                                   .positions = batch.positions,

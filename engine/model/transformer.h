@@ -30,15 +30,28 @@ class Transformer {
   // the keys and values in the cache.
   void forward(const ForwardBatch& batch);
 
+  // The same for the keys and values alone.
+  void fill_cache(const ForwardBatch& batch);
+
   // Logits of the given tokens of the last forward(), at most max_draws of them.
   //   rows int32 [num_rows]; returns float32 [num_rows, vocab_size]
   Tensor logits(const Tensor& rows);
 
-  // Logits of the sampled tokens of a step, as forward() and logits() compute them. Small steps
-  // that draw behind every token take the fused decoder, if there is one.
+  // Logits of the sampled tokens of a step, which has some, as forward() and logits() compute them
+  // but for rounding. Small steps that sample every token take the fused decoder, if there is one.
+  // Of tokens that are not sampled, as most of a prompt, the last layer computes only keys and
+  // values: a prompt is spared nearly 1 / num_layers of its time.
   Tensor sampled_logits(const ForwardBatch& batch);
 
  private:
+  LayerStep step_of(const ForwardBatch& batch) const;
+  LayerTensors layer(size_t index) const;
+  LayerTensors last_layer() const { return layer(weights_.layers.size() - 1); }
+  // Embeds the tokens and runs all layers but the last.
+  void run_to_last_layer(const ForwardBatch& batch, const LayerStep& step);
+  // Logits of the first num_rows rows of activations.sampled_residual.
+  Tensor logits_of_sampled(int64_t num_rows);
+
   const DecoderWeights& weights_;
   std::span<const KvPages> pages_;
   const Activations& activations_;

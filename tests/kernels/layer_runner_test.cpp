@@ -41,8 +41,9 @@ class OnDevice {
   std::vector<LayerWeights>& weights() { return weights_; }
 
   // The residual stream after the layers, by a runner over these operations of the backend. A norm
-  // that is not the one to come would show: every norm has weights of its own.
-  Values compute(FusedOperations& operations) {
+  // that is not the one to come would show: every norm has weights of its own. num_needed: of how
+  // many tokens, the last ones; 0: of all.
+  Values compute(FusedOperations& operations, int64_t num_needed = 0) {
     const int64_t num_tokens = problem_.num_tokens();
     const BackendLimits limits{.max_tokens = num_tokens,
                                .max_sequences = 1,
@@ -62,6 +63,7 @@ class OnDevice {
       const LayerTensors layer{
           .index = static_cast<int64_t>(i), .weights = weights_[i], .pages = pages_[i]};
       const bool is_last = i + 1 == kNumLayers;
+      if (is_last && num_needed > 0) return last_of(runner, step, layer, num_needed);
       runner.attention_block(step, layer);
       runner.feed_forward_block(step, layer, is_last ? nullptr : &weights_[i + 1]);
     }
@@ -69,6 +71,23 @@ class OnDevice {
   }
 
  private:
+  // The last layer, for the last tokens alone.
+  Values last_of(const LayerRunner& runner, const LayerStep& step, const LayerTensors& layer,
+                 int64_t num_needed) {
+    std::vector<int32_t> rows(static_cast<size_t>(num_needed));
+    std::iota(rows.begin(), rows.end(), static_cast<int32_t>(problem_.num_tokens() - num_needed));
+    LayerStep needed = step;
+    needed.residual =
+        own(poisoned(backend_, DType::kFloat32, {num_needed, LayerProblem::kSizes.hidden_size}));
+    needed.attention.query_starts =
+        own(to_device(backend_, {0, static_cast<int32_t>(num_needed)}, Shape{2}));
+    needed.attention.num_decodes = 1;
+    needed.attention.max_decode_query_length = num_needed;
+    needed.attention.max_query_length = num_needed;
+    runner.last_layer(step, layer, own(to_device(backend_, rows, {num_needed})), needed);
+    return to_host(backend_, needed.residual);
+  }
+
   Tensor own(DeviceTensor tensor) {
     owned_.push_back(std::move(tensor));
     return owned_.back().view;
@@ -164,8 +183,16 @@ class LayerRunnerTest : public BackendTest {
       FusedOperations one_by_one(operations());
       for (FusedOperations* of_runner : {&backend().fused_operations(block), &one_by_one}) {
         SCOPED_TRACE(of_runner == &one_by_one ? "one by one" : "as the device has them");
+        const Shape shape{num_tokens, kSizes.hidden_size};
         expect_as_exact(OnDevice(problem, block, backend()).compute(*of_runner), exact, plain,
-                        factor(), activation(), {num_tokens, kSizes.hidden_size});
+                        factor(), activation(), shape);
+        for (const int64_t num_needed : {1, 5}) {
+          SCOPED_TRACE(testing::Message() << "the last " << num_needed << " alone");
+          const Values last = OnDevice(problem, block, backend()).compute(*of_runner, num_needed);
+          Values all = exact;
+          std::ranges::copy(last, all.end() - std::ssize(last));
+          expect_as_exact(all, exact, plain, factor(), activation(), shape);
+        }
       }
       if (block == block_of(kNumLayers)) continue;
       // What would pass for the altered block cannot be the usual one.

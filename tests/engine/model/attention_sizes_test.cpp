@@ -34,5 +34,23 @@ TEST(AttentionSizesTest, DecodesLeadAndPromptsFollow) {
   EXPECT_EQ(sizes.num_prefill_scores, num_scores);
 }
 
+TEST(AttentionSizesTest, SampledTokensAreDecodes) {
+  const SamplingParams params;
+  const std::vector<TokenId> drafts = {5, 6};
+  const std::vector<TokenChunk> step = {
+      {.begin = 40, .num_tokens = 1, .sampling = &params},
+      {.drafts = drafts, .begin = 10, .num_tokens = 3, .sampling = &params},
+      {.begin = 100, .num_tokens = 200},
+      {.begin = 0, .num_tokens = 70, .sampling = &params}};
+  const AttentionBatch sizes = sampled_attention_sizes(step);
+  EXPECT_EQ(sizes.num_sequences, 4);
+  EXPECT_EQ(sizes.num_decodes, 4);
+  EXPECT_EQ(sizes.max_decode_query_length, 3);
+  EXPECT_EQ(sizes.max_query_length, 3);
+  EXPECT_EQ(sizes.max_context_length, 300);
+  EXPECT_EQ(sizes.num_decode_keys, 41 + 13 + 70);  // nothing is read of the chunk that draws none
+  EXPECT_EQ(sizes.num_prefill_scores, 0);
+}
+
 }  // namespace
 }  // namespace tessera

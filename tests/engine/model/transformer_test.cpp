@@ -32,7 +32,7 @@ ModelConfig one_layer_config() {
 
 class TransformerTest : public testing::Test {
  protected:
-  // Logits of every token, with embeddings multiplied by `factor` in the checkpoint.
+  // Logits of every sampled token, with embeddings multiplied by `factor` in the checkpoint.
   std::vector<float> logits(const ModelConfig& config, float factor = 1.0f) {
     std::mt19937 engine(7);
     std::normal_distribution<float> normal(0.0f, 0.5f);
@@ -62,6 +62,7 @@ class TransformerTest : public testing::Test {
   }
 
   bool lm_head_of_ones_ = false;
+  std::vector<int32_t> sampled_ = {0, 1, 2, 3, 4};
 
  private:
   std::vector<float> logits(const ModelConfig& config, const DecoderWeights& weights) {
@@ -77,26 +78,35 @@ class TransformerTest : public testing::Test {
     const Buffer memory = backend_->device().allocate(measure.used_bytes(), "activations");
     Arena arena(memory);
     const Activations activations(arena, config, limits, limits.max_sequences, fused);
-    const Shape page_shape{1, config.num_kv_heads, 16, config.head_dim};
+    const Shape page_shape{2, config.num_kv_heads, 16, config.head_dim};
     const KvPages pages{empty(page_shape), empty(page_shape)};
     Transformer transformer(weights, {&pages, 1}, activations, backend_->operations());
     const Tensor tokens = integers({3, 40, 0, 7, 7});
-    const Tensor count = integers({0, 1, 2, 3, 4});
+    // A sequence of three tokens and one of two.
+    const AttentionBatch attention = {.query_starts = integers({0, 3, kStepTokens}),
+                                      .context_lengths = integers({3, 2}),
+                                      .block_tables = integers({0, 1}).reshape({2, 1}),
+                                      .num_sequences = 2,
+                                      .num_decodes = 2,
+                                      .max_decode_query_length = 3,
+                                      .max_query_length = 3,
+                                      .max_context_length = 3};
     const Tensor all =
         transformer.sampled_logits({.token_ids = tokens,
-                                    .positions = count,
-                                    .kv_slots = count,
-                                    .attention = {.query_starts = integers({0, kStepTokens}),
-                                                  .context_lengths = integers({kStepTokens}),
-                                                  .block_tables = integers({0}).reshape({1, 1}),
-                                                  .num_sequences = 1,
-                                                  .num_decodes = 1,
-                                                  .max_decode_query_length = kStepTokens,
-                                                  .max_query_length = kStepTokens,
-                                                  .max_context_length = kStepTokens},
-                                    .sampled_rows = count,
+                                    .positions = integers({0, 1, 2, 0, 1}),
+                                    .kv_slots = integers({0, 1, 2, 16, 17}),
+                                    .attention = attention,
+                                    .sampled_rows = integers(sampled_),
+                                    .sampled_attention = sampled_attention(attention),
                                     .sampling = {}});
     return {all.as<float>(), all.as<float>() + all.num_elements()};
+  }
+
+  AttentionBatch sampled_attention(AttentionBatch attention) {
+    const auto num_first =
+        static_cast<int32_t>(std::ranges::count_if(sampled_, [](int32_t row) { return row < 3; }));
+    attention.query_starts = integers({0, num_first, static_cast<int32_t>(sampled_.size())});
+    return attention;
   }
 
   Tensor empty(const Shape& shape, DType dtype = DType::kFloat32) {
@@ -136,6 +146,25 @@ TEST_F(TransformerTest, CapsLogits) {
   EXPECT_GT(std::abs(*std::ranges::max_element(plain)), 4.0f);  // of which the cap takes a half
   for (size_t i = 0; i < plain.size(); ++i) {
     EXPECT_NEAR(capped[i], 2.0f * std::tanh(plain[i] / 2.0f), 1e-5f);
+  }
+}
+
+// The last layer computes the sampled tokens alone: as all of them, on the CPU bit by bit.
+TEST_F(TransformerTest, SampledTokensNeedNoOthers) {
+  const ModelConfig config = one_layer_config();
+  const std::vector<float> all = logits(config);
+  const auto row_of = [&](const std::vector<float>& rows, size_t i) {
+    const auto begin = rows.begin() + static_cast<int64_t>(i) * config.vocab_size;
+    return std::vector<float>(begin, begin + config.vocab_size);
+  };
+  for (const std::vector<int32_t>& sampled :
+       {std::vector<int32_t>{4}, {2}, {2, 4}, {1, 2}, {1, 2, 3, 4}}) {
+    sampled_ = sampled;
+    const std::vector<float> some = logits(config);
+    ASSERT_EQ(some.size(), sampled.size() * static_cast<size_t>(config.vocab_size));
+    for (size_t i = 0; i < sampled.size(); ++i) {
+      EXPECT_EQ(row_of(some, i), row_of(all, static_cast<size_t>(sampled[i]))) << sampled[i];
+    }
   }
 }
 
