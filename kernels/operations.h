@@ -34,8 +34,8 @@ struct BackendLimits;
 // So these inputs must be complete before the previous operation begins, and that operation may
 // itself begin early. take_ids(), embed() and gather_rows() never begin early: they begin when
 // all operations before them are complete. Therefore the engine copies a step's inputs
-// (upload_inputs) before the first two, and a step writes KV rows of its own tokens only. Right
-// behind gather_rows(), attention may be told that tokens of this step were there before it.
+// (upload_inputs) before the first two, and a step writes KV rows of its own tokens only. Behind
+// gather_rows(), attention may take tokens of this step for tokens before it.
 class Operations {
  public:
   virtual ~Operations() = default;

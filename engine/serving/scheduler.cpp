@@ -48,9 +48,16 @@ void Scheduler::add(Request request) {
 }
 
 void Scheduler::remove(Sequence& sequence) {
-  const auto is_it = [&](const Request& request) { return request.sequence == &sequence; };
-  std::erase_if(waiting_, is_it);
-  std::erase_if(running_, is_it);
+  const auto erase_from = [&](auto& requests) {
+    const auto found = std::ranges::find(requests, &sequence, &Request::sequence);
+    if (found != requests.end()) requests.erase(found);
+  };
+  // Hundreds run, but a hundred thousand may wait: whoever runs need not be looked for there.
+  if (sequence.is_running()) {
+    erase_from(running_);
+  } else {
+    erase_from(waiting_);
+  }
   sequence.set_running(false);
 }
 
