@@ -67,6 +67,7 @@ class LayerRunner {
   //   rows int32 [num_rows]: the tokens that are needed
   //   needed.residual float32 [num_rows, hidden_size]: gets their residual streams behind the layer
   //   needed.attention: these tokens as the only ones of their sequences
+  //   needed.positions and needed.kv_slots are not read
   void last_layer(const LayerStep& step, const LayerTensors& layer, const Tensor& rows,
                   const LayerStep& needed) const;
 
