@@ -107,7 +107,8 @@ ForwardBatch StepInputs::prepare(std::span<const TokenChunk> step, const Tensor&
   batch.sampling = add_sampling(step, inputs);
   batch.attention.block_tables =
       inputs.add(host.block_tables, {batch.attention.num_sequences, table_pages});
-  if (!host.sampled_rows.empty() && host.sampled_rows.size() < host.token_ids.size()) {
+  if (!host.sampled_rows.empty() && host.sampled_rows.size() < host.token_ids.size() &&
+      batch.attention.shared.num_groups == 0) {
     batch.sampled_attention = sampled_attention_sizes(step);
     batch.sampled_attention.query_starts = inputs.add(host.sampled_starts);
     batch.sampled_attention.context_lengths = batch.attention.context_lengths;

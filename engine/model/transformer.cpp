@@ -75,7 +75,7 @@ Tensor Transformer::logits_of_sampled(int64_t num_rows) {
 Tensor Transformer::sampled_logits(const ForwardBatch& batch) {
   const int64_t num_tokens = batch.token_ids.dim(0);
   const int64_t num_sampled = batch.sampled_rows.dim(0);
-  if (num_sampled < num_tokens) {
+  if (batch.sampled_attention.num_sequences > 0) {
     const LayerStep step = step_of(batch);
     run_to_last_layer(batch, step);
     LayerStep sampled = step;
@@ -85,7 +85,8 @@ Tensor Transformer::sampled_logits(const ForwardBatch& batch) {
     return logits_of_sampled(num_sampled);
   }
   // The fused decoder computes the logits of every token.
-  if (fused_decoder_ != nullptr && fused_decoder_->takes(num_tokens, batch.attention)) {
+  if (fused_decoder_ != nullptr && num_sampled == num_tokens &&
+      fused_decoder_->takes(num_tokens, batch.attention)) {
     const Tensor logits = activations_.logits.slice(0, num_tokens);
     fused_decoder_->step(logits, {.token_ids = batch.token_ids,
                                   .positions = batch.positions,

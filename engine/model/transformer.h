@@ -39,8 +39,8 @@ class Transformer {
 
   // Logits of the sampled tokens of a step, which has some, as forward() and logits() compute them
   // but for rounding. Small steps that sample every token take the fused decoder, if there is one.
-  // Of tokens that are not sampled, as most of a prompt, the last layer computes only keys and
-  // values: a prompt is spared nearly 1 / num_layers of its time.
+  // Where sampled_attention is set, the last layer computes only keys and values of tokens that are
+  // not sampled, as most of a prompt: it is spared nearly 1 / num_layers of its time.
   Tensor sampled_logits(const ForwardBatch& batch);
 
  private:

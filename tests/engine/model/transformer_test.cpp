@@ -103,6 +103,7 @@ class TransformerTest : public testing::Test {
   }
 
   AttentionBatch sampled_attention(AttentionBatch attention) {
+    if (std::ssize(sampled_) == kStepTokens) return {};
     const auto num_first =
         static_cast<int32_t>(std::ranges::count_if(sampled_, [](int32_t row) { return row < 3; }));
     attention.query_starts = integers({0, num_first, static_cast<int32_t>(sampled_.size())});
