@@ -137,7 +137,8 @@ class Summaries(KeptFiles):
     def test_a_stop_keeps_what_was_read(self):
         flags = ["-c", "512", "--kv-pages", "8", "--chunk", "--chunk-tokens", "64", "--ignore-eos",
                  "-n", "64", "-o", "old"]  # fmt: skip
-        process = self.begin("summarize", *self.long_model(), self.write("a.txt", LINES * 60), *flags)
+        path = self.write("a.txt", LINES * 300)
+        process = self.begin("summarize", *self.long_model(), path, *flags)
         self.wait_for_line(process, r"reading: .* [1-9]\d*/\d+ calls")
         self.assertRegex(self.interrupt(process), r"interrupted: [1-9]\d* of \d+ parts had been read")
         self.assertGreater(len(self.old()), 64)

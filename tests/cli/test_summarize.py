@@ -305,7 +305,9 @@ class Chunks(Case):
 
     def test_an_interrupt_among_many_parts(self):
         path = self.write("long.txt", LINES * 300)
-        flags = ["--chunk-tokens", "64", "-n", "4", "--json", "--kv-pages", "16"]
+        # A thread and a sequence at a time, so that many parts are left when progress is told first,
+        # after five seconds.
+        flags = ["--chunk-tokens", "64", "-n", "48", "--json", "--kv-pages", "4", "--threads", "1"]
         report, _ = self.interrupted_while_reading("summarize", *self.model, path, *flags)
         self.assertEqual(len(report["calls"]), report["plan"]["chunks"])
         self.assertGreater(len(report["calls"]), 10000)
