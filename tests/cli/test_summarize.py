@@ -316,7 +316,7 @@ class Chunks(Case):
         self.assertTrue(all(call["prompt_tokens"] > 0 for call in report["calls"]))
 
     def test_an_interrupt_keeps_what_has_been_read(self):
-        # Long enough that no machine is done before a second line of progress, after ten seconds.
+        # Half a minute of work: progress is told first after five seconds.
         path = self.write("long.txt", LINES * 300)
         flags = ["--chunk", "--chunk-tokens", "64", "--ignore-eos", "-n", "64", "--json"]
         # A sequence at a time, so that some parts have been read while others have not.

@@ -77,8 +77,7 @@ class OnDevice {
     std::vector<int32_t> rows(static_cast<size_t>(num_needed));
     std::iota(rows.begin(), rows.end(), static_cast<int32_t>(problem_.num_tokens() - num_needed));
     LayerStep needed = step;
-    needed.residual =
-        own(poisoned(backend_, DType::kFloat32, {num_needed, LayerProblem::kSizes.hidden_size}));
+    needed.residual = own(poisoned(backend_, DType::kFloat32, {num_needed, kSizes.hidden_size}));
     needed.attention.query_starts =
         own(to_device(backend_, {0, static_cast<int32_t>(num_needed)}, Shape{2}));
     needed.attention.num_decodes = 1;
