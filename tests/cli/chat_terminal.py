@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import pty
 import signal
 import struct
 import termios
@@ -13,6 +14,16 @@ from support import TIMEOUT_SECONDS, Case, Terminal
 
 UP, DOWN, RIGHT, LEFT = "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D"
 PASTE, PASTE_END = "\x1b[200~", "\x1b[201~"
+
+
+def modes_of_new_terminal():
+    """Those of any terminal before a program changes them, which tessera may do at once."""
+    ours, theirs = pty.openpty()
+    try:
+        return termios.tcgetattr(ours)[3]
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 class ChatTerminal(Terminal):

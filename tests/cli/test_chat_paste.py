@@ -2,7 +2,7 @@
 
 import signal
 
-from chat_terminal import PASTE, PASTE_END, ChatCase
+from chat_terminal import PASTE, PASTE_END, ChatCase, modes_of_new_terminal
 
 ON, OFF = "\x1b[?2004h", "\x1b[?2004l"
 
@@ -108,56 +108,54 @@ class OneMessage(ChatCase):
 class Marks(ChatCase):
     """The terminal is asked to mark pastes while tessera has it, and not a moment longer."""
 
-    def assert_given_back(self, terminal, before):
+    def assert_given_back(self, terminal):
         self.assertEqual(terminal.seen.count(ON), terminal.seen.count(OFF))
         self.assertGreater(terminal.seen.rfind(OFF), terminal.seen.rfind(ON))
         self.assertFalse(terminal.screen.marks_pastes)
-        self.assertEqual(terminal.modes(), before)
+        self.assertEqual(terminal.modes(), modes_of_new_terminal())
 
     def started(self):
         terminal = self.start_on_terminal(self.command("chat", *self.model, "-n", "2"))
-        before = terminal.modes()
         terminal.expect("Ctrl-D leaves")
         terminal.expect_prompt()
         self.assertTrue(terminal.screen.marks_pastes)
-        return terminal, before
+        return terminal
 
     def test_off_at_the_end(self):
         for last in ("\x04", "/exit\r"):
             with self.subTest(last=last):
-                terminal, before = self.started()
+                terminal = self.started()
                 terminal.send(last)
                 self.assertEqual(terminal.exit_code(), 0)
-                self.assert_given_back(terminal, before)
+                self.assert_given_back(terminal)
 
     def test_off_at_a_signal(self):
-        terminal, before = self.started()
+        terminal = self.started()
         terminal.signal(signal.SIGTERM)
         self.assertEqual(terminal.exit_code(), 128 + signal.SIGTERM)
-        self.assert_given_back(terminal, before)
+        self.assert_given_back(terminal)
 
     def test_off_when_it_hangs_up(self):
-        terminal, before = self.started()
+        terminal = self.started()
         terminal.signal(signal.SIGHUP)
         self.assertEqual(terminal.exit_code(), -signal.SIGHUP)
-        self.assert_given_back(terminal, before)
+        self.assert_given_back(terminal)
 
     def test_off_when_a_second_signal_ends_it_at_once(self):
-        terminal, before = self.started()
+        terminal = self.started()
         terminal.signal(signal.SIGSTOP)  # both wait, and come one right after the other
         terminal.signal(signal.SIGTERM)
         terminal.signal(signal.SIGINT)
         terminal.signal(signal.SIGCONT)
         self.assertIn(terminal.exit_code(), (128 + signal.SIGTERM, 128 + signal.SIGINT))
         self.assertFalse(terminal.screen.marks_pastes)
-        self.assertEqual(terminal.modes(), before)
+        self.assertEqual(terminal.modes(), modes_of_new_terminal())
 
     def test_off_at_an_error(self):
         command = " ".join(self.command("chat", *self.model, "-n", "2"))
         terminal = self.start_on_terminal(["/bin/sh", "-c", f"exec {command} >/dev/full"])
-        before = terminal.modes()
         terminal.expect_prompt()
         terminal.send("hello\r")
         terminal.expect("No space left")
         self.assertEqual(terminal.exit_code(), 1)
-        self.assert_given_back(terminal, before)
+        self.assert_given_back(terminal)
