@@ -45,12 +45,23 @@ bool bool_at(const OrderedJson& value, const std::string& path) {
   return value.get<bool>();
 }
 
+// As OpenAI and vLLM have it, an answer of no tokens is no request: who wants no limit gives none.
+template <typename Number>
+NumberLimits<Number> limits_in_body(const SamplingField& field,
+                                    std::optional<Number> SamplingOptions::*member) {
+  NumberLimits<Number> limits = limits_of(field, member);
+  if constexpr (std::is_same_v<Number, int64_t>) {
+    if (member == &SamplingOptions::max_tokens) limits.low = 1;
+  }
+  return limits;
+}
+
 // Some fields have two names, such as max_tokens and max_completion_tokens.
 void read_sampling_field(const SamplingField& field, const OrderedJson& value,
                          const std::string& path, SamplingOptions& sampling) {
   const auto read_member = [&](auto member) {
     const auto before = sampling.*member;
-    sampling.*member = number_at(value, path, limits_of(field, member));
+    sampling.*member = number_at(value, path, limits_in_body(field, member));
     CHECK(!before || before == sampling.*member, path, " is ", shown(value),
           ", but another name of the same field has ", *before);
   };
@@ -59,13 +70,13 @@ void read_sampling_field(const SamplingField& field, const OrderedJson& value,
 
 // Fields of OpenAI's API that change nothing here, or nothing with the given value.
 bool is_harmless(std::string_view key, const OrderedJson& value) {
-  constexpr std::array<std::string_view, 5> kIgnored = {"model", "user", "metadata", "store",
-                                                        "stream_options"};
+  constexpr std::array<std::string_view, 6> kIgnored = {"model", "user",           "metadata",
+                                                        "store", "stream_options", "service_tier"};
   if (std::find(kIgnored.begin(), kIgnored.end(), key) != kIgnored.end()) return true;
   if (value.is_null()) return true;
   return (key == "stream" && value == false) || (key == "echo" && value == false) ||
          (key == "logit_bias" && value.is_object() && value.empty()) ||
-         (key == "tool_choice" && value == "auto") ||
+         (key == "tool_choice" && value == "auto") || (key == "best_of" && value == 1) ||
          (key == "parallel_tool_calls" && value == true);
 }
 
@@ -139,8 +150,9 @@ bool parse_chat_field(const std::string& key, const OrderedJson& value, const st
 
 std::variant<std::string, std::vector<TokenId>> parse_completion_prompt(const OrderedJson& value,
                                                                         const std::string& path) {
-  if (value.is_array()) return parse_tokens(value, path);
-  std::string text = string_at(value, path);
+  const bool is_list_of_one = value.is_array() && value.size() == 1 && value[0].is_string();
+  if (value.is_array() && !is_list_of_one) return parse_tokens(value, path);
+  std::string text = string_at(is_list_of_one ? value[0] : value, path);
   CHECK(!text.empty(), path, " is empty");
   return text;
 }
@@ -207,6 +219,9 @@ void parse_body(const OrderedJson& body, const std::string& prefix, BatchRequest
   CHECK(has_prompt(request), prefix, missing_prompt(request, prefix));
   CHECK(request.logprobs || request.top_logprobs == 0, prefix,
         "top_logprobs needs logprobs to be true");
+  const int64_t max_tokens = request.sampling.max_tokens.value_or(kMaxTokensLimits.high);
+  CHECK(request.sampling.min_tokens.value_or(0) <= max_tokens, prefix, "min_tokens is ",
+        *request.sampling.min_tokens, ", but max_tokens only ", max_tokens);
   resolve_sampling(request.sampling, {});  // throws when a value is out of its range
 }
 

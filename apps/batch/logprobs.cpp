@@ -85,6 +85,8 @@ OrderedJson completion_logprobs(const Tokenizer& tokenizer, const GenerationResu
                    logprobs.push_back(shortest(own.logprob));
                    tokens.push_back(token.text);
                    OrderedJson& alternatives = top.emplace_back(OrderedJson::object());
+                   // OpenAI lists the drawn token too, whether or not it is one of the likeliest.
+                   alternatives.emplace(token.text, shortest(own.logprob));
                    for (const TokenLogprob& other : own.top) {
                      alternatives.emplace(placed(other.token).text, shortest(other.logprob));
                    }

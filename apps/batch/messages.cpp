@@ -27,7 +27,9 @@ std::string parse_content(const OrderedJson& value, const std::string& path) {
 }
 
 Role parse_role(const OrderedJson& value, const std::string& path) {
-  const std::optional<Role> role = role_by_name(string_at(value, path));
+  const std::string& name = string_at(value, path);
+  if (name == "developer") return Role::kSystem;  // what OpenAI calls it since 2024
+  const std::optional<Role> role = role_by_name(name);
   CHECK(role, path, " must be system, user, assistant or tool, got ", shown(value));
   return *role;
 }
@@ -64,7 +66,8 @@ void parse_field(const std::string& key, const OrderedJson& value, const std::st
   } else if (key == "content" && !value.is_null()) {
     message.content = parse_content(value, path);
     message.has_content = true;
-  } else if (value.is_null()) {  // as if it were not there
+  } else if (value.is_null()) {                        // as if it were not there
+  } else if (key == "annotations" && value.empty()) {  // as OpenAI's answers have it
   } else if (key == "reasoning_content") {
     message.reasoning = string_at(value, path);
   } else if (key == "tool_calls") {

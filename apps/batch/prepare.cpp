@@ -1,5 +1,6 @@
 #include "apps/batch/prepare.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tessera {
@@ -12,9 +13,14 @@ uint64_t mixed(uint64_t value) {
   return value ^ value >> 31;
 }
 
+// Of a request without a seed: the run's, made its own by its custom_id, so that requests of the
+// same prompt are answered apart, and each alike wherever and in whatever order it is computed.
+uint64_t seed_of(uint64_t run_seed, const IdDigest& id) { return mixed(mixed(run_seed) ^ id.low); }
+
 std::vector<TokenId> encode_chat(const Engine& engine, BatchRequest& request,
                                  const BatchDefaults& defaults, const EncodeProgress& progress) {
-  const bool has_own_system = request.messages.front().role == Role::kSystem;
+  const bool has_own_system =
+      std::ranges::find(request.messages, Role::kSystem, &Message::role) != request.messages.end();
   CHECK(!has_own_system || defaults.kv_path.empty(),
         "the chat has a system message of its own, but ", defaults.kv_path,
         " says what chats begin with");
@@ -77,6 +83,7 @@ std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const 
       .params =
           resolve_sampling(merged(defaults.sampling, request.sampling), engine.default_sampling())};
   prepared.draws_with_run_seed = prepared.params.temperature > 0.0 && !request.sampling.seed;
+  if (prepared.draws_with_run_seed) prepared.params.seed = seed_of(prepared.params.seed, item.id);
   prepared.params.continues_prompt = !is_chat;
   if (request.logprobs) prepared.params.top_logprobs = request.top_logprobs;
   const auto problem = [&](const char* code, const Error& error) {

@@ -36,6 +36,11 @@ class TokenForecast {
     void add(int64_t limit, double times);
   };
 
+  // Tokens that open answers are still to get. Those that are already longer than was expected are
+  // of the long ones, of which nothing but their length is known: they are expected to go on for as
+  // long as they have been too long, to their limits at most.
+  static double left_of(const Answers& open, double expected, double generated);
+
   Answers waiting_;  // of requests that are not prepared, a choice of each
   int64_t num_waiting_ = 0;
   Answers open_;  // of requests that have begun and not ended, all choices

@@ -39,7 +39,7 @@ std::string names_for(const ModelFolder& folder) {
 
 std::string hint_for_choosing(const ModelFolder& folder) {
   return concat("choose one with --chat-template NAME (", names_for(folder),
-                ") or send plain text with --raw");
+                ") or send plain text: generate --raw, /v1/completions in a batch");
 }
 
 const std::string* find_named(const ModelFolder& folder, std::string_view name) {

@@ -64,15 +64,24 @@ TEST(TokenForecastTest, EveryChoiceIsAnAnswer) {
   EXPECT_DOUBLE_EQ(forecast.part_done(50, 0).value(), 50.0 / (50.0 + 600.0 + 50.0));
 }
 
-// More than was expected of those that ended is no reason to go back.
-TEST(TokenForecastTest, IsNeverMoreThanAll) {
+TEST(TokenForecastTest, AnAnswerThatIsTooLongAlreadyGoesOn) {
   TokenForecast forecast;
-  forecast.add(100);
-  forecast.add(100);
-  forecast.begin(100, 10, 1);
-  forecast.begin(100, 10, 1);
-  forecast.end(100, 1, 1);
-  EXPECT_DOUBLE_EQ(forecast.part_done(20, 91).value(), 1.0);
+  for (int64_t limit : {100, 100}) forecast.add(limit);
+  for (int64_t limit : {100, 100}) forecast.begin(limit, 10, 1);
+  forecast.end(100, 1, 10);
+  // Ten tokens were expected of the other one too.
+  EXPECT_DOUBLE_EQ(forecast.part_done(20, 10 + 4).value(), 34.0 / (34.0 + 6.0));
+  EXPECT_DOUBLE_EQ(forecast.part_done(20, 10 + 10).value(), 1.0);
+  EXPECT_DOUBLE_EQ(forecast.part_done(20, 10 + 40).value(), 70.0 / (70.0 + 30.0));
+  EXPECT_DOUBLE_EQ(forecast.part_done(20, 10 + 90).value(), 120.0 / (120.0 + 10.0)) << "its limit";
+}
+
+TEST(TokenForecastTest, AnAnswerWithoutALimitMayGoOnForLong) {
+  TokenForecast forecast;
+  for (int i = 0; i < 2; ++i) forecast.add(0);
+  for (int i = 0; i < 2; ++i) forecast.begin(0, 10, 1);
+  forecast.end(0, 1, 30);
+  EXPECT_DOUBLE_EQ(forecast.part_done(20, 30 + 1030).value(), 1080.0 / (1080.0 + 1000.0));
 }
 
 }  // namespace

@@ -164,6 +164,37 @@ class Devices(BatchCase):
         self.assertIn(" | seed 5 | ", result.err)
         self.assertEqual(len(self.records()), 40)
 
+    def test_other_settings_are_refused_before_any_process_begins(self):
+        self.leave_shards()
+        for name in ("out.jsonl.shard-1-of-3", "out.jsonl.shard-2-of-3"):
+            (self.folder / name).unlink()
+        before = (self.folder / "out.jsonl.shard-0-of-3").read_bytes()
+        for flags, text in [(("--seed", "6"), "seed was 5, now 6"),
+                            (("-n", "9"), "max_tokens was 8, now 9"),
+                            (("--system", "x"), 'system was not set, now "x"')]:  # fmt: skip
+            result = self.batch(*DEVICES, "--temp", "1", "--resume", *flags, code=2)
+            self.assert_one_error(result, text)
+        self.lines[0] = short_line("item 0", "another question")
+        self.write_input(*self.lines)
+        result = self.batch(*DEVICES, "--temp", "1", "--resume", code=2)
+        self.assert_one_error(result, 'in.jsonl:1: request "item 0" is not the one')
+        self.assertEqual((self.folder / "out.jsonl.shard-0-of-3").read_bytes(), before)
+        self.assertEqual(self.shards(), ["out.jsonl.shard-0-of-3",
+                                         "out.jsonl.shard-0-of-3.manifest.json",
+                                         "out.jsonl.shard-1-of-3.manifest.json",
+                                         "out.jsonl.shard-2-of-3.manifest.json"])  # fmt: skip
+
+    def test_errors_of_earlier_runs_are_counted_again_only_when_tried_again(self):
+        self.lines[0] = "{"
+        self.write_input(*self.lines)
+        self.batch("--temp", "0", "--shard", "0/3", output="out.jsonl.shard-0-of-3", code=3)
+        with open(self.folder / "out.jsonl.shard-0-of-3") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            result = self.batch(*DEVICES, "--temp", "0", "--resume", "--force", code=1)
+        self.assertIn("40 requests: 26 answered, 0 errors, 13 answered before", result.err)
+        result = self.batch(*DEVICES, "--temp", "0", "--resume", code=3)
+        self.assertIn("40 requests: 0 answered, 1 error, 39 answered before", result.err)
+
     def test_a_damaged_manifest_is_forced(self):
         self.leave_shards()
         manifest = self.write("out.jsonl.shard-0-of-3.manifest.json", "{")

@@ -34,12 +34,14 @@ class Completions(BatchCase):
             completion_line("text", text, max_tokens=5, ignore_eos=True),
             completion_line("ids", [int(token) for token in ids], max_tokens=5, ignore_eos=True),
             completion_line("more", [1, *map(int, ids)], max_tokens=5, ignore_eos=True),
+            completion_line("list", [text], max_tokens=5, ignore_eos=True),
         )
         self.batch("--system", "Only chats have this.")
         answers = self.answers()
         self.assertEqual(answers["text"], answers["ids"])
+        self.assertEqual(answers["text"], answers["list"])
         self.assertEqual(set(answers["text"][0]), {"index", "text", "finish_reason"})
-        for record, num_more in zip(self.records().values(), (0, 0, 1)):
+        for record, num_more in zip(self.records().values(), (0, 0, 1, 0)):
             body = record["response"]["body"]
             self.assertEqual(body["object"], "text_completion")
             self.assertEqual(body["usage"]["prompt_tokens"], len(ids) + num_more)
@@ -98,12 +100,18 @@ class Fields(BatchCase):
         first = self.answers()
         self.assertEqual([choice["index"] for choice in first["three"]], [0, 1, 2])
         self.assertEqual(len(set(self.texts("three"))), 3, "each has a seed of its own")
-        self.assertEqual(self.texts("one"), self.texts("three")[:1])
+        self.assertNotIn(self.texts("one")[0], self.texts("three"), "as has each request")
         self.assertEqual(len(set(self.texts("greedy"))), 1)
         usage = self.records()["three"]["response"]["body"]["usage"]
         self.assertEqual(usage["completion_tokens"], 24)
         self.batch("--seed", "7", "--max-sequences", "1", output="again.jsonl")
         self.assertEqual(self.answers("again.jsonl"), first)
+
+    def test_requests_of_one_prompt_and_one_seed_share_it(self):
+        self.write_input(*[short_line(name, "x", temperature=100, ignore_eos=True, seed=3)
+                           for name in "ab"])  # fmt: skip
+        self.batch("--seed", "7")
+        self.assertEqual(self.texts("a"), self.texts("b"))
 
     def test_fields_win_over_flags(self):
         self.write_input(short_line("a", "x", ignore_eos=True, stop=[]),
@@ -162,11 +170,33 @@ class Fields(BatchCase):
         self.assertEqual(answers["a"][0]["message"]["content"], text)
         self.assertEqual(answers["b"][0]["message"]["content"], "")
 
+    def prompt_tokens(self, custom_id, output):
+        body = self.records(output)[custom_id]["response"]["body"]
+        return body["usage"]["prompt_tokens"]
+
+    def test_a_system_message_wherever_it_stands_wins_over_the_flag(self):
+        message = {"role": "system", "content": "Be brief."}
+        user = {"role": "user", "content": "x"}
+        answer = {"role": "assistant", "content": "y", "annotations": []}  # as OpenAI's API gives it
+        self.write_input({"id": "own", "messages": [user, answer, message, user]},
+                         {"id": "developer", "messages": [{**message, "role": "developer"}, user]},
+                         {"id": "none", "messages": [user]})  # fmt: skip
+        self.batch(flags=self.demo)
+        self.batch("--system", "Be brief.", output="flag", flags=self.demo)
+        for custom_id in ("own", "developer"):
+            self.assertEqual(self.prompt_tokens(custom_id, "flag"),
+                             self.prompt_tokens(custom_id, "out.jsonl"))  # fmt: skip
+        self.assertGreater(self.prompt_tokens("none", "flag"),
+                           self.prompt_tokens("none", "out.jsonl"))  # fmt: skip
+        self.assertEqual(self.prompt_tokens("developer", "flag"),
+                         self.prompt_tokens("none", "flag"))  # fmt: skip
+
     def test_the_largest_seed(self):
         self.write_input(short_line("a", "x", seed=2**64 - 1), short_line("b", "x"))
-        self.batch("-n", "8", "--temp", "1", "--seed", str(2**64 - 1))
-        answers = self.answers()
-        self.assertEqual(answers["a"], answers["b"])
+        flags = ("-n", "8", "--temp", "1", "--seed", str(2**64 - 1))
+        self.batch(*flags)
+        self.batch(*flags, "--max-sequences", "1", output="again.jsonl")
+        self.assertEqual(self.answers("again.jsonl"), self.answers())
 
     def test_what_is_left_for_later(self):
         later = [
@@ -177,9 +207,14 @@ class Fields(BatchCase):
             (openai_line("f", "x", n=1.5), "body.n must be an integer in 1..128"),
             (openai_line("g", "x", min_tokens=-1), "body.min_tokens must be an integer in 0..1073741824, got -1"),
             (openai_line("h", "x", ignore_eos=1), "body.ignore_eos must be true or false"),
+            (openai_line("i", "x", max_tokens=0), "body.max_tokens must be an integer in 1..1073741824, got 0"),
+            (openai_line("j", "x", min_tokens=5, max_tokens=4), "body.min_tokens is 5, but max_tokens only 4"),
+            (openai_line("k", "x", tool_choice="none", tools=[{}]), "body.tool_choice is not supported"),
+            (openai_line("l", "x", best_of=2), "body.best_of is not supported"),
         ]
         fine = openai_line("z", "x", response_format={"type": "text"}, logprobs=False, n=None,
-                           logit_bias={}, stream=False)  # fmt: skip
+                           logit_bias={}, stream=False, best_of=1, service_tier="auto",
+                           max_tokens=4, min_tokens=4)  # fmt: skip
         self.write_input(*[line for line, _ in later], fine)
         self.batch(code=3)
         records = read_records(self.folder / "out.jsonl")
@@ -235,7 +270,19 @@ class Logprobs(BatchCase):
                 self.assertTrue(choice["text"][offsets[i]:].startswith(token), (i, token))
             best = logprobs["top_logprobs"][i]
             self.assertIn(len(best), (1, 2), "tokens that look alike share an entry")
+            self.assertEqual(best[token], logprobs["token_logprobs"][i])
             self.assertEqual(max(best.values()), logprobs["token_logprobs"][i])
+
+    def test_what_was_drawn_is_among_the_likeliest_whatever_its_place(self):
+        self.write_input(*[completion_line(f"{k}", "Who?", temperature=5, seed=1, logprobs=k,
+                                           max_tokens=20, ignore_eos=True) for k in (0, 1)])
+        self.batch()
+        for k in (0, 1):
+            logprobs = self.answers()[f"{k}"][0]["logprobs"]
+            for token, own, best in zip(logprobs["tokens"], logprobs["token_logprobs"],
+                                        logprobs["top_logprobs"], strict=True):  # fmt: skip
+                self.assertEqual(best[token], own)
+                self.assertLessEqual(len(best), k + 1)
 
     def test_are_the_same_alone(self):
         digest = self.digest(self.batch("--batch-invariant"))

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "apps/answer/kv_input.h"
 #include "apps/answer/stats.h"
 #include "apps/batch/batch.h"
 #include "apps/batch/devices/merge.h"
@@ -30,6 +31,10 @@ std::string device_of(const std::string& name) {
   if (name == "cpu" || name.starts_with("cuda:")) return name;
   throw UsageError(concat("--devices must be numbers of GPUs with commas between them, e.g. 0,1, ",
                           "or cpu; got '", name, "'"));
+}
+
+DeviceChoice device_choice(const std::string& device) {
+  return device == "cpu" ? DeviceChoice::kCpu : DeviceChoice::kCuda;
 }
 
 // The processes read and write files of their own accord: pipes they could not share.
@@ -74,8 +79,7 @@ std::vector<std::string> shard_paths_of(const BatchOptions& options) {
 // merge that was killed has left of the shards is in the output, and goes.
 int finish_alone(BatchOptions& options, const Console& console) {
   const std::vector<std::string> shard_paths = shard_paths_of(options);
-  const bool on_cpu = options.devices.front() == "cpu";
-  options.engine.device = on_cpu ? DeviceChoice::kCpu : DeviceChoice::kCuda;
+  options.engine.device = device_choice(options.devices.front());
   options.devices.clear();
   const int code = run_batch(options, console);
   remove_shards(shard_paths);
@@ -92,6 +96,29 @@ uint64_t find_seed(const BatchOptions& options, const std::vector<std::string>& 
     if (const std::optional<uint64_t> seed = manifest.seed()) return *seed;
   }
   return random_seed();
+}
+
+// Compares for all processes, before any begins, what each would compare by itself: one that has no
+// answers yet would go on with whatever settings it is given, beside others that refuse them.
+void require_same_answers(const BatchOptions& options, BatchInput& input,
+                          const std::vector<std::string>& shard_paths, const Console& console) {
+  if (!options.resume || options.force) return;
+  const auto kv = open_kv_option(options.kv_path, options.engine);
+  const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));
+  const auto count = static_cast<int64_t>(shard_paths.size());
+  for (int64_t index = 0; index < count; ++index) {
+    const std::string& path = shard_paths[static_cast<size_t>(index)];
+    std::error_code problem;
+    if (std::filesystem::file_size(path, problem) == 0 || problem) continue;
+    const BatchOutput output(path, ExistingOutput::kResume);
+    if (output.answers().requests.empty()) continue;
+    require_same_requests(input, {}, output, console);
+    BatchOptions own = options;
+    own.shard = {.index = index, .count = count};
+    own.engine.device = device_choice(options.devices[static_cast<size_t>(index)]);
+    BatchManifest manifest(path);
+    settle_settings(own, opening, output, manifest);
+  }
 }
 
 // Until the processes have ended. Of an output that is overwritten, what earlier runs have left,
@@ -158,6 +185,11 @@ std::vector<std::string> parse_devices(const std::string& text) {
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     devices.push_back(device_of(text.substr(begin, end - begin)));
+    const std::string& device = devices.back();
+    if (device != "cpu" && std::ranges::count(devices, device) > 1) {
+      throw UsageError(
+          concat("--devices has ", device, " twice: a GPU has memory for one process"));
+    }
     begin = end + 1;
   }
   return devices;
@@ -169,13 +201,14 @@ int run_on_devices(BatchOptions& options, const Console& console) {
   require_separate_files(options);
   const bool has_own_seed = options.sampling.seed.has_value();
   const StatsFile stats(options.stats_path);
-  const BatchInput input = check_requests(options);
+  BatchInput input = check_requests(options);
   if (is_finished(input, options)) return finish_alone(options, console);
   const auto num_requests = static_cast<int64_t>(input.items().size());
   BatchOutput output(options.output_path, existing_output(options));
   BatchManifest(options.output_path).require_replaceable();
   const std::vector<std::string> shard_paths = shard_paths_of(options);
   require_no_other_shards(options, shard_paths);
+  require_same_answers(options, input, shard_paths, console);
   Workers workers(options, console);
   if (!has_own_seed) options.sampling.seed = find_seed(options, shard_paths);
 

@@ -35,6 +35,7 @@ const OutputTotals& ShardOutput::update() {
   if (is_in_place(ignored_.value(), path_)) return totals_;
   if (is_another_file()) {
     file_ = FileDescriptor(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    ++num_files_;
     read_bytes_ = 0;
     totals_ = {};
   }

@@ -32,6 +32,10 @@ class ShardOutput {
   // Leaves out the answers that are there now: the run that is to come replaces the file.
   void ignore_present();
 
+  // Whether update() has found no other file than the first time: answers may have joined what it
+  // holds, but of the errors that were there none is gone.
+  bool is_as_found() const { return num_files_ <= 1; }
+
   // Of all whole lines that are there now; reads those that are new since the last call. A file
   // that was replaced is read again. Throws Error when it cannot be read or is no output.
   const OutputTotals& update();
@@ -46,6 +50,7 @@ class ShardOutput {
   std::string path_;
   FileDescriptor file_{-1};
   FileDescriptor ignored_{-1};  // kept open, so that no other file becomes the same inode
+  int num_files_ = 0;           // that were read, each in place of the one before
   uint64_t read_bytes_ = 0;     // of the file, to the end of a line
   OutputTotals totals_;
 };

@@ -114,7 +114,8 @@ BatchCounts Workers::counts(int64_t total) {
     const OutputTotals& now = worker.output.update();
     counts.skipped += worker.before.answered;
     counts.answered += std::max<int64_t>(now.answered - worker.before.answered, 0);
-    counts.errors += now.errors;
+    // A process that goes on drops the errors of earlier runs with the file that had them.
+    counts.errors += now.errors - (worker.output.is_as_found() ? worker.before.errors : 0);
     counts.prompt_tokens += now.prompt_tokens - worker.before.prompt_tokens;
     counts.generated_tokens += now.generated_tokens - worker.before.generated_tokens;
   }
