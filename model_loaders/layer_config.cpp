@@ -49,7 +49,8 @@ int64_t read_interval(const JsonObject& json, const LayerRules& rules, bool is_n
     json.find_string(rules.interval_key);  // "LLLG", beside the list that it stands for
     return rules.full_attention_interval;
   }
-  return json.find_integer(rules.interval_key, 1, kMaxContextTokens)
+  // Where nothing slides, transformers writes 0 beside the list.
+  return json.find_integer(rules.interval_key, is_needed ? 1 : 0, kMaxContextTokens)
       .value_or(rules.full_attention_interval);
 }
 

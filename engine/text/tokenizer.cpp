@@ -87,7 +87,7 @@ std::optional<TokenId> Tokenizer::special_token(std::string_view content) const 
 std::vector<std::string> Tokenizer::special_tokens() const {
   std::vector<std::string> contents;
   for (const auto& [content, token] : impl_->vocabulary.special_tokens) {
-    if (!content.empty()) contents.push_back(content);
+    if (!content.empty() && !impl_->token(token).is_text) contents.push_back(content);
   }
   std::ranges::sort(contents);
   return contents;

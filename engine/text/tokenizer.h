@@ -54,7 +54,8 @@ class Tokenizer {
   // that tokenizer_config.json adds without calling them special are found as well.
   std::optional<TokenId> special_token(std::string_view content) const;
 
-  // The contents, in order, of all tokens that special_token() finds, but an empty one.
+  // The contents, in order, of all tokens that special_token() finds, but an empty one and those
+  // that encode() makes of any text that has them, such as a run of line ends.
   std::vector<std::string> special_tokens() const;
 
   // Text of a whole sequence. Special tokens give nothing, invalid UTF-8 gives U+FFFD. Encoding and

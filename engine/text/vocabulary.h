@@ -16,6 +16,7 @@ struct VocabularyToken {
   std::string piece;         // "▁the", "<0x0A>", "<s>"
   std::string bytes;         // what it adds to a decoded text: " the", "\n", ""
   bool is_special = false;   // no text becomes it; adds nothing to one but a mark of thoughts
+  bool is_text = false;      // added, but no more than text: encoding finds it in any
   bool strips_left = false;  // white space before it is not tokenised
   bool strips_right = false;
 };

@@ -204,11 +204,16 @@ TEST(Families, Exaone4RotatesWhereItSlidesIfItSlides) {
   const std::string layers = R"(, "num_hidden_layers": 4)";
   EXPECT_THAT(windows(config_of_type("exaone4", layers)), ElementsAre(4096, 4096, 4096, 0));
   EXPECT_THAT(tables(config_of_type("exaone4", layers)), ElementsAre(0, 0, 0, -1));
-  const ModelConfig full =
-      config_of_type("exaone4", R"(, "num_hidden_layers": 2, "sliding_window": null,
-      "sliding_window_pattern": null, "layer_types": ["full_attention", "full_attention"])");
-  EXPECT_THAT(windows(full), Each(0));
-  EXPECT_THAT(tables(full), Each(0));
+  for (const char* const pattern : {"null", "0"}) {  // as published, and as transformers saves it
+    const ModelConfig full =
+        config_of_type("exaone4", concat(R"(, "num_hidden_layers": 2, "sliding_window": null,
+        "layer_types": ["full_attention", "full_attention"], "sliding_window_pattern": )",
+                                         pattern));
+    EXPECT_THAT(windows(full), Each(0));
+    EXPECT_THAT(tables(full), Each(0));
+  }
+  EXPECT_THAT(problem_of_type("exaone4", R"(, "sliding_window_pattern": 0)"),
+              HasSubstr("sliding_window_pattern must be an integer in 1.."));
   EXPECT_THAT(tables(config_of_type("exaone4",
                                     R"(, "num_hidden_layers": 2, "sliding_window_pattern": "LLLG",
                                         "layer_types": ["sliding_attention", "full_attention"])")),

@@ -3,6 +3,7 @@
 
 #include "engine/text/tokenizer_json/pipeline_encoder.h"
 #include "engine/text/tokenizer_json/token_decoder.h"
+#include "engine/text/tokenizer_json/unicode_text.h"
 #include "engine/text/tokenizer_parts.h"
 #include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
@@ -11,6 +12,10 @@
 
 namespace tessera {
 namespace {
+
+bool is_white_space(std::string_view text) {
+  return stripped(text, /*left=*/true, /*right=*/false).empty();
+}
 
 void add_entries(const TokenizerJson& json, const TokenDecoder& decoder, int64_t vocab_size,
                  Vocabulary& vocabulary) {
@@ -32,6 +37,24 @@ void add_entries(const TokenizerJson& json, const TokenDecoder& decoder, int64_t
   }
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (!is_defined[i]) tokens[i] = {.piece = concat("<undefined ", i, ">"), .is_special = true};
+  }
+}
+
+// Marks pieces of the vocabulary that are no more than text, and runs of white space, which some
+// files list beside it. What else lies outside it or is special, such as "<think>", belongs to
+// templates, and what takes the white space around it is meant to be.
+void mark_added_text(const TokenizerJson& json, Vocabulary& vocabulary) {
+  std::vector<bool> is_piece(vocabulary.tokens.size());
+  for (const VocabularyEntry& entry : json.model.vocabulary) {
+    is_piece[static_cast<size_t>(entry.id)] = true;
+  }
+  for (const AddedToken& added : json.added_tokens) {
+    const auto id = static_cast<size_t>(added.id);
+    if (id >= is_piece.size()) continue;
+    VocabularyToken& token = vocabulary.tokens[id];
+    token.is_text = !added.content.empty() && (is_piece[id] || is_white_space(added.content)) &&
+                    token.piece == added.content && !token.is_special && !added.lstrip &&
+                    !added.rstrip && !added.single_word;
   }
 }
 
@@ -59,6 +82,7 @@ Vocabulary make_vocabulary(const TokenizerJson& json, const TokenDecoder& decode
                           .rstrip = token.strips_right},
                          "");
   }
+  mark_added_text(json, vocabulary);
   return vocabulary;
 }
 

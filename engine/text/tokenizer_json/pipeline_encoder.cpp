@@ -12,10 +12,6 @@ constexpr size_t kProgressBytes = 4 << 10;
 // Of a word: its merges take seconds, in which nothing can be interrupted.
 constexpr size_t kMaxWordBytes = 4 << 20;
 
-bool is_white_space(std::string_view text) {
-  return stripped(text, /*left=*/true, /*right=*/false).empty();
-}
-
 }  // namespace
 
 PipelineEncoder::PipelineEncoder(const TokenizerJson& json, const Vocabulary& vocabulary)
@@ -36,22 +32,10 @@ PipelineEncoder::Model PipelineEncoder::make_model(const TokenizerJson& json,
   return UnigramModel(json, vocabulary);
 }
 
-// Pieces of the vocabulary that are no more than text, and runs of white space, which some files
-// list beside it. What else lies outside it or is special, such as "<think>", belongs to templates,
-// and what takes the white space around it is meant to be.
 void PipelineEncoder::read_added_text(const TokenizerJson& json, const Vocabulary& vocabulary) {
-  std::vector<bool> is_piece(vocabulary.tokens.size());
-  for (const VocabularyEntry& entry : json.model.vocabulary) {
-    is_piece[static_cast<size_t>(entry.id)] = true;
-  }
   for (const AddedToken& token : json.added_tokens) {
     const auto id = static_cast<size_t>(token.id);
-    const bool is_text = id < is_piece.size() && !token.content.empty() &&
-                         (is_piece[id] || is_white_space(token.content)) &&
-                         vocabulary.tokens[id].piece == token.content &&
-                         !vocabulary.tokens[id].is_special && !token.lstrip && !token.rstrip &&
-                         !token.single_word;
-    if (!is_text) continue;
+    if (id >= vocabulary.tokens.size() || !vocabulary.tokens[id].is_text) continue;
     longest_added_bytes_ = std::max(longest_added_bytes_, token.content.size());
     std::string storage;
     if (token.normalized) {

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <nlohmann/json.hpp>
+
 #include "tests/engine/error_of.h"
 #include "tests/engine/text/chat_template_fixture.h"
+#include "tests/engine/text/json_tokenizer_fixture.h"
 
 namespace tessera {
 namespace {
@@ -297,6 +301,27 @@ TEST(ChatTemplate, TemplateAndContentAreTokenisedAsOneText) {
   std::vector<TokenId> expected = tokenizer->encode("[INST] ! or [/INST]", /*at_start=*/false);
   expected.insert(expected.begin(), 1);
   EXPECT_EQ(built_in("mistral-v1", *tokenizer).encode(*tokenizer, {&message, 1}), expected);
+}
+
+// Gemma lists runs of line ends, and a message may end with some of those that its template adds.
+TEST(ChatTemplate, RunsOfWhiteSpaceGoFromMessagesIntoTheTemplate) {
+  nlohmann::json file = {
+      {"added_tokens", nlohmann::json::array()},
+      {"decoder", {{"type", "Fuse"}}},
+      {"model",
+       {{"type", "BPE"}, {"vocab", {{"a", 0}, {"\n", 1}}}, {"merges", nlohmann::json::array()}}}};
+  for (const char* const content : {"\n\n", "\n\n\n", "<end>"}) {
+    file["added_tokens"].push_back(
+        {{"id", 2 + file["added_tokens"].size()}, {"content", content}, {"special", false}});
+  }
+  const auto tokenizer = load_tokenizer_json(file.dump());
+  const ChatTemplate chat = ChatTemplate::choose(
+      "", folder_with("{{ messages[0].content + '\\n\\n' }}{{ 'a<end>\\n' }}"), *tokenizer);
+  for (const auto& [content, tokens] : std::map<std::string, std::vector<TokenId>>{
+           {"a", {0, 2, 0, 4, 1}}, {"a\n", {0, 3, 0, 4, 1}}, {"a\n\n", {0, 3, 1, 0, 4, 1}}}) {
+    const Message message{Role::kUser, content};
+    EXPECT_EQ(chat.encode(*tokenizer, {&message, 1}), tokens) << content;
+  }
 }
 
 TEST(ChatTemplate, BosIsThereOnceWhereItIsWanted) {
