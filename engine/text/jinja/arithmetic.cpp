@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "engine/text/jinja/operators.h"
+#include "engine/text/jinja/text_operations.h"
 
 namespace tessera::jinja {
 namespace {
@@ -95,7 +96,7 @@ std::optional<Value> joined(const Value& left, const Value& right, Runtime& runt
   if (left.as_text() != nullptr && right.as_text() != nullptr) {
     runtime.count_text(left.as_text()->size() + right.as_text()->size());
     Text text = *left.as_text();
-    text.append(*right.as_text());
+    join(*right.as_text(), text, runtime);
     return runtime.make(std::move(text));
   }
   const List* const first = left.as_list();

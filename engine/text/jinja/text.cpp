@@ -29,6 +29,7 @@ void Text::append(const Text& text, size_t begin, size_t end) {
 
 Text Text::slice(size_t begin, size_t end) const {
   Text piece;
+  piece.is_markup_ = is_markup_;
   piece.append(*this, begin, end);
   return piece;
 }

@@ -31,6 +31,10 @@ class Text {
   bool empty() const { return bytes_.empty(); }
   // In order, neighbours of different origin, the last one's end is size().
   const std::vector<Run>& runs() const { return runs_; }
+  // Whether it went through the filter safe, or is made of what did: as markupsafe has it, text
+  // that is joined with it is escaped.
+  bool is_markup() const { return is_markup_; }
+  void set_markup() { is_markup_ = true; }
   // Of the byte at `offset` < size().
   Origin origin_at(size_t offset) const;
 
@@ -38,13 +42,14 @@ class Text {
   void append(const Text& text) { append(text, 0, text.size()); }
   // Bytes [begin, end) of `text`, which is another object.
   void append(const Text& text, size_t begin, size_t end);
-  Text slice(size_t begin, size_t end) const;
+  Text slice(size_t begin, size_t end) const;  // markup, if this is
 
  private:
   size_t run_at(size_t offset) const;
 
   std::string bytes_;
   std::vector<Run> runs_;
+  bool is_markup_ = false;
 };
 
 }  // namespace tessera::jinja

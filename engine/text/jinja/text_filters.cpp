@@ -210,7 +210,12 @@ Value filter_abs(Call& call) {
   return value.as_bool() == nullptr ? value : Value(*value.integer_value());
 }
 
-Value filter_safe(Call& call) { return filter_string(call); }
+Value filter_safe(Call& call) {
+  call.bind({});
+  Text text = soft_text(call);
+  text.set_markup();
+  return call.runtime.make(std::move(text));
+}
 
 constexpr Builtin kTextFilters[] = {{"string", filter_string},
                                     {"safe", filter_safe},

@@ -11,7 +11,49 @@ namespace {
 char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 char ascii_upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
 
+std::string_view escape_of(char character) {
+  switch (character) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '\'':
+      return "&#39;";
+    case '"':
+      return "&#34;";
+    default:
+      return {};
+  }
+}
+
+Text markup_of(const Text& text, Runtime& runtime) {
+  const std::string_view bytes = text.bytes();
+  Text result;
+  result.set_markup();
+  size_t kept = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const std::string_view escape = escape_of(bytes[i]);
+    if (escape.empty()) continue;
+    runtime.count_text(escape.size() + i - kept);
+    runtime.check_text_size(result.size() + escape.size() + i - kept);
+    result.append(text, kept, i);
+    result.append(escape, text.origin_at(i));
+    kept = i + 1;
+  }
+  result.append(text, kept, bytes.size());
+  return result;
+}
+
 }  // namespace
+
+void join(const Text& part, Text& text, Runtime& runtime) {
+  if (part.is_markup() && !text.is_markup()) text = markup_of(text, runtime);
+  if (text.is_markup() && !part.is_markup()) return join(markup_of(part, runtime), text, runtime);
+  runtime.check_text_size(text.size() + part.size());
+  text.append(part);
+}
 
 Text stripped(const Text& text, const Text* characters, Side side) {
   const std::string_view bytes = text.bytes();

@@ -10,6 +10,10 @@ enum class Side : uint8_t { kBoth, kLeft, kRight };
 // Without white space, or the characters of `characters`, at its ends.
 Text stripped(const Text& text, const Text* characters, Side side);
 
+// Puts `part` behind `text`. Where only one of them is markup, the characters of the other that
+// HTML knows are escaped, and `text` becomes markup.
+void join(const Text& part, Text& text, Runtime& runtime);
+
 // With `replacement` for the first `max_count` places of `pattern`, all of them if negative.
 Text replaced(const Text& text, const Text& pattern, const Text& replacement, int64_t max_count,
               Runtime& runtime);

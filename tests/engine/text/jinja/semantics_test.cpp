@@ -48,6 +48,16 @@ TEST(JinjaSemantics, PrintedValues) {
        {R"({{ 'a\t\x41\u00e9\'\"\\ \q' }})", "a\tAé'\"\\ \\q"}});
 }
 
+// As markupsafe has it, also without any escaping of what a template writes.
+TEST(JinjaSemantics, WhatIsJoinedWithSafeTextIsEscaped) {
+  expect_all({{"{% set x = '<b>' | safe %}{{ x }}{{ x + '<i>' }}{{ '\"' + x }}{{ 'q' + 'u&' }}",
+               "<b><b>&lt;i&gt;&#34;<b>qu&"},
+              {"{{ '&' ~ 1 ~ ('<' | safe) ~ \"'\" }}{{ '&' ~ '<' }}", "&amp;1<&#39;&<"},
+              {"{% set x = ('<' | safe) + '>' %}{{ x + '>' }}{{ x | trim + '&' }}{{ x[0] + '&' }}",
+               "<&gt;&gt;<&gt;&amp;<&amp;"},
+              {"{{ ('<b>' | safe) ~ 'plain' }}{{ ('<' | safe) == '<' }}", "<b>plainTrue"}});
+}
+
 TEST(JinjaSemantics, Operators) {
   expect_all(
       {{"{{ 1/2 }} {{ -7//2 }} {{ -7%3 }} {{ 7.5//2 }} {{ -7.5 % 2 }} {{ 2**10 }} {{ 2**-1 }}",
