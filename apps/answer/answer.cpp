@@ -49,8 +49,8 @@ void say_what_was_cut(const Answer& answer, const Engine& engine, const Console&
                        counted(engine.context_size(), "token"), ", of which the prompt took ",
                        answer.result.prompt_tokens, ")"));
   }
-  const bool is_cut = reason == StopReason::kContextFull || reason == StopReason::kMaxTokens;
-  if (is_cut && answer.text.answer.empty() && !answer.text.thinking.empty()) {
+  const bool was_stopped = reason == StopReason::kCancelled;  // which is said elsewhere
+  if (!was_stopped && answer.text.answer.empty() && !answer.text.thinking.empty()) {
     console.say("the model was still thinking: there is no answer");
   }
 }

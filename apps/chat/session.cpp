@@ -55,10 +55,13 @@ void ChatSession::answer_again() {
   CHECK(next.drop_answer(), "there is no message to answer yet");
   // The same seed would give the same answer.
   ++params_.seed;
-  if (params_.temperature == 0.0 && !conversation().ends_with_question()) {
+  const bool had_answer = !conversation().ends_with_question();
+  const std::string before = had_answer ? conversation().messages().back().content : "";
+  answer(std::move(next));
+  const bool is_same = had_answer && conversation().messages().back().content == before;
+  if (params_.temperature == 0.0 && is_same) {
     console_.say("temperature is 0: the same prompt has the same answer; try /set temperature 0.8");
   }
-  answer(std::move(next));
 }
 
 std::optional<std::string> ChatSession::last_stats() const { return last_stats_; }

@@ -16,10 +16,15 @@
 namespace tessera {
 namespace {
 
+// Where writing to `path` would write, also if nothing is there yet.
 std::string without_links(const std::string& path) {
+  constexpr int kMaxLinks = 40;  // as the kernel has it
+  std::filesystem::path target = path;
   std::error_code problem;
-  const std::filesystem::path target = std::filesystem::canonical(path, problem);
-  return problem ? path : target.string();
+  for (int i = 0; i < kMaxLinks && std::filesystem::is_symlink(target, problem); ++i) {
+    target = target.parent_path() / std::filesystem::read_symlink(target, problem);
+  }
+  return target.string();
 }
 
 std::string folder_of(const std::string& path) {

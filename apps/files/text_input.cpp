@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
 // Reading the limit of a model takes longer than tokenising so much.
 constexpr uint64_t kShortTextBytes = 64 << 10;
+constexpr size_t kMaxCharacterBytes = 4;  // of UTF-8
 constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
 // A descriptor to read from, closed unless it is standard input.
@@ -49,6 +50,17 @@ class InputFile {
   const std::string& name() const { return name_; }
   uint64_t size_bytes() const { return size_bytes_; }  // 0 where only reading will tell
   bool is_typed() const { return is_terminal(descriptor_); }
+
+  // Whether a file begins as no text does; false where only reading would tell.
+  bool begins_binary() const {
+    std::array<char, 4096> block;
+    const ssize_t count = size_bytes_ == 0 ? 0 : pread(descriptor_, block.data(), block.size(), 0);
+    if (count <= 0) return false;
+    const std::string_view begin(block.data(), static_cast<size_t>(count));
+    const std::optional<size_t> invalid = find_invalid_utf8(begin, throw_if_interrupted);
+    const bool is_inside = invalid && *invalid + kMaxCharacterBytes <= begin.size();
+    return is_inside && begin.find('\0') != std::string_view::npos;
+  }
 
   // on_read(bytes read so far) may throw.
   std::string read_all(const std::function<void(uint64_t)>& on_read) const {
@@ -82,13 +94,16 @@ class InputFile {
   uint64_t size_bytes_ = 0;
 };
 
+void refuse_binary(bool is_binary, const std::string& name) {
+  CHECK(!is_binary, name, ": looks like a binary file, expected UTF-8 text");
+}
+
 // The text of all that was read from `file`.
 std::string as_text(std::string text, const InputFile& file, InvalidUtf8 policy) {
   text.erase(0, byte_order_mark_size(text));
   if (text.ends_with('\n')) text.pop_back();
   if (policy != InvalidUtf8::kReplace && text.find('\0') != std::string::npos) {
-    CHECK(!find_invalid_utf8(text, throw_if_interrupted), file.name(),
-          ": looks like a binary file, expected UTF-8 text");
+    refuse_binary(find_invalid_utf8(text, throw_if_interrupted).has_value(), file.name());
   }
   return checked_utf8(std::move(text), file.name(), policy);
 }
@@ -121,6 +136,8 @@ std::string read_text(const std::string& path, InvalidUtf8 policy) {
 std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
                              const std::function<TextLimit()>& find_limit, const Console& console) {
   const InputFile file(path);
+  // First: a binary file is not too long but no text.
+  refuse_binary(policy != InvalidUtf8::kReplace && file.begins_binary(), file.name());
   LengthCheck length(find_limit);
   length.check(file.name(), file.size_bytes());
   ProgressBar bar(console, "reading " + escape_control_characters(file.name()));

@@ -51,14 +51,14 @@ void add_failures(const Report& report, std::vector<std::string>& lines) {
   for (const CallRecord& call : report.calls) {
     if (!call.has_failed()) continue;
     if (call.round > 0) {
-      lines.push_back("a merge failed: " + call.result.error);
+      lines.push_back("a merge failed: " + call.problem());
     } else if (++num_unread == 1) {
       unread = &call;
     }
   }
   if (unread == nullptr) return;
   lines.push_back(concat(num_unread, " of ", counted(report.plan.calls.size(), "part"),
-                         " could not be read: ", unread->result.error));
+                         " could not be read: ", unread->problem()));
 }
 
 std::string unmerged_line(const Report& report) {
@@ -95,7 +95,9 @@ std::string cut_text(int64_t num_tokens) {
 
 std::string cost_line(const Report& report) {
   const TokenCounts counts = count_tokens(report);
-  return concat(counted(report.calls.size(), "call"), " | prompt ", counts.prompt, " tok",
+  const int64_t read = counts.cached + counts.computed;
+  return concat(counted(report.calls.size(), "call"), " | prompt ",
+                read < counts.prompt ? concat(read, " of ") : "", counts.prompt, " tok",
                 counts.cached > 0 ? concat(" (", counts.cached, " cached)") : "", " | gen ",
                 counts.generated, " tok | ", fixed(report.seconds, 1), " s",
                 seed_text(report.params));
@@ -126,6 +128,7 @@ std::vector<std::string> loss_lines(const Report& report) {
   if (!report.is_merged) lines.push_back(unmerged_line(report));
   if (report.num_cut() > 0) lines.push_back(cut_line(report));
   if (report.was_interrupted) return lines;
+  if (report.summary().empty()) lines.push_back("the model said nothing: there is no summary");
   for (const Slice& gap : left_out(report)) lines.push_back(gap_line(report, gap));
   return lines;
 }

@@ -13,7 +13,8 @@ namespace tessera {
 // "the summary was cut at 512 tokens; -n allows more".
 std::string cut_text(int64_t num_tokens);
 
-// "25 calls | prompt 203111 tok (412 cached) | gen 1204 tok | 41.2 s | seed 42".
+// "25 calls | prompt 203111 tok (412 cached) | gen 1204 tok | 41.2 s | seed 42"; after a signal
+// "prompt 6120 of 203111 tok".
 std::string cost_line(const Report& report);
 
 // The same for programs: seconds, seed, numbers of calls and tokens, and "left_out" where there is

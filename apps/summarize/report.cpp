@@ -66,7 +66,7 @@ OrderedJson call_json(const CallRecord& call) {
   json["cached_prompt_tokens"] = call.result.cached_prompt_tokens;
   json["completion_tokens"] = call.result.tokens.size();
   json["finish_reason"] = finish_reason(call.result.stop_reason);
-  if (call.has_failed()) json["error"] = call.result.error;
+  if (call.has_failed()) json["error"] = call.problem();
   json["text"] = call.answer;
   return json;
 }
@@ -90,6 +90,16 @@ size_t first_reader(const std::vector<CallRecord>& calls, size_t call) {
 }
 
 }  // namespace
+
+bool CallRecord::has_failed() const {
+  return result.stop_reason == StopReason::kNonFiniteLogits || (is_only_thought && !was_stopped());
+}
+
+std::string CallRecord::problem() const {
+  if (!is_only_thought) return result.error;
+  return concat("the model was still thinking after ", counted(result.tokens.size(), "token"),
+                " (-n allows more, --no-think asks for none)");
+}
 
 bool CallRecord::is_cut() const {
   return result.stop_reason == StopReason::kMaxTokens ||

@@ -17,11 +17,15 @@ struct CallRecord {
   std::vector<Slice> slices;   // what it read
   std::vector<size_t> merged;  // which calls it merged, by their index in the report
   GenerationResult result;
-  std::string answer;  // without what was thought before it
+  std::string answer;            // without what was thought before it
+  bool is_only_thought = false;  // it ended before an answer began
 
-  // What the model computed was not finite: the answer breaks off, and result.error says where.
-  bool has_failed() const { return result.stop_reason == StopReason::kNonFiniteLogits; }
-  bool is_complete() const { return result.stop_reason != StopReason::kCancelled && !has_failed(); }
+  bool was_stopped() const { return result.stop_reason == StopReason::kCancelled; }
+  // There is no answer, or what the model computed was not finite and the answer breaks off.
+  bool has_failed() const;
+  bool is_complete() const { return !was_stopped() && !has_failed(); }
+  // Why it has failed.
+  std::string problem() const;
   // It ended because it had reached its number of tokens, or the context was full.
   bool is_cut() const;
 };

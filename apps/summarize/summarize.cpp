@@ -40,13 +40,25 @@ TextLimit find_limit(const SummarizeOptions& options) {
   return read_text_limit(options.engine);
 }
 
+Document read_document(const std::string& file, const SummarizeOptions& options,
+                       const Console& console) {
+  std::string text = read_prompt_text(
+      file, options.invalid_utf8, [&options] { return find_limit(options); }, console);
+  require_text(text, file);
+  return {input_name(file), std::move(text)};
+}
+
+// With --each a file that cannot be read is told of and costs no other, unless none can.
 std::vector<Document> read_documents(const SummarizeOptions& options, const Console& console) {
   std::vector<Document> documents;
-  for (const std::string& file : options.files) {
-    std::string text = read_prompt_text(
-        file, options.invalid_utf8, [&options] { return find_limit(options); }, console);
-    require_text(text, file);
-    documents.push_back({input_name(file), std::move(text)});
+  for (size_t i = 0; i < options.files.size(); ++i) {
+    try {
+      documents.push_back(read_document(options.files[i], options, console));
+    } catch (const Error& error) {
+      const bool is_last_hope = documents.empty() && i + 1 == options.files.size();
+      if (!options.each || is_last_hope) throw;
+      console.report(error);
+    }
   }
   return documents;
 }
@@ -78,9 +90,10 @@ EngineOptions options_for_documents(const SummarizeOptions& options,
 
 std::string report_text(const Report& report, const SummarizeOptions& options) {
   const std::string summary = report.summary();
-  // A signal may come before anything has been answered: that is no content for a file.
-  const bool has_nothing = summary.empty() && report.was_interrupted;
-  if (has_nothing && (!options.json || options.has_output_file())) return "";
+  // A signal may come before anything has been answered, and a model may say nothing: that is no
+  // content for a file.
+  const bool is_no_report = !options.json || (report.was_interrupted && options.has_output_file());
+  if (summary.empty() && is_no_report) return "";
   if (!options.json) return summary + "\n";
   return report_json(report).dump(-1, ' ', /*ensure_ascii=*/true,
                                   nlohmann::ordered_json::error_handler_t::replace) +
@@ -126,7 +139,9 @@ class ReportWriter {
   bool has_text_ = false;
 };
 
-bool has_all(const Report& report) { return report.is_merged && report.num_failed() == 0; }
+bool has_all(const Report& report) {
+  return report.is_merged && report.num_failed() == 0 && !report.summary().empty();
+}
 
 // Does a part of the work for one of several documents. An Error is told and costs no other
 // document anything. Returns whether there was none; false also after a signal.
@@ -183,12 +198,13 @@ int run_summarize(const SummarizeOptions& options, const Console& console) {
   const std::unique_ptr<Engine> engine =
       load_engine(options_for_documents(options, documents, console), console);
   Summarizer summarizer(*engine, options, stats, console);
-  const bool apart = options.each && documents.size() > 1;
+  const bool apart = options.each && options.files.size() > 1;
+  const bool has_every_file = documents.size() == options.files.size();
   const bool has_everything =
       apart ? summarize_each(summarizer, std::move(documents), writer, console)
             : summarize_together(summarizer, std::move(documents), writer, console);
   throw_if_interrupted();
-  return has_everything ? kExitOk : kExitItemErrors;
+  return has_everything && has_every_file ? kExitOk : kExitItemErrors;
 }
 
 }  // namespace tessera

@@ -34,7 +34,7 @@ void require_an_answer(const Report& report) {
       std::ranges::find_if(report.calls, [](const CallRecord& call) { return call.has_failed(); });
   const bool has_answer =
       std::ranges::any_of(report.calls, [](const CallRecord& call) { return call.is_complete(); });
-  if (failed != report.calls.end() && !has_answer) throw Error(failed->result.error);
+  if (failed != report.calls.end() && !has_answer) throw Error(failed->problem());
 }
 
 }  // namespace
@@ -86,9 +86,11 @@ void Summarizer::read_at_once(Report& report) {
   const SequencePtr sequence = engine_.create_sequence();
   Answer answer = stream_answer(engine_, *sequence, prompt, params_,
                                 {.shows_thinking = options_.thinking.is_shown}, console_);
+  const bool is_only_thought = answer.text.answer.empty() && !answer.text.thinking.empty();
   report.calls.push_back({.slices = slices,
                           .result = std::move(answer.result),
-                          .answer = std::move(answer.text.answer)});
+                          .answer = std::move(answer.text.answer),
+                          .is_only_thought = is_only_thought});
 }
 
 void Summarizer::read_in_chunks(Report& report) {
@@ -144,9 +146,10 @@ void Summarizer::run(Report& report, std::vector<CallRecord> calls,
   for (size_t index = 0; index < calls.size(); ++index) {
     CallRecord& call = calls[index];
     call.result = std::move(results[index]);
-    call.answer =
-        split_thinking(call.result.text, thinking_start(engine_.tokenizer(), prompts[index]))
-            .answer;
+    ThoughtAndAnswer text =
+        split_thinking(call.result.text, thinking_start(engine_.tokenizer(), prompts[index]));
+    call.answer = std::move(text.answer);
+    call.is_only_thought = call.answer.empty() && !text.thinking.empty();
     report.calls.push_back(std::move(call));
   }
 }

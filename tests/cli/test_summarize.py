@@ -94,6 +94,13 @@ class Summarize(Case):
                               "standard input: is empty")  # fmt: skip
 
 
+    def test_a_binary_file_is_not_too_long(self):
+        self.write("big", b"\x7fELF\0\xff\xfe\0" * 100_000)
+        for arguments in (["generate", *self.model, "-f", "big"],
+                          ["prefill", *self.model, "big", "-o", "out"]):
+            result = self.check(*arguments, code=1)
+            self.assert_one_error(result, "big: looks like a binary file, expected UTF-8 text")
+
     def test_a_huge_file_is_refused_before_it_is_read(self):
         path = self.folder / "huge.txt"
         with path.open("wb") as file:
@@ -254,6 +261,27 @@ class Chunks(Case):
         places = [text.index(f"{path}:\n\n") for path in texts]
         self.assertEqual(places, sorted(places))
 
+    def test_a_file_that_cannot_be_read_costs_no_other(self):
+        self.write("a", "one. " * 20)
+        self.write("latin1", b"caf\xe9 " * 20)
+        each = ("-n", "8", "--each")
+        result = self.check("summarize", *self.model, "missing", "a", "latin1", *each, code=3)
+        self.assertTrue(result.out.startswith("a:\n\n"), result.out)
+        self.assertIn("error: missing: No such file", result.err)
+        self.assertIn("error: latin1: not UTF-8 text", result.err)
+        result = self.check("summarize", *self.model, "missing", "latin1", *each, code=1)
+        self.assertEqual(result.out, "")
+        result = self.check("summarize", *self.model, "missing", "a", "-n", "8", code=1)
+        self.assert_one_error(result, "missing: No such file")
+
+    def test_into_a_link_that_leads_nowhere_yet(self):
+        (self.folder / "link").symlink_to("folder/out")
+        (self.folder / "folder").mkdir()
+        self.write("a", "one. " * 20)
+        self.check("summarize", *self.model, "a", "-n", "8", "-o", "link")
+        self.assertTrue((self.folder / "link").is_symlink())
+        self.assertTrue((self.folder / "folder" / "out").read_text())
+
     def test_into_a_file(self):
         path = self.write("long.txt", LINES)
         shown = self.check("summarize", *self.model, path, "-n", "8").out
@@ -324,6 +352,7 @@ class Chunks(Case):
                                                      "--kv-pages", "8", path, *flags)  # fmt: skip
         self.assertFalse(report["complete"])
         self.assertIn(b"interrupted: ", err)
+        self.assertRegex(err, rb"calls \| prompt \d+ of \d+ tok ")
         finished = [call for call in report["calls"] if call["finish_reason"] != "cancelled"]
         self.assertGreater(len(finished), 0)
         self.assertLess(len(finished), len(report["calls"]))

@@ -38,6 +38,11 @@ class Generate(ThinkingCase):
         self.assertEqual(result.out, "")
         self.assertIn("the model was still thinking: there is no answer", result.err)
 
+    def test_a_thought_that_ends_by_itself(self):
+        result = self.generate("--stop", "m")
+        self.assertEqual(result.out, "")
+        self.assertIn("the model was still thinking: there is no answer", result.err)
+
     def test_no_think(self):
         flags = self.thinking_model()
         for asked in (["--no-think"], ["--template-arg", "enable_thinking=false"]):
@@ -53,6 +58,23 @@ class Generate(ThinkingCase):
         flags = self.thinking_model()
         result = self.check("generate", *flags, "--raw", "-p", "x~")
         self.assertEqual(result.out, "<think>h m</think>yes\n")
+
+
+class Summarize(ThinkingCase):
+    def summarize(self, *arguments, flags, code=0):
+        return self.check("summarize", *flags, "doc.txt", *arguments, code=code)
+
+    def test_a_thought_alone_is_no_summary(self):
+        flags = self.thinking_model()
+        self.write("doc.txt", "one two three four. " * 60)
+        kept = self.write("out", "precious")
+        for parts in ([], ["--chunk", "--chunk-tokens", "64"]):
+            self.assertEqual(self.summarize(*parts, flags=flags).out.split()[-1], "yes")
+            for arguments in (["-o", "out"], ["--json"], []):
+                result = self.summarize(*parts, "-n", "3", *arguments, flags=flags, code=1)
+                self.assert_one_error(result, "the model was still thinking after 3 tokens")
+                self.assertIn("--no-think asks for none", result.err)
+            self.assertEqual(kept.read_text(), "precious")
 
 
 class Batch(ThinkingCase):

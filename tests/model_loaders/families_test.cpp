@@ -204,13 +204,11 @@ TEST(Families, Exaone4RotatesWhereItSlidesIfItSlides) {
   const std::string layers = R"(, "num_hidden_layers": 4)";
   EXPECT_THAT(windows(config_of_type("exaone4", layers)), ElementsAre(4096, 4096, 4096, 0));
   EXPECT_THAT(tables(config_of_type("exaone4", layers)), ElementsAre(0, 0, 0, -1));
+  const std::string full = R"(, "num_hidden_layers": 2, "sliding_window": null,
+      "layer_types": ["full_attention", "full_attention"], "sliding_window_pattern": )";
   for (const char* const pattern : {"null", "0"}) {  // as published, and as transformers saves it
-    const ModelConfig full =
-        config_of_type("exaone4", concat(R"(, "num_hidden_layers": 2, "sliding_window": null,
-        "layer_types": ["full_attention", "full_attention"], "sliding_window_pattern": )",
-                                         pattern));
-    EXPECT_THAT(windows(full), Each(0));
-    EXPECT_THAT(tables(full), Each(0));
+    EXPECT_THAT(windows(config_of_type("exaone4", full + pattern)), Each(0));
+    EXPECT_THAT(tables(config_of_type("exaone4", full + pattern)), Each(0));
   }
   EXPECT_THAT(problem_of_type("exaone4", R"(, "sliding_window_pattern": 0)"),
               HasSubstr("sliding_window_pattern must be an integer in 1.."));
