@@ -49,7 +49,7 @@ int summarize_kv(const SummarizeOptions& options, const Console& console) {
   if (answer.result.stop_reason == StopReason::kMaxTokens) {
     console.say(cut_text(std::ssize(answer.result.tokens)));
   }
-  return kExitOk;
+  return answer.text.answer.empty() ? kExitItemErrors : kExitOk;
 }
 
 }  // namespace tessera

@@ -96,7 +96,7 @@ bool CallRecord::has_failed() const {
 }
 
 std::string CallRecord::problem() const {
-  if (!is_only_thought) return result.error;
+  if (result.stop_reason == StopReason::kNonFiniteLogits) return result.error;
   return concat("the model was still thinking after ", counted(result.tokens.size(), "token"),
                 " (-n allows more, --no-think asks for none)");
 }
