@@ -149,17 +149,15 @@ void SplitLinear::run(const Tensor& out, const Tensor& x, const Tensor& weight,
     const int64_t num_blocks = ceil_divide(num_tokens, kBlockTokens);
     // A block's parts are behind each other: [kParts, its tokens with padding, in_features].
     const int64_t block_elements = kParts * kBlockTokens * in_features;
-    parts_.resize(
-        static_cast<size_t>(std::max<int64_t>(parts_.size(), num_blocks * block_elements)));
+    BFloat16* const parts = parts_.get<BFloat16>(num_blocks * block_elements);
     const auto tokens_of = [&](int64_t block) {
       return std::min(kBlockTokens, num_tokens - block * kBlockTokens);
     };
     pool.for_each(num_tokens, split_nanoseconds, [&](int64_t token) {
       const int64_t block = token / kBlockTokens;
-      run_vectorized<SplitRow>(
-          x.as<float>() + (begin + token) * in_features, in_features,
-          padded_block(tokens_of(block)) * in_features,
-          parts_.data() + block * block_elements + token % kBlockTokens * in_features);
+      run_vectorized<SplitRow>(x.as<float>() + (begin + token) * in_features, in_features,
+                               padded_block(tokens_of(block)) * in_features,
+                               parts + block * block_elements + token % kBlockTokens * in_features);
     });
     pool.for_each(num_panels * num_blocks, panel_nanoseconds, [&](int64_t i, int thread) {
       const int64_t block = i % num_blocks;  // a panel's weights are read for all of them
@@ -170,8 +168,7 @@ void SplitLinear::run(const Tensor& out, const Tensor& x, const Tensor& weight,
       std::unique_ptr<Products>& products = products_[static_cast<size_t>(thread)];
       const SingleThreadedLibrary single_threaded;
       if (products == nullptr) products = std::make_unique<Products>();
-      products->run(kParts * padded_tokens, panel_rows, in_features,
-                    parts_.data() + block * block_elements,
+      products->run(kParts * padded_tokens, panel_rows, in_features, parts + block * block_elements,
                     weight.as<BFloat16>() + row * in_features, sums);
       for (int64_t t = 0; t < tokens_of(block); ++t) {
         const int64_t token = begin + block * kBlockTokens + t;

@@ -38,7 +38,7 @@ class SplitLinear {
   class Products;  // that oneDNN has compiled, of one thread
 
   std::vector<std::unique_ptr<Products>> products_;
-  std::vector<BFloat16> parts_;  // of the activations that are multiplied now
+  ScratchBlock parts_;  // of the activations that are multiplied now
 };
 
 }  // namespace tessera

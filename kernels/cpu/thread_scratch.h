@@ -10,21 +10,19 @@
 
 namespace tessera {
 
-class ThreadScratch {
+// A block that grows to the largest size asked for. It begins a cache line: rows of a matrix that
+// are whole lines are then lines, of which the processor reads one at a time fastest.
+class ScratchBlock {
  public:
-  explicit ThreadScratch(int num_threads) : blocks_(static_cast<size_t>(num_threads)) {}
-
-  // `count` elements that are the own of `thread`, as ThreadPool numbers it, until its next call.
-  // Not initialised.
+  // `count` elements, until the next call. Not initialised.
   template <typename T>
-  T* get(int thread, int64_t count) {
-    Block& block = blocks_[static_cast<size_t>(thread)];
+  T* get(int64_t count) {
     const size_t bytes = static_cast<size_t>(count) * sizeof(T);
-    if (block.size_bytes < bytes) {
-      block.data.reset(new (std::align_val_t{kAlignment}) std::byte[bytes]);
-      block.size_bytes = bytes;
+    if (size_bytes_ < bytes) {
+      data_.reset(new (std::align_val_t{kAlignment}) std::byte[bytes]);
+      size_bytes_ = bytes;
     }
-    return reinterpret_cast<T*>(block.data.get());
+    return reinterpret_cast<T*>(data_.get());
   }
 
  private:
@@ -34,11 +32,23 @@ class ThreadScratch {
       ::operator delete[](data, std::align_val_t{kAlignment});
     }
   };
-  struct Block {
-    std::unique_ptr<std::byte[], Release> data;
-    size_t size_bytes = 0;
-  };
-  std::vector<Block> blocks_;
+  std::unique_ptr<std::byte[], Release> data_;
+  size_t size_bytes_ = 0;
+};
+
+class ThreadScratch {
+ public:
+  explicit ThreadScratch(int num_threads) : blocks_(static_cast<size_t>(num_threads)) {}
+
+  // `count` elements that are the own of `thread`, as ThreadPool numbers it, until its next call.
+  // Not initialised.
+  template <typename T>
+  T* get(int thread, int64_t count) {
+    return blocks_[static_cast<size_t>(thread)].get<T>(count);
+  }
+
+ private:
+  std::vector<ScratchBlock> blocks_;
 };
 
 }  // namespace tessera
