@@ -59,6 +59,11 @@ std::string parse_tool_calls(const OrderedJson& value, const std::string& path) 
   return calls.empty() ? "" : calls.dump();
 }
 
+// What says no more than if it were not there: OpenAI's answers have empty annotations.
+bool says_nothing(const std::string& key, const OrderedJson& value) {
+  return value.is_null() || (key == "annotations" && value.empty());
+}
+
 void parse_field(const std::string& key, const OrderedJson& value, const std::string& path,
                  Message& message) {
   if (key == "role") {
@@ -66,8 +71,7 @@ void parse_field(const std::string& key, const OrderedJson& value, const std::st
   } else if (key == "content" && !value.is_null()) {
     message.content = parse_content(value, path);
     message.has_content = true;
-  } else if (value.is_null()) {                        // as if it were not there
-  } else if (key == "annotations" && value.empty()) {  // as OpenAI's answers have it
+  } else if (says_nothing(key, value)) {
   } else if (key == "reasoning_content") {
     message.reasoning = string_at(value, path);
   } else if (key == "tool_calls") {

@@ -42,7 +42,8 @@ struct SumWords {
 double measure_host_read_bandwidth(ThreadPool& pool) {
   const Buffer buffer = allocate_host_memory(kBufferBytes, "the bandwidth measurement");
   auto* const data = static_cast<std::byte*>(buffer.data());
-  // Untouched pages would all be one page of zeros. A new page costs about as much as reading ten.
+  // Untouched pages would all be one page of zeros. A new page is supposed to cost as much as
+  // reading ten.
   pool.for_each(kBufferBytes / kChunkBytes, 10 * kChunkBytes * kNanosecondsPerByte,
                 [&](int64_t chunk) { std::memset(data + chunk * kChunkBytes, 1, kChunkBytes); });
 

@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// A block that grows to the largest size asked for. It begins a cache line: rows of a matrix that
-// are whole lines are then lines, of which the processor reads one at a time fastest.
+// A block that grows to the largest size asked for. It begins with a cache line, so that a matrix
+// whose rows are whole lines has no row that begins and ends within one.
 class ScratchBlock {
  public:
   // `count` elements, until the next call. Not initialised.

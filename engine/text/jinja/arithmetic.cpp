@@ -77,6 +77,7 @@ Value repeated(const Value& value, int64_t times, Runtime& runtime) {
     if (text->empty() || count == 0) return Value(Text());
     runtime.count_text(std::min<uint64_t>(count, UINT32_MAX) * text->size());
     Text result;
+    if (text->is_markup()) result.set_markup();
     for (uint64_t i = 0; i < count; ++i) result.append(*text);
     return Value(std::move(result));
   }

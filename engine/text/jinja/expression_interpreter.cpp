@@ -5,7 +5,6 @@
 #include "engine/text/jinja/level.h"
 #include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/printing.h"
-#include "engine/text/jinja/text_operations.h"
 
 namespace tessera::jinja {
 
@@ -179,7 +178,9 @@ Value Interpreter::evaluate_comparison(const Expression& expression) {
 Value Interpreter::evaluate_concatenation(const Expression& expression) {
   Text text;
   for (const ExpressionPtr& operand : expression.operands) {
-    join(printed(evaluate(*operand), runtime_), text, runtime_);
+    const Text part = printed(evaluate(*operand), runtime_);
+    runtime_.check_text_size(text.size() + part.size());
+    text.append(part);
   }
   return runtime_.make(std::move(text));
 }

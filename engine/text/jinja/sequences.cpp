@@ -11,6 +11,13 @@ Value character_of(const Text& text, const std::vector<size_t>& offsets, size_t 
   return Value(text.slice(offsets[index], offsets[index + 1]));
 }
 
+// As Python goes through markup: its characters are none, while an item of it is.
+Value plain_character_of(const Text& text, const std::vector<size_t>& offsets, size_t index) {
+  Text character;
+  character.append(text, offsets[index], offsets[index + 1]);
+  return Value(std::move(character));
+}
+
 std::vector<size_t> counted_offsets(const Text& text, Runtime& runtime) {
   runtime.count_text(text.size() * sizeof(size_t));
   return character_offsets(text.bytes());
@@ -70,7 +77,7 @@ std::vector<Value> elements_of(const Value& value, Runtime& runtime) {
     const std::vector<size_t> offsets = counted_offsets(*text, runtime);
     runtime.count_elements(3 * offsets.size());
     for (size_t i = 0; i + 1 < offsets.size(); ++i) {
-      elements.push_back(character_of(*text, offsets, i));
+      elements.push_back(plain_character_of(*text, offsets, i));
     }
     return elements;
   }
@@ -134,6 +141,7 @@ Value slice_of(const Value& value, const Value& start, const Value& stop, const 
   if (const Text* const text = value.as_text()) {
     const std::vector<size_t> offsets = counted_offsets(*text, runtime);
     Text result;
+    if (text->is_markup()) result.set_markup();
     const auto size = static_cast<int64_t>(offsets.size() - 1);
     for (const size_t i : slice_indexes(start, stop, step, size, runtime)) {
       result.append(*text, offsets[i], offsets[i + 1]);

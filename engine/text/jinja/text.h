@@ -31,8 +31,10 @@ class Text {
   bool empty() const { return bytes_.empty(); }
   // In order, neighbours of different origin, the last one's end is size().
   const std::vector<Run>& runs() const { return runs_; }
-  // Whether it went through the filter safe, or is made of what did: as markupsafe has it, text
-  // that is joined with it is escaped.
+  // Whether it went through the filter safe: as markupsafe has it, + escapes text that it adds to
+  // it. What + and * make of markup is markup too, and its parts and other cases; "~" makes plain
+  // text of it. Python also keeps replace(), join(), % and indent of markup so, which are plain
+  // here.
   bool is_markup() const { return is_markup_; }
   void set_markup() { is_markup_ = true; }
   // Of the byte at `offset` < size().

@@ -123,6 +123,7 @@ Text with_case(const Text& text, LetterCase letter_case, const Call& call) {
   if (!is_ascii(text.bytes())) throw call.error("knows the letters of ASCII only");
   call.runtime.count_text(text.size());
   Text result;
+  if (text.is_markup()) result.set_markup();
   size_t begin = 0;
   std::string bytes = text.bytes();
   for (size_t i = 0; i < bytes.size(); ++i) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/text/tokenizer_json/unicode_text.h"
 #include "kernels/tensor/check.h"
 
 namespace tessera {

@@ -49,13 +49,19 @@ TEST(JinjaSemantics, PrintedValues) {
 }
 
 // As markupsafe has it, also without any escaping of what a template writes.
-TEST(JinjaSemantics, WhatIsJoinedWithSafeTextIsEscaped) {
-  expect_all({{"{% set x = '<b>' | safe %}{{ x }}{{ x + '<i>' }}{{ '\"' + x }}{{ 'q' + 'u&' }}",
-               "<b><b>&lt;i&gt;&#34;<b>qu&"},
-              {"{{ '&' ~ 1 ~ ('<' | safe) ~ \"'\" }}{{ '&' ~ '<' }}", "&amp;1<&#39;&<"},
-              {"{% set x = ('<' | safe) + '>' %}{{ x + '>' }}{{ x | trim + '&' }}{{ x[0] + '&' }}",
-               "<&gt;&gt;<&gt;&amp;<&amp;"},
-              {"{{ ('<b>' | safe) ~ 'plain' }}{{ ('<' | safe) == '<' }}", "<b>plainTrue"}});
+TEST(JinjaSemantics, WhatIsAddedToSafeTextIsEscaped) {
+  expect_all(
+      {{"{% set x = '<b>' | safe %}{{ x }}{{ x + '<i>' }}{{ '\"' + x }}{{ 'q' + 'u&' }}",
+        "<b><b>&lt;i&gt;&#34;<b>qu&"},
+       {"{% set x = ('<' | safe) + \"'\" %}{{ x + '>' }}{{ x | trim + '&' }}{{ x[0] + '&' }}",
+        "<&#39;&gt;<&#39;&amp;<&amp;"},
+       {"{% set x = '<b' | safe %}{{ x[:1] + '&' }}{{ x * 2 + '&' }}{{ x | upper + '&' }}",
+        "<&amp;<b<b&amp;<B&amp;"},
+       {"{% set x = '<b' | safe %}{{ x ~ '<' }}{{ '&' ~ x + '&' }}{{ (x ~ 'a') + '<' }}",
+        "<b<&<b&<ba<"},
+       {"{% for c in '<b' | safe %}{{ c + '&' }}{% endfor %}{{ ('<' | safe) | first + '&' }}",
+        "<&b&<&"},
+       {"{{ ('<b>' | safe) + 'plain' }}{{ ('<' | safe) == '<' }}", "<b>plainTrue"}});
 }
 
 TEST(JinjaSemantics, Operators) {
