@@ -47,12 +47,13 @@ inline constexpr int64_t kMaxDecodeQueryLength = 8;
 struct SharedPrefixes {
   static constexpr int64_t kLengthUnit = 64;  // tokens; lengths are multiples of it and of pages
 
-  Tensor group_starts;  // int32 [num_groups + 1]: group g is the decodes from group_starts[g] on
+  Tensor group_starts;  // int32 [num_groups + 1]: a group's first query token, and the end of all
   Tensor lengths;       // int32 [num_groups], tokens that a group's contexts share; may be 0
   Tensor own_begins;    // int32 [num_decodes], for each decode the length of its group
 
-  // The groups follow each other and are all decodes of the batch. Each decode has one query token,
-  // which is not among the shared tokens. 0: nothing is known about prefixes.
+  // The groups follow each other and have the query tokens of all decodes of the batch. Each decode
+  // has one, which is not among the shared tokens, or, behind all decodes that share something,
+  // none. 0: nothing is known about prefixes.
   int64_t num_groups = 0;
   // Tokens that need not be read again: over all groups, the length times one less than the
   // members.

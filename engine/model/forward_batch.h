@@ -15,8 +15,8 @@ struct ForwardBatch {
   AttentionBatch attention;  // which tokens belong to which sequence
   Tensor sampled_rows;       // int32 [num_sampled], tokens whose logits are needed
   // These tokens as the only ones of the same sequences. Not set where all tokens are sampled, or
-  // none, or where decodes share prefixes: attention of the whole step reads these once for all of
-  // them.
+  // none, or where decodes share prefixes that only attention of the whole step could read once for
+  // all of them.
   AttentionBatch sampled_attention;
   SamplingBatch sampling;  // of these logits; num_candidates is left open
 };

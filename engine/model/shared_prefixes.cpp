@@ -27,11 +27,12 @@ std::span<const int32_t> common_begin(std::span<const int32_t> a, std::span<cons
 
 }  // namespace
 
-std::vector<int32_t> PrefixGroups::own_begins() const {
+std::vector<int32_t> PrefixGroups::own_begins(int64_t num_decodes) const {
   std::vector<int32_t> begins;
   for (size_t group = 0; group < lengths.size(); ++group) {
     begins.resize(static_cast<size_t>(starts[group + 1]), lengths[group]);
   }
+  begins.resize(static_cast<size_t>(num_decodes));
   return begins;
 }
 

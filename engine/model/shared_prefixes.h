@@ -10,15 +10,15 @@
 
 namespace tessera {
 
-// Groups of sequences that follow each other; all of a step's decodes, in order. See SharedPrefixes
+// Groups of sequences that follow each other, in the order of a step's decodes. See SharedPrefixes
 // (kernels/attention_params.h), whose tensors these become.
 struct PrefixGroups {
   std::vector<int32_t> starts = {0};  // and the end of the last group
   std::vector<int32_t> lengths;       // tokens that a group shares; 0 for sequences without company
   int64_t spared_tokens = 0;
 
-  // For each sequence the length of its group.
-  std::vector<int32_t> own_begins() const;
+  // The length of its group for each of `num_decodes` sequences, 0 for those behind the groups.
+  std::vector<int32_t> own_begins(int64_t num_decodes) const;
 };
 
 // `decodes` have one token each. A sequence joins the group before it if the two together spare no

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <ranges>
 #include <vector>
 
@@ -55,19 +56,48 @@ void add_chunk(HostStep& step, const TokenChunk& chunk, int64_t page_size, int64
   step.sampled_starts.push_back(static_cast<int32_t>(step.sampled_rows.size()));
 }
 
-// What the step's decodes share; nothing where one of them has several tokens.
-SharedPrefixes add_shared_prefixes(std::span<const TokenChunk> step,
-                                   const AttentionBatch& attention, int64_t page_size,
-                                   PackedUpload& inputs) {
+// What the step's decodes share; no groups where that is nothing or one of them has several tokens.
+PrefixGroups shared_prefixes(std::span<const TokenChunk> step, const AttentionBatch& attention,
+                             int64_t page_size) {
   if (attention.num_decodes < 2 || attention.max_decode_query_length != 1) return {};
-  const PrefixGroups groups =
+  PrefixGroups groups =
       group_by_prefix(step.first(static_cast<size_t>(attention.num_decodes)), page_size);
-  if (groups.spared_tokens == 0) return {};
+  return groups.spared_tokens > 0 ? groups : PrefixGroups{};
+}
+
+SharedPrefixes add_groups(const PrefixGroups& groups, int64_t num_decodes, PackedUpload& inputs) {
+  if (groups.lengths.empty()) return {};
   return {.group_starts = inputs.add(groups.starts),
           .lengths = inputs.add(groups.lengths),
-          .own_begins = inputs.add(groups.own_begins()),
+          .own_begins = inputs.add(groups.own_begins(num_decodes)),
           .num_groups = std::ssize(groups.lengths),
           .spared_tokens = groups.spared_tokens};
+}
+
+// The sampled tokens as the only ones of their sequences; nothing where they are all tokens or
+// none. All sequences are decodes then. The first of them share what they share in the whole step,
+// if they have one sampled token each, and the others nothing: one more group, of length 0.
+std::optional<AttentionBatch> sampled_attention(std::span<const TokenChunk> step,
+                                                const HostStep& host, PrefixGroups groups,
+                                                PackedUpload& inputs) {
+  if (host.sampled_rows.empty() || host.sampled_rows.size() == host.token_ids.size()) return {};
+  AttentionBatch attention = sampled_attention_sizes(step);
+  if (!groups.lengths.empty()) {
+    const auto sharing = step.first(static_cast<size_t>(groups.starts.back()));
+    const auto draws_one = [](const TokenChunk& chunk) { return chunk.num_draws() == 1; };
+    // Attention reads a prefix once for decodes with one token alone.
+    if (attention.max_decode_query_length != 1 || !std::ranges::all_of(sharing, draws_one)) {
+      return {};
+    }
+    const auto num_sampled = static_cast<int32_t>(host.sampled_rows.size());
+    if (num_sampled > groups.starts.back()) {
+      groups.starts.push_back(num_sampled);
+      groups.lengths.push_back(0);
+    }
+  }
+  attention.query_starts = inputs.add(host.sampled_starts);
+  attention.shared = add_groups(groups, attention.num_decodes, inputs);
+  return attention;
 }
 
 }  // namespace
@@ -75,10 +105,11 @@ SharedPrefixes add_shared_prefixes(std::span<const TokenChunk> step,
 StepInputs::StepInputs(Arena& arena, const StepLimits& limits, int64_t page_size)
     : page_size_(page_size), max_pages_(ceil_divide(limits.context_size, page_size)) {
   const auto padded = PackedUpload::padded_size;
-  // Ids, positions and slots; lengths of contexts, of groups and of sequences' groups; sampled rows
-  // and drawn ids; starts of queries, of sampled rows and of groups; sampling; block tables.
-  const int64_t size = 3 * padded(limits.max_tokens) + 3 * padded(limits.max_sequences) +
-                       2 * padded(limits.max_draws()) + 3 * padded(limits.max_sequences + 1) +
+  // Ids, positions and slots; lengths of contexts and, twice, of groups and of sequences' groups;
+  // sampled rows and drawn ids; starts of queries, of sampled rows and, twice, of groups; sampling;
+  // block tables.
+  const int64_t size = 3 * padded(limits.max_tokens) + 5 * padded(limits.max_sequences) +
+                       2 * padded(limits.max_draws()) + 4 * padded(limits.max_sequences + 1) +
                        sampling_elements(limits.max_draws()) +
                        padded(checked_multiply(limits.max_sequences, max_pages_, "block tables"));
   buffer_ = arena.take("step inputs", DType::kInt32, {size});
@@ -102,15 +133,14 @@ ForwardBatch StepInputs::prepare(std::span<const TokenChunk> step, const Tensor&
   batch.kv_slots = inputs.add(host.kv_slots);
   batch.attention.query_starts = inputs.add(host.query_starts);
   batch.attention.context_lengths = inputs.add(host.context_lengths);
-  batch.attention.shared = add_shared_prefixes(step, batch.attention, page_size_, inputs);
+  const PrefixGroups groups = shared_prefixes(step, batch.attention, page_size_);
+  batch.attention.shared = add_groups(groups, batch.attention.num_decodes, inputs);
   batch.sampled_rows = inputs.add(host.sampled_rows);
   batch.sampling = add_sampling(step, inputs);
   batch.attention.block_tables =
       inputs.add(host.block_tables, {batch.attention.num_sequences, table_pages});
-  if (!host.sampled_rows.empty() && host.sampled_rows.size() < host.token_ids.size() &&
-      batch.attention.shared.num_groups == 0) {
-    batch.sampled_attention = sampled_attention_sizes(step);
-    batch.sampled_attention.query_starts = inputs.add(host.sampled_starts);
+  if (const auto sampled = sampled_attention(step, host, groups, inputs)) {
+    batch.sampled_attention = *sampled;
     batch.sampled_attention.context_lengths = batch.attention.context_lengths;
     batch.sampled_attention.block_tables = batch.attention.block_tables;
   }

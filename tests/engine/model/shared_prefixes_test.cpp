@@ -28,7 +28,7 @@ TEST(SharedPrefixesTest, OneInstructionForAll) {
   const PrefixGroups groups = groups_of({{1, 2, 3, 4}, {1, 2, 3, 5}, {1, 2, 3, 6, 7}});
   EXPECT_EQ(groups.starts, Numbers({0, 3}));
   EXPECT_EQ(groups.lengths, Numbers({192}));
-  EXPECT_EQ(groups.own_begins(), Numbers({192, 192, 192}));
+  EXPECT_EQ(groups.own_begins(3), Numbers({192, 192, 192}));
   EXPECT_EQ(groups.spared_tokens, 2 * 192);
 }
 
@@ -36,7 +36,7 @@ TEST(SharedPrefixesTest, SequencesWithoutCompanyAreOneGroup) {
   const PrefixGroups groups = groups_of({{1, 2}, {3, 4}, {5, 6, 7}, {5, 6, 8}, {9, 3}});
   EXPECT_EQ(groups.starts, Numbers({0, 2, 4, 5}));
   EXPECT_EQ(groups.lengths, Numbers({0, 128, 0}));
-  EXPECT_EQ(groups.own_begins(), Numbers({0, 0, 128, 128, 0}));
+  EXPECT_EQ(groups.own_begins(6), Numbers({0, 0, 128, 128, 0, 0}));
   EXPECT_EQ(groups.spared_tokens, 128);
 }
 

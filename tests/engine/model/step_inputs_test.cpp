@@ -32,6 +32,10 @@ class StepInputsTest : public testing::Test {
     return {.tokens = tokens_, .block_table = pages, .num_tokens = length, .sampling = sampling};
   }
 
+  static std::vector<int32_t> values(const Tensor& tensor) {
+    return {tensor.as<int32_t>(), tensor.as<int32_t>() + tensor.num_elements()};
+  }
+
   static StepLimits limits() { return {.max_tokens = 64, .max_sequences = 4, .context_size = 256}; }
   static Buffer allocate(Device& device) {
     Arena measure;
@@ -54,9 +58,7 @@ TEST_F(StepInputsTest, OfPromptsOnlyTheLastTokensAreSampled) {
   EXPECT_EQ(batch.attention.shared.num_groups, 0);
   EXPECT_EQ(batch.sampled_attention.num_sequences, 3);
   EXPECT_EQ(batch.sampled_attention.num_decodes, 3);
-  const Tensor& starts = batch.sampled_attention.query_starts;
-  EXPECT_EQ(std::vector(starts.as<int32_t>(), starts.as<int32_t>() + starts.num_elements()),
-            std::vector<int32_t>({0, 1, 2, 3}));
+  EXPECT_EQ(values(batch.sampled_attention.query_starts), std::vector<int32_t>({0, 1, 2, 3}));
 }
 
 TEST_F(StepInputsTest, AllAreSampled) {
@@ -69,13 +71,31 @@ TEST_F(StepInputsTest, NoneIsSampled) {
   EXPECT_EQ(prepare({prompt(20, pages, nullptr)}).sampled_attention.num_sequences, 0);
 }
 
-// The last layer reads a shared prefix once for all only where it computes whole steps.
-TEST_F(StepInputsTest, WithASharedPrefixTheStepStaysWhole) {
+// Of two prompts beside decodes with a prefix, the first goes on in the next step.
+TEST_F(StepInputsTest, TheLastLayerReadsASharedPrefixOnceToo) {
+  const std::vector<int32_t> first = {0, 1, 2}, second = {0, 1, 5}, third = {6}, fourth = {7};
+  const ForwardBatch batch = prepare({decode(130, first), decode(140, second),
+                                      prompt(20, third, nullptr), prompt(9, fourth, &params_)});
+  EXPECT_EQ(batch.attention.num_decodes, 2);
+  EXPECT_EQ(values(batch.attention.shared.group_starts), std::vector<int32_t>({0, 2}));
+  EXPECT_EQ(values(batch.attention.shared.own_begins), std::vector<int32_t>({128, 128}));
+  const AttentionBatch& sampled = batch.sampled_attention;
+  EXPECT_EQ(sampled.num_decodes, 4);
+  EXPECT_EQ(sampled.shared.num_groups, 2);
+  EXPECT_EQ(sampled.shared.spared_tokens, 128);
+  EXPECT_EQ(values(sampled.query_starts), std::vector<int32_t>({0, 1, 2, 2, 3}));
+  EXPECT_EQ(values(sampled.shared.group_starts), std::vector<int32_t>({0, 2, 3}));
+  EXPECT_EQ(values(sampled.shared.lengths), std::vector<int32_t>({128, 0}));
+  EXPECT_EQ(values(sampled.shared.own_begins), std::vector<int32_t>({128, 128, 0, 0}));
+}
+
+// Then rows of queries are not the decodes' in order.
+TEST_F(StepInputsTest, TheStepStaysWholeWhereADecodeThatSharesDrawsNothing) {
   const std::vector<int32_t> first = {0, 1, 2}, second = {0, 1, 5}, third = {6};
-  const ForwardBatch batch =
-      prepare({decode(130, first), decode(140, second), prompt(9, third, &params_)});
+  TokenChunk in_prompt = decode(140, second);
+  in_prompt.sampling = nullptr;
+  const ForwardBatch batch = prepare({decode(130, first), in_prompt, prompt(9, third, &params_)});
   EXPECT_EQ(batch.attention.shared.num_groups, 1);
-  EXPECT_EQ(batch.attention.shared.spared_tokens, 128);
   EXPECT_EQ(batch.sampled_attention.num_sequences, 0);
 }
 

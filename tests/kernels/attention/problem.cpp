@@ -190,10 +190,11 @@ void AttentionProblem::share_prefixes(std::vector<std::vector<int32_t>>& pages) 
     starts.push_back(static_cast<int32_t>(starts.back() + num_decodes));
     lengths.push_back(static_cast<int32_t>(length));
   }
+  own_begins.resize(static_cast<size_t>(num_decodes_));
   const auto num_groups = static_cast<int64_t>(lengths.size());
   group_starts_ = to_device(backend_, starts, {num_groups + 1});
   shared_lengths_ = to_device(backend_, lengths, {num_groups});
-  own_begins_ = to_device(backend_, own_begins, {static_cast<int64_t>(own_begins.size())});
+  own_begins_ = to_device(backend_, own_begins, {num_decodes_});
 }
 
 AttentionParams AttentionProblem::params() const {

@@ -40,8 +40,8 @@ struct AttentionSize {
   bool pages_in_order = false;
   DType kv_dtype = DType::kFloat32;  // keys and values are numbers that this type has
   bool fp8_pages = false;            // pages of float8_e4m3, every KV head with scales of its own
-  // Groups of the decodes, all of them or none. That they spare enough is pretended, so that small
-  // ones are computed as large ones would be.
+  // Groups of the decodes, as SharedPrefixes has them, or none. That they spare enough is
+  // pretended, so that small ones are computed as large ones would be.
   std::vector<SharedSize> shared = {};
 };
 

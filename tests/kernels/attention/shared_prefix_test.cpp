@@ -61,6 +61,16 @@ TEST_P(AttentionSharedPrefixTest, BesidePrefills) {
   check_groups({}, {{7, 192}}, {1, 64, 90}, {{33, 33}, {17, 200}});
 }
 
+// As the last layer of a step has them: of prompts only sampled tokens, of some none. These are
+// decodes that share nothing.
+TEST_P(AttentionSharedPrefixTest, BesideDecodesWithoutQueries) {
+  AttentionSize size{.head_dim = 128};
+  size.shared = {{9, 256}, {2, 0}};
+  std::vector<SequenceSize> sequences(9, {1, 256 + 70});
+  sequences.insert(sequences.end(), {{0, 500}, {1, 65}, {0, 64}, {1, 1000}, {0, 33}});
+  check(size, sequences);
+}
+
 // A batch for which the kernel divides the work before it knows all lengths, and one of more
 // sequences than lanes keep.
 TEST_P(AttentionSharedPrefixTest, ManySequences) {
