@@ -40,7 +40,7 @@ ContextSizeError::ContextSizeError(int64_t context_size, const ModelFolder& fold
     : Error(concat("context_size ", context_size, " is more than the model has"),
             concat(folder.path, " holds at most ",
                    counted(folder.config.max_position_embeddings, "token"),
-                   " (max_position_embeddings)")),
+                   " (max_position_embeddings); --rope-scaling auto goes further")),
       allowed_(NumberLimits<int64_t>{kContextSizeLimits.low, folder.config.max_position_embeddings}
                    .text()) {}
 

@@ -59,6 +59,11 @@ RopeScaling longer_scaling(const RopeTable& table, const LongerContext& context)
   const RopeScaling& scaling = table.scaling;
   if (scaling.kind == RopeScaling::Kind::kNone) return new_yarn(table, context);
   if (scaling.kind == RopeScaling::Kind::kYarn) return longer_yarn(scaling, context);
+  // Some files give the context after linear scaling and some, like Vicuna's, the one before it.
+  if (scaling.kind == RopeScaling::Kind::kLinear &&
+      stretch_factor(context.trained, context) <= scaling.factor) {
+    return scaling;
+  }
   refuse_stretch(context, concat("it is scaled already, ", rope_scaling_name(scaling.kind), " by ",
                                  scaling.factor));
 }

@@ -103,12 +103,17 @@ void stop_rotation_of_full_layers(const LayerRules& rules, int64_t window,
   if (only_sliding) rotates = slides;
 }
 
-// Dynamic scaling begins where other models end: it reaches `factor` times as far.
+// Dynamic scaling and yarn reach `factor` times as far as the training did. Dynamic scaling begins
+// where max_position_embeddings ends. Yarn that a user has added to config.json, as Qwen's model
+// cards say, leaves that number as it was.
 void reach_further(const RopeScaling& scaling, ModelConfig& config) {
-  if (scaling.kind != RopeScaling::Kind::kDynamic) return;
-  const double reach = static_cast<double>(config.max_position_embeddings) * scaling.factor;
+  using Kind = RopeScaling::Kind;
+  if (scaling.kind != Kind::kDynamic && scaling.kind != Kind::kYarn) return;
+  const double reach =
+      std::min(static_cast<double>(scaling.original_max_position_embeddings) * scaling.factor,
+               static_cast<double>(kMaxContextTokens));
   config.max_position_embeddings =
-      static_cast<int64_t>(std::min(reach, static_cast<double>(kMaxContextTokens)));
+      std::max(config.max_position_embeddings, static_cast<int64_t>(reach));
 }
 
 // The tables of full layers and of those that see a window; none where there are no such layers.

@@ -26,14 +26,8 @@ constexpr std::pair<std::string_view, RopeScaling::Kind> kKinds[] = {
     {"proportional", RopeScaling::Kind::kProportional},
 };
 
-RopeScaling::Kind read_kind(const JsonObject& rope) {
-  // "type" is the older name; some files have both.
-  const std::optional<std::string> rope_type = rope.find_string("rope_type");
-  const std::optional<std::string> type = rope.find_string("type");
-  CHECK(!rope_type || !type || *rope_type == *type, rope.path(), ": ", rope.field("rope_type"),
-        " is '", printable(*rope_type), "' but ", rope.field("type"), " is '", printable(*type),
-        "'");
-  const std::string name = rope_type ? *rope_type : type.value_or("default");
+RopeScaling::Kind named_kind(const JsonObject& rope, std::string_view key,
+                             const std::string& name) {
   // The first files of Phi-3 call it so.
   if (name == "yarn" && rope.contains("short_factor")) return RopeScaling::Kind::kLongRope;
   std::string known;
@@ -41,8 +35,21 @@ RopeScaling::Kind read_kind(const JsonObject& rope) {
     if (name == known_name) return kind;
     known += concat(" ", known_name);
   }
-  throw Error(concat(rope.path(), ": ", rope.field(rope_type ? "rope_type" : "type"), " '",
-                     printable(name), "' is not supported; supported:", known));
+  throw Error(concat(rope.path(), ": ", rope.field(key), " '", printable(name),
+                     "' is not supported; supported:", known));
+}
+
+RopeScaling::Kind read_kind(const JsonObject& rope) {
+  // "type" is the older name; some files have both.
+  const std::optional<std::string> rope_type = rope.find_string("rope_type");
+  const std::optional<std::string> type = rope.find_string("type");
+  if (!rope_type && !type) return RopeScaling::Kind::kNone;
+  const RopeScaling::Kind kind =
+      rope_type ? named_kind(rope, "rope_type", *rope_type) : named_kind(rope, "type", *type);
+  CHECK(!rope_type || !type || kind == named_kind(rope, "type", *type), rope.path(), ": ",
+        rope.field("rope_type"), " is '", printable(*rope_type), "' but ", rope.field("type"),
+        " is '", printable(*type), "'");
+  return kind;
 }
 
 // The length of the pre-training context, if it is given: beside the parameters or among them.

@@ -89,18 +89,29 @@ STRETCHED_MODELS = {
     )
 }
 
-# Options that a family got after the models above had their seeds.
-OPTION_MODELS = {
+# Families, and options of families, that came after the models above had their seeds.
+LATER_MODELS = {
     # Command R+: norms of heads, each with weights of its own, hence several of both kinds.
     "cohere_qk_norm": FAMILY_MODELS["cohere"]
-    | {"head_dim": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "use_qk_norm": True}
+    | {"head_dim": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "use_qk_norm": True},
+    "ministral": family(
+        "ministral",
+        "MinistralForCausalLM",
+        SMALL,
+        {
+            "layer_types": ["full_attention", "sliding_attention"],
+            "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"},
+            "rope_theta": ABSENT,
+            "sliding_window": 20,
+        },
+    ),
 }
 
 MODELS = (
     {name: without_absent(LLAMA | changes) for name, changes in LLAMA_MODELS.items()}
     | FAMILY_MODELS
     | STRETCHED_MODELS
-    | OPTION_MODELS
+    | LATER_MODELS
 )
 
 # RoPE of kinds dynamic and longrope depends on a length: in transformers on that of the sequence at

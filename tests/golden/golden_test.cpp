@@ -35,6 +35,7 @@ constexpr GoldenModel kModels[] = {
     {"llama_yarn"},
     {.name = "llama_dynamic", .context_size = 134},
     {"mistral_nemo"},
+    {"ministral"},
     {"ministral3"},
     {"mistral3"},
     {"qwen2"},

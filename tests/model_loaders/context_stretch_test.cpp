@@ -155,9 +155,18 @@ TEST(ContextStretch, YarnThatReachesSoFarStays) {
               HasSubstr("its attention factor 1.2 was chosen for yarn by 4 alone"));
 }
 
+// Vicuna 16k: positions are divided by four, and config.json says 4096.
+TEST(ContextStretch, LinearScalingMayReachFurtherThanItsNumberOfPositions) {
+  const RopeScaling scaling = {.kind = RopeScaling::Kind::kLinear, .factor = 4.0};
+  const ModelFolder folder = stretched(llama_with(scaling), 16384);
+  EXPECT_EQ(folder.config.rope_tables.at(0).scaling, scaling);
+  EXPECT_EQ(folder.config.max_position_embeddings, 16384);
+  EXPECT_THAT(thrown_error([&] { stretched(llama_with(scaling), 16385); }).message,
+              HasSubstr("it is scaled already, linear by 4"));
+}
+
 TEST(ContextStretch, OtherScalingsAreRefusedByName) {
-  for (const auto& [kind, name] : {std::pair{RopeScaling::Kind::kLinear, "linear"},
-                                   {RopeScaling::Kind::kDynamic, "dynamic"},
+  for (const auto& [kind, name] : {std::pair{RopeScaling::Kind::kDynamic, "dynamic"},
                                    {RopeScaling::Kind::kLongRope, "longrope"},
                                    {RopeScaling::Kind::kLlama3, "llama3"},
                                    {RopeScaling::Kind::kProportional, "proportional"}}) {

@@ -377,13 +377,6 @@ TEST(Families, AttentionFactorsOfYarn) {
   EXPECT_DOUBLE_EQ(factor(R"(, "attention_factor": 1.5, "attn_factor": 2.0)"), 1.5);
 }
 
-TEST(Families, DynamicRopeReachesFurther) {
-  const ModelConfig config = config_of_type("llama", R"(, "max_position_embeddings": 64,
-                                               "rope_scaling": {"type": "dynamic", "factor": 2.5})");
-  EXPECT_EQ(config.max_position_embeddings, 160);
-  EXPECT_EQ(config.rope_tables[0].scaling.original_max_position_embeddings, 64);
-}
-
 // transformers writes the attribute that it read sliding_window_pattern into, beside layer_types.
 TEST(Families, WhatTransformersRemembersOfAPatternSaysNothing) {
   for (const std::string type : {"gemma3_text", "cohere2"}) {

@@ -34,14 +34,15 @@ ThrownError config_error(const std::string& text) {
 }
 
 TEST(HostileArchitectures, AreRefused) {
-  EXPECT_EQ(config_error(R"({"architectures": ["FooForCausalLM"], "model_type": "foo"})").message,
-            "config.json: architecture 'FooForCausalLM' is not supported; supported: "
-            "LlamaForCausalLM MistralForCausalLM Ministral3ForCausalLM SmolLM3ForCausalLM "
-            "GraniteForCausalLM SeedOssForCausalLM Qwen2ForCausalLM Qwen3ForCausalLM "
-            "Gemma2ForCausalLM Gemma3ForCausalLM Phi3ForCausalLM Olmo2ForCausalLM "
-            "Olmo3ForCausalLM Exaone4ForCausalLM GlmForCausalLM Glm4ForCausalLM "
-            "CohereForCausalLM Cohere2ForCausalLM Gemma3ForConditionalGeneration "
-            "Mistral3ForConditionalGeneration");
+  EXPECT_EQ(
+      config_error(R"({"architectures": ["FooForCausalLM"], "model_type": "foo"})").message,
+      "config.json: architecture 'FooForCausalLM' is not supported; supported: "
+      "LlamaForCausalLM MistralForCausalLM MinistralForCausalLM Ministral3ForCausalLM "
+      "SmolLM3ForCausalLM GraniteForCausalLM SeedOssForCausalLM Qwen2ForCausalLM Qwen3ForCausalLM "
+      "Gemma2ForCausalLM Gemma3ForCausalLM Phi3ForCausalLM Olmo2ForCausalLM "
+      "Olmo3ForCausalLM Exaone4ForCausalLM GlmForCausalLM Glm4ForCausalLM "
+      "CohereForCausalLM Cohere2ForCausalLM Gemma3ForConditionalGeneration "
+      "Mistral3ForConditionalGeneration");
   EXPECT_THAT(config_error(R"({"model_type": "foo"})").message,
               HasSubstr("model_type 'foo' is not supported; supported: LlamaForCausalLM"));
   EXPECT_THAT(config_error(R"({"architectures": ["FooForCausalLM"],
