@@ -48,7 +48,10 @@ Engine::Impl::Impl(const EngineOptions& options, const LoadProgress& progress) {
   timings.file_bytes = runner->read_weights(checkpoint, options.check_weights, progress);
   timings.weights_seconds = phase.lap();
   if (warm.valid()) warm.get();
-  runner->choose_kv_scales(checkpoint);
+  runner->choose_kv_scales(checkpoint, [&] {
+    if (progress) progress(checkpoint.total_bytes(), checkpoint.total_bytes());
+    return false;
+  });
   timings.warm_up_seconds = phase.lap();
   timings.total_seconds = total.lap();
   spdlog::info("load: {}", timings.text());

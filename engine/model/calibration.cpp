@@ -7,6 +7,7 @@
 
 #include "engine/model/host_tensor.h"
 #include "engine/model/model_runner.h"
+#include "engine/model/stop_scope.h"
 #include "model_loaders/kv_scales.h"
 
 namespace tessera {
@@ -74,8 +75,9 @@ std::vector<float> largest_of_heads(const Tensor& pages, int64_t num_tokens, Dev
 
 }  // namespace
 
-void ModelRunner::choose_kv_scales(const Checkpoint& checkpoint) {
+void ModelRunner::choose_kv_scales(const Checkpoint& checkpoint, const StopQuestion& should_stop) {
   if (!cache_.is_fp8()) return;
+  const StopScope scope(backend_->device(), should_stop);
   std::vector<float> scales = read_kv_scales(checkpoint, config_);
   const bool are_calibrated = scales.empty();
   if (are_calibrated) scales = calibrated_kv_scales();

@@ -35,8 +35,9 @@ class ModelRunner final : public StepRunner {
   // of the checkpoint if it has any. Otherwise a calibration computes a prompt of fixed tokens with
   // keys and values in the activation type. The scales are chosen so that the largest magnitude of
   // each layer and KV head lies at an eighth of the type's largest number or below: texts may
-  // exceed it eightfold before numbers are cut off. Does nothing for other pages.
-  void choose_kv_scales(const Checkpoint& checkpoint);
+  // exceed it eightfold before numbers are cut off. Does nothing for other pages. Throws Stopped,
+  // or what should_stop throws, when the calibration is to be given up.
+  void choose_kv_scales(const Checkpoint& checkpoint, const StopQuestion& should_stop);
 
   // Runs every operation once on whatever the weights hold, also while another thread reads them.
   // No page holds a sequence yet.

@@ -1,6 +1,7 @@
 #include "engine/model/sampling_lists.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,8 @@ class RecentTokens {
   std::vector<int32_t> marks_;
 };
 
+constexpr float kSmallestTopP = std::numeric_limits<float>::min();
+
 bool is_penalized(const TokenChunk& chunk) {
   return chunk.sampling != nullptr && (has_penalty(*chunk.sampling) || !chunk.barred.empty());
 }
@@ -55,7 +58,8 @@ void list_draw(const TokenChunk& chunk, int64_t draw, SamplingLists& lists) {
   const SamplingParams& params = *chunk.sampling;
   lists.temperature.push_back(static_cast<float>(params.temperature));
   lists.top_k.push_back(static_cast<int32_t>(params.top_k));
-  lists.top_p.push_back(static_cast<float>(params.top_p));
+  // Above 0, as kernels expect, also where the nearest float32 is 0: the likeliest token alone.
+  lists.top_p.push_back(std::max(static_cast<float>(params.top_p), kSmallestTopP));
   lists.min_p.push_back(static_cast<float>(params.min_p));
   const uint64_t bits = random_bits(params.seed, static_cast<uint64_t>(chunk.answer_index + draw));
   lists.random.push_back(static_cast<int32_t>(bits));

@@ -153,11 +153,12 @@ void GenerationLoop::end_step() {
 }
 
 // Half a step leaves caches of unknown contents: every generation ends, and what comes is computed
-// anew.
+// anew. Takes no memory, which may be what the step lacked.
 void GenerationLoop::abandon_all() {
   launched_.clear();
   thrown_ = nullptr;
-  for (const Request& request : scheduler_.requests()) {
+  while (!scheduler_.is_idle()) {
+    const Request request = scheduler_.youngest();
     scheduler_.remove(*request.sequence);
     request.generation->abandon();
     request.sequence->release_cache();
@@ -192,11 +193,9 @@ bool GenerationLoop::run_step() {
 }
 
 void GenerationLoop::finish_cancelled() {
-  for (const Request& request : scheduler_.requests()) {
-    guard(request, [&] {
-      if (request.generation->is_cancelled()) cancelled_.push_back(request);
-    });
-  }
+  scheduler_.for_each([&](const Request& request) {
+    if (is_cancelled(*request.generation)) cancelled_.push_back(request);
+  });
   // What one of them tells last may destroy others of them.
   while (!cancelled_.empty()) {
     const Request request = cancelled_.front();
@@ -243,15 +242,18 @@ bool GenerationLoop::launch(std::vector<ScheduledSequence> batch) {
 
 bool GenerationLoop::is_unwanted(std::span<const ScheduledSequence> batch) {
   return std::ranges::all_of(batch, [&](const ScheduledSequence& scheduled) {
-    Generation& generation = *scheduled.request->generation;
-    try {
-      return generation.is_cancelled();
-    } catch (...) {
-      if (!thrown_) thrown_ = std::current_exception();
-      generation.cancel();
-      return true;
-    }
+    return is_cancelled(*scheduled.request->generation);
   });
+}
+
+bool GenerationLoop::is_cancelled(Generation& generation) {
+  try {
+    return generation.is_cancelled();
+  } catch (...) {
+    if (!thrown_) thrown_ = std::current_exception();
+    generation.cancel();
+    return true;
+  }
 }
 
 void GenerationLoop::count_launched(std::span<const ScheduledSequence> batch) {
@@ -338,13 +340,18 @@ void GenerationLoop::take_token(const Request& request, const DrawnToken& token)
 }
 
 void GenerationLoop::forget(Sequence& sequence) {
+  if (!sequence.arrival()) return;
   const bool was_running = sequence.is_running();
   scheduler_.remove(sequence);
   for (LaunchedStep& step : launched_) step.forget(sequence);
-  std::erase_if(cancelled_, [&](const Request& request) { return request.sequence == &sequence; });
+  // The first of them, where all are ended one after the other.
+  const auto cancelled = std::ranges::find(cancelled_, &sequence, &Request::sequence);
+  if (cancelled != cancelled_.end()) cancelled_.erase(cancelled);
   sequence.drop_launched();
   const auto found = members_.find(&sequence);
-  if (was_running && found != members_.end()) set_idle(*found->second, true);
+  if (found == members_.end()) return;
+  found->second->lookup.reset();
+  if (was_running) set_idle(*found->second, true);
 }
 
 void GenerationLoop::finish(const Request& request, StopReason reason, std::string error) {

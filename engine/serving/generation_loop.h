@@ -108,9 +108,10 @@ class GenerationLoop {
   // Gives the step to the device. False when all its sequences were cancelled meanwhile: the step
   // is given up, and as no sequence has advanced, it is as if it had never begun.
   bool launch(std::vector<ScheduledSequence> batch);
-  // Whether nobody waits any more for a step that is being launched. Whose question throws does not
-  // wait: the generation ends, as cancelled, when the step is over.
+  // Whether nobody waits any more for a step that is being launched.
   bool is_unwanted(std::span<const ScheduledSequence> batch);
+  // Asks. Whose question throws is cancelled.
+  bool is_cancelled(Generation& generation);
   void count_launched(std::span<const ScheduledSequence> batch);
   // Waits for the step and appends what it drew.
   void collect(const LaunchedStep& step);
@@ -123,8 +124,9 @@ class GenerationLoop {
   // barred tokens has to know all tokens before it.
   PromptLookup* make_lookup(Member& member, const SamplingParams& params);
   void finish(const Request& request, StopReason reason, std::string error = {});
-  // Drops what launched steps compute for the sequence: nobody takes the token that they draw. Its
-  // pages may have other owners at once: the steps of these run after those launched.
+  // Takes the sequence out of all that goes on, if it is scheduled. What launched steps compute for
+  // it is dropped: nobody takes the token that they draw. Its pages may have other owners at once:
+  // the steps of these run after those launched.
   void forget(Sequence& sequence);
   // Runs an action that calls back for a generation. The generation ends if that throws.
   template <typename Action>
@@ -150,9 +152,9 @@ class GenerationLoop {
   Scheduler scheduler_;
   // Oldest first: one at most between calls of step(), two while the older is collected.
   std::deque<LaunchedStep> launched_;
-  std::vector<Request> cancelled_;  // and not ended yet; empty between calls of step()
-  std::exception_ptr thrown_;       // by a callback, the first of a step
-  ServingStatistics counted_;       // what is counted since the loop began
+  std::deque<Request> cancelled_;  // and not ended yet; empty between calls of step()
+  std::exception_ptr thrown_;      // by a callback, the first of a step
+  ServingStatistics counted_;      // what is counted since the loop began
 };
 
 }  // namespace tessera

@@ -21,7 +21,6 @@ struct Request {
   // a draw needs to know all tokens before it.
   std::optional<int64_t> penalty_window = {};
   PromptLookup* lookup = nullptr;  // makes its drafts; null: it has none
-  uint64_t arrival = 0;            // set by the scheduler: lower is older
 };
 
 // A sequence and which of its tokens to compute in a step.

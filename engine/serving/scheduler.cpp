@@ -26,10 +26,17 @@ int64_t tokens_of(const CachedPrefix& prefix, const PagePool& pool) {
   return static_cast<int64_t>(prefix.pages.size()) * pool.page_size();
 }
 
+uint64_t arrival_of(const Request& request) { return *request.sequence->arrival(); }
+
+// `requests` are ordered by age.
 template <typename Requests>
 void insert_by_age(Requests& requests, const Request& request) {
-  requests.insert(std::ranges::upper_bound(requests, request.arrival, {}, &Request::arrival),
-                  request);
+  requests.insert(std::ranges::upper_bound(requests, arrival_of(request), {}, arrival_of), request);
+}
+
+template <typename Requests>
+void erase_by_age(Requests& requests, uint64_t arrival) {
+  requests.erase(std::ranges::lower_bound(requests, arrival, {}, arrival_of));
 }
 
 }  // namespace
@@ -42,29 +49,20 @@ Scheduler::Scheduler(const StepLimits& limits, PagePool& pool, PrefixCache& cach
       reclaim_pages_(std::move(reclaim_pages)),
       num_spared_pages_(spared_pages(limits, pool)) {}
 
-void Scheduler::add(Request request) {
-  request.arrival = num_arrivals_++;
+void Scheduler::add(const Request& request) {
   waiting_.push_back(request);
+  request.sequence->set_arrival(num_arrivals_++);
 }
 
 void Scheduler::remove(Sequence& sequence) {
-  const auto erase_from = [&](auto& requests) {
-    const auto found = std::ranges::find(requests, &sequence, &Request::sequence);
-    if (found != requests.end()) requests.erase(found);
-  };
-  // Hundreds run, but a hundred thousand may wait: whoever runs need not be looked for there.
+  if (!sequence.arrival()) return;
   if (sequence.is_running()) {
-    erase_from(running_);
+    erase_by_age(running_, *sequence.arrival());
   } else {
-    erase_from(waiting_);
+    erase_by_age(waiting_, *sequence.arrival());
   }
+  sequence.set_arrival(std::nullopt);
   sequence.set_running(false);
-}
-
-std::vector<Request> Scheduler::requests() const {
-  std::vector<Request> requests = running_;
-  requests.insert(requests.end(), waiting_.begin(), waiting_.end());
-  return requests;
 }
 
 std::vector<ScheduledSequence> Scheduler::next_batch() {

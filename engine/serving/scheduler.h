@@ -1,6 +1,7 @@
 // Decides which tokens of which sequences the next forward pass computes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -24,17 +25,24 @@ class Scheduler {
             std::function<bool()> reclaim_pages);
 
   // Queues a sequence that has been started.
-  void add(Request request);
+  void add(const Request& request);
 
-  // Forgets a sequence wherever it is; done when it finishes or is destroyed.
+  // Forgets a sequence, if it is scheduled; done when it finishes or is destroyed.
   void remove(Sequence& sequence);
 
   bool is_idle() const { return waiting_.empty() && running_.empty(); }
   int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
   int64_t num_running() const { return static_cast<int64_t>(running_.size()); }
   int64_t num_preemptions() const { return num_preemptions_; }
-  // All that run, then all that wait, each oldest first.
-  std::vector<Request> requests() const;
+  // Calls visit(request) for all that run, then for all that wait, each oldest first. The visitor
+  // adds and removes none.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    std::ranges::for_each(running_, visit);
+    std::ranges::for_each(waiting_, visit);
+  }
+  // The youngest that runs, or, if none does, that waits. Not when idle.
+  const Request& youngest() const { return running_.empty() ? waiting_.back() : running_.back(); }
 
   // The next step, while the tokens of all steps before are known: one token for every sequence
   // that is decoding, then chunks of the prompts that run, then chunks of those that wait and can

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -62,6 +63,11 @@ class Sequence {
   // The names of its first pages, of those that PrefixCache has named.
   std::vector<PageName>& page_names() { return page_names_; }
 
+  // While it is scheduled, which is while it waits or runs: its place among all that were, the
+  // older the lower.
+  std::optional<uint64_t> arrival() const { return arrival_; }
+  void set_arrival(std::optional<uint64_t> arrival) { arrival_ = arrival; }
+
   // Whether the sequence runs: steps may be computing it, so its pages stay. It is fresh as long as
   // no step has been launched since it began to run.
   bool is_running() const { return is_running_; }
@@ -80,6 +86,7 @@ class Sequence {
   int64_t num_cached_ = 0;
   int64_t num_launched_ = 0;
   int64_t draw_index_ = 0;
+  std::optional<uint64_t> arrival_;
   bool is_running_ = false;
   bool is_fresh_ = false;
   BlockTable block_table_;

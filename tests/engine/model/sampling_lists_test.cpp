@@ -42,6 +42,12 @@ TEST(SamplingLists, HaveAnEntryForEveryChunkThatAsksForAToken) {
   EXPECT_EQ(lists.random.size(), 4u);
 }
 
+TEST(SamplingLists, ATopPBelowAllOfFloat32IsStillAboveZero) {
+  const SamplingParams params = {.temperature = 1.0, .top_p = 1e-50};
+  const TokenChunk step[] = {chunk_of(kTokens, &params)};
+  EXPECT_GT(list_sampling(step).top_p.front(), 0.0f);
+}
+
 TEST(SamplingLists, RandomBitsAreThoseOfSeedAndAnswerIndexAlone) {
   const SamplingParams first = {.temperature = 1.0, .seed = 7};
   const SamplingParams second = {.temperature = 2.0, .seed = uint64_t{1} << 40};
