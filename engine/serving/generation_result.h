@@ -16,7 +16,7 @@ enum class StopReason : uint8_t {
   kStopString,       // one of SamplingParams::stop
   kMaxTokens,        // SamplingParams::max_tokens
   kContextFull,      // no room for another token
-  kCancelled,        // is_cancelled said so
+  kCancelled,        // by whoever asked for it, or because a callback or the device failed
   kNonFiniteLogits,  // the model produced NaN or infinity
 };
 
