@@ -12,7 +12,7 @@ namespace tessera {
 
 // What sampling can be asked for, here as by a flag or a request.
 inline constexpr NumberLimits<double> kTemperatureLimits = {0.01, 100.0, Allowed::kAllAndZero};
-inline constexpr NumberLimits<int64_t> kTopKLimits = {0, int64_t{1} << 30};
+inline constexpr NumberLimits<int64_t> kTopKLimits = {-1, int64_t{1} << 30};
 inline constexpr NumberLimits<double> kTopPLimits = {0.0, 1.0, Allowed::kAllAboveLow};
 inline constexpr NumberLimits<double> kMinPLimits = {0.0, 1.0};
 inline constexpr NumberLimits<double> kRepetitionPenaltyLimits = {0.01, 100.0};
@@ -23,7 +23,7 @@ struct GenerationConfig {
   std::optional<int64_t> bos_token_id;
   std::optional<bool> do_sample;
   std::optional<double> temperature;
-  std::optional<int64_t> top_k;  // 0: off
+  std::optional<int64_t> top_k;  // 0 or, in vLLM's words, -1: off
   std::optional<double> top_p;
   std::optional<double> min_p;
   std::optional<double> repetition_penalty;

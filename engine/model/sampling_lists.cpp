@@ -57,7 +57,7 @@ bool is_penalized(const TokenChunk& chunk) {
 void list_draw(const TokenChunk& chunk, int64_t draw, SamplingLists& lists) {
   const SamplingParams& params = *chunk.sampling;
   lists.temperature.push_back(static_cast<float>(params.temperature));
-  lists.top_k.push_back(static_cast<int32_t>(params.top_k));
+  lists.top_k.push_back(static_cast<int32_t>(std::max<int64_t>(params.top_k, 0)));
   // Above 0, as kernels expect, also where the nearest float32 is 0: the likeliest token alone.
   lists.top_p.push_back(std::max(static_cast<float>(params.top_p), kSmallestTopP));
   lists.min_p.push_back(static_cast<float>(params.min_p));

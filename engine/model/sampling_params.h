@@ -20,7 +20,7 @@ inline constexpr NumberLimits<int64_t> kTopLogprobsLimits = {0, 20};
 
 struct SamplingParams {
   double temperature = 0.0;         // 0: greedy
-  int64_t top_k = 0;                // 0: off
+  int64_t top_k = 0;                // 0 or -1: off
   double top_p = 1.0;               // 1: off
   double min_p = 0.0;               // 0: off
   double repetition_penalty = 1.0;  // 1: off; of the prompt's tokens and the answer's

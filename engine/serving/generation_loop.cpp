@@ -193,12 +193,16 @@ bool GenerationLoop::run_step() {
 }
 
 void GenerationLoop::finish_cancelled() {
-  scheduler_.for_each([&](const Request& request) {
-    if (is_cancelled(*request.generation)) cancelled_.push_back(request);
-  });
+  // Who is asked may submit and destroy. Whoever is passed over by that is asked in the next step.
+  for (size_t i = 0; i < scheduler_.num_requests(); ++i) {
+    const Request request = scheduler_.request(i);
+    const bool ends = is_cancelled(*request.generation);
+    if (ends && request.sequence->arrival()) cancelled_.push_back(request);
+  }
   // What one of them tells last may destroy others of them.
   while (!cancelled_.empty()) {
     const Request request = cancelled_.front();
+    cancelled_.pop_front();
     guard(request, [&] { finish(request, StopReason::kCancelled); });
   }
 }
@@ -344,7 +348,6 @@ void GenerationLoop::forget(Sequence& sequence) {
   const bool was_running = sequence.is_running();
   scheduler_.remove(sequence);
   for (LaunchedStep& step : launched_) step.forget(sequence);
-  // The first of them, where all are ended one after the other.
   const auto cancelled = std::ranges::find(cancelled_, &sequence, &Request::sequence);
   if (cancelled != cancelled_.end()) cancelled_.erase(cancelled);
   sequence.drop_launched();

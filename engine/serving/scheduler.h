@@ -1,7 +1,6 @@
 // Decides which tokens of which sequences the next forward pass computes.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -34,12 +33,10 @@ class Scheduler {
   int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
   int64_t num_running() const { return static_cast<int64_t>(running_.size()); }
   int64_t num_preemptions() const { return num_preemptions_; }
-  // Calls visit(request) for all that run, then for all that wait, each oldest first. The visitor
-  // adds and removes none.
-  template <typename Visit>
-  void for_each(Visit visit) const {
-    std::ranges::for_each(running_, visit);
-    std::ranges::for_each(waiting_, visit);
+  // All that run, then all that wait, each oldest first.
+  size_t num_requests() const { return running_.size() + waiting_.size(); }
+  const Request& request(size_t index) const {
+    return index < running_.size() ? running_[index] : waiting_[index - running_.size()];
   }
   // The youngest that runs, or, if none does, that waits. Not when idle.
   const Request& youngest() const { return running_.empty() ? waiting_.back() : running_.back(); }

@@ -173,7 +173,7 @@ class Errors(BatchCase):
             ({"custom_id": "w13", "body": "a"}, "body must be an object"),
             ({"custom_id": "w18", "method": "POST", "url": "/v1/completions"}, "body is missing"),
             ({"custom_id": "w19", "prompt": "a", "method": "POST"}, "body is missing"),
-            (short_line("w20", "a", top_k=2**63), "top_k must be an integer in 0..1073741824, got 92"),
+            (short_line("w20", "a", top_k=2**63), "top_k must be an integer in -1..1073741824, got 92"),
             (short_line("w21", "a", max_tokens="8k"), "max_tokens must be an integer"),
             ({"id": "w14", "prompt": "a", "k" * 5000: 1}, "kkk... is not supported"),
             ({"id": "w15", "prompt": "a", "top_p": "v" * 5000}, "vvv..."),

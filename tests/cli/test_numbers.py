@@ -18,7 +18,7 @@ MORE_NOISE = {
 SAMPLING = {
     "--temp": ("0 or a number in 0.01..100", ["-1", "0.001", "100.0000001"]),
     "--temperature": ("0 or a number in 0.01..100", ["-1"]),
-    "--top-k": ("an integer in 0..1073741824", ["-1", "1073741825"]),
+    "--top-k": ("an integer in -1..1073741824", ["-2", "1073741825"]),
     "--top-p": ("a number above 0 and at most 1", ["-1", "0", "1.0000001"]),
     "--min-p": ("a number in 0..1", ["-0.1", "1.5"]),
     "--repeat-penalty": ("a number in 0.01..100", ["-1", "0", "101"]),

@@ -61,8 +61,8 @@ TEST(GenerationConfig, RefusesValuesOutOfRange) {
   EXPECT_THAT(message(R"({"top_p": 0})"),
               HasSubstr("top_p must be a number above 0 and at most 1, got 0"));
   EXPECT_THAT(message(R"({"top_p": 2})"), HasSubstr("top_p must be a number"));
-  EXPECT_THAT(message(R"({"top_k": -5})"), HasSubstr("top_k must be an integer in 0.."));
-  EXPECT_THAT(message(R"({"top_k": 1.5})"), HasSubstr("top_k must be an integer in 0.."));
+  EXPECT_THAT(message(R"({"top_k": -5})"), HasSubstr("top_k must be an integer in -1.."));
+  EXPECT_THAT(message(R"({"top_k": 1.5})"), HasSubstr("top_k must be an integer in -1.."));
   EXPECT_THAT(message(R"({"min_p": 1.5})"), HasSubstr("min_p must be a number in 0..1, got 1.5"));
   EXPECT_THAT(message(R"({"repetition_penalty": 0})"), HasSubstr("repetition_penalty must be"));
   EXPECT_THAT(message(R"({"do_sample": "yes"})"), HasSubstr("do_sample must be true or false"));

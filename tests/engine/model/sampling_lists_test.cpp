@@ -30,7 +30,7 @@ const std::vector<TokenId> kTokens = {5, 6, 5, 7, 5};
 
 TEST(SamplingLists, HaveAnEntryForEveryChunkThatAsksForAToken) {
   const SamplingParams cold = {.temperature = 0.0, .top_k = 3, .top_p = 0.25, .min_p = 0.5};
-  const SamplingParams warm = {.temperature = 1.5};
+  const SamplingParams warm = {.temperature = 1.5, .top_k = -1};
   const TokenChunk step[] = {chunk_of(kTokens, &cold), chunk_of(kTokens, nullptr),
                              chunk_of(kTokens, &warm)};
   const SamplingLists lists = list_sampling(step);

@@ -66,6 +66,28 @@ TEST_P(LoopCallbacksTest, AQuestionThatThrowsInAStepOfItsOwnGivesItUp) {
   expect_no_page_lost({&asked});
 }
 
+// Of three that wait or run, the first to be asked takes itself and the last away, and adds
+// another.
+TEST_P(LoopCallbacksTest, AQuestionMaySubmitAndDestroy) {
+  Sequence* own = nullptr;
+  Sequence* last = nullptr;
+  const Sequence* later = nullptr;
+  own = &submit("a", {}, {.is_cancelled = [&] {
+                  if (later != nullptr) return true;
+                  later = &submit("v");
+                  loop_->destroy(*last);
+                  loop_->destroy(*own);
+                  return true;
+                }});
+  const Sequence& kept = submit("u");
+  last = &submit("b");
+  finish();
+  EXPECT_EQ(result(kept).text, "vwxy");
+  ASSERT_NE(later, nullptr);
+  EXPECT_EQ(result(*later).text, "wxy");
+  expect_no_page_lost({&kept, later});
+}
+
 TEST_P(LoopCallbacksTest, ACallbackMayDestroyItsOwnSequence) {
   Sequence* own = nullptr;
   own = &submit("a", {}, {.on_text = [&](std::string_view text) {
