@@ -96,12 +96,19 @@ class Generate(RopeScaling):
     def test_other_scalings_are_refused_by_name(self):
         llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
                   "high_freq_factor": 4.0, "original_max_position_embeddings": 32}  # fmt: skip
-        for rope in ({"rope_type": "linear", "factor": 8.0}, llama3):
+        for rope in ({"rope_type": "linear", "factor": 1.5}, llama3):
             flags = self.model_with(rope["rope_type"], rope_scaling=rope)
             result = self.check("generate", *flags, "-p", LONG, "-n", "8", *AUTO, code=1)
-            self.assert_one_error(result, f"it is scaled already, {rope['rope_type']} by 8")
+            self.assert_one_error(
+                result, f"it is scaled already, {rope['rope_type']} by {rope['factor']:g}")
             self.assertIn(f"beyond the {CONTEXT}", result.err)
             self.check("generate", *flags, "-p", "Hi", "-n", "8", *AUTO)
+
+    def test_linear_scaling_that_reaches_so_far_stays(self):
+        flags = self.model_with("far", rope_scaling={"rope_type": "linear", "factor": 8.0})
+        result = self.check("generate", *flags, "-p", LONG, "-n", "8", "--ignore-eos", *AUTO)
+        self.assertIn("its RoPE needs no stretching", result.err)
+        self.check("generate", *flags, "-p", LONG, "-n", "8", code=1)
 
     def test_wrong_words(self):
         result = self.generate("-p", "x", "--rope-scaling", "yarn", code=2)

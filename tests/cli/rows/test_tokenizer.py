@@ -132,7 +132,7 @@ class GenerationConfig(Row):
         for name, values, allowed in [
             ("temperature", [-1, 101, 0.001, "1"], "0 or a number in 0.01..100"),
             ("top_p", [0, 2, -0.5], "a number above 0 and at most 1"),
-            ("top_k", [-5, 1.5, True], "an integer in 0..1073741824"),
+            ("top_k", [-5, 1.5, True], "an integer in -1..1073741824"),
             ("min_p", [-0.1, 1.5], "a number in 0..1"),
             ("repetition_penalty", [0, -1, 101], "a number in 0.01..100"),
         ]:
