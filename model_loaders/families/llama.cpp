@@ -40,6 +40,20 @@ constexpr FamilyKey kSeedOssKeys[] = {
     {"hidden_act", read_activation},
 };
 
+ModelFamily mistral(std::string_view model_type, std::string_view architecture) {
+  return {.model_type = model_type,
+          .architecture = architecture,
+          .vocab_size = 32000,
+          .hidden_size = 4096,
+          .intermediate_size = 14336,
+          .num_layers = 32,
+          .num_heads = 32,
+          .num_kv_heads = 8,
+          .max_position_embeddings = 131072,
+          .layers = {.sliding_window = 4096},
+          .keys = kMistralKeys};
+}
+
 }  // namespace
 
 std::vector<ModelFamily> llama_families() {
@@ -53,29 +67,9 @@ std::vector<ModelFamily> llama_families() {
        .num_heads = 32,
        .max_position_embeddings = 2048,
        .keys = kLlamaKeys},
-      {.model_type = "mistral",
-       .architecture = "MistralForCausalLM",
-       .vocab_size = 32000,
-       .hidden_size = 4096,
-       .intermediate_size = 14336,
-       .num_layers = 32,
-       .num_heads = 32,
-       .num_kv_heads = 8,
-       .max_position_embeddings = 131072,
-       .layers = {.sliding_window = 4096},
-       .keys = kMistralKeys},
-      // Mistral with layer_types: what transformers 5 calls and writes it.
-      {.model_type = "ministral",
-       .architecture = "MinistralForCausalLM",
-       .vocab_size = 32000,
-       .hidden_size = 4096,
-       .intermediate_size = 14336,
-       .num_layers = 32,
-       .num_heads = 32,
-       .num_kv_heads = 8,
-       .max_position_embeddings = 131072,
-       .layers = {.sliding_window = 4096},
-       .keys = kMistralKeys},
+      mistral("mistral", "MistralForCausalLM"),
+      // With layer_types: what transformers 5 calls and writes it.
+      mistral("ministral", "MinistralForCausalLM"),
       {.model_type = "ministral3",
        .architecture = "Ministral3ForCausalLM",
        .vocab_size = 131072,
