@@ -112,6 +112,7 @@ OrderedJson memory_json(const ModelDescription& model) {
           {"activation_bytes", plan.activation_bytes},
           {"total_bytes", plan.total_bytes()},
           {"free_bytes", plan.free_bytes},
+          {"used_bytes", plan.used_bytes},
           {"context_size", plan.limits.context_size},
           {"page_size", plan.page_size},
           {"num_pages", plan.num_pages}};

@@ -44,7 +44,8 @@ std::string MemoryPlan::table() const {
                     counted(kv_bytes_per_token, "byte"), " each, ", counted(num_pages, "page"),
                     " of ", page_size)) +
          row("activations", activation_bytes, "") + row("together", total_bytes(), "") +
-         row("free", free_bytes, concat(kReserveBytes >> 20, " MiB of it stay in reserve"));
+         row("free", free_bytes, concat(kReserveBytes >> 20, " MiB of it stay in reserve")) +
+         row("in use", used_bytes, "before, by the driver and other processes");
 }
 
 }  // namespace tessera

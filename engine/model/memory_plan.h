@@ -15,6 +15,7 @@ struct MemoryPlan {
   size_t kv_bytes = 0;            // num_pages pages, which all sequences share
   size_t activation_bytes = 0;    // activations, logits, step inputs, attention scratch
   size_t free_bytes = 0;          // on the device before loading
+  size_t used_bytes = 0;          // then, by the driver for this process, and by other processes
   StepLimits limits;
   int64_t page_size = 0;  // tokens
   int64_t num_pages = 0;
@@ -27,7 +28,7 @@ struct MemoryPlan {
   // Whether it fits, and activations take one of `num_parts` equal parts of the memory beside the
   // weights, or less.
   bool fits_with_activations_in_one_of(size_t num_parts) const;
-  // A small table for people: weights, KV, activations, free.
+  // A small table for people: weights, KV, activations, free, used.
   std::string table() const;
 };
 

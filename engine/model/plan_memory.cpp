@@ -42,7 +42,9 @@ MemoryPlan plan_with_chunk(const ModelConfig& config, const WantedSizes& wanted,
       config, stored_dtype(wanted.kv_dtype, operations.operations().activation_dtype()));
   plan.activation_bytes =
       StepBuffers::size_bytes(config, plan.limits, wanted.page_size, operations);
-  plan.free_bytes = device.memory().free_bytes;
+  const DeviceMemory memory = device.memory();
+  plan.free_bytes = memory.free_bytes;
+  plan.used_bytes = memory.total_bytes - memory.free_bytes;
   plan.num_pages = choose_num_pages(plan, device.type());
   if (wanted.max_pages > 0) {
     const int64_t one_sequence = ceil_divide(context_size, wanted.page_size);

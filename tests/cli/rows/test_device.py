@@ -79,7 +79,7 @@ class Device(Row):
         result = self.measured("generate", *self.flags(folder), "--raw", "-p", "x", "-c", 1 << 30)
         self.assertEqual(result.code, 1)
         self.assertIn("error: the model does not fit in memory\n", result.err)
-        for row in ("weights", "KV cache", "activations", "free"):
+        for row in ("weights", "KV cache", "activations", "free", "in use"):
             self.assertRegex(result.err, rf"\n  {row} +[0-9.]+ GiB")
         self.assertRegex(result.err, r"\nhint: --ctx-size \d+ fits")
         self.assert_harmless(result)
