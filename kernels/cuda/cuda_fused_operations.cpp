@@ -4,6 +4,7 @@
 #include "kernels/cuda/rows/add_bias.h"
 #include "kernels/cuda/rows/rms_norm.h"
 #include "kernels/cuda/rows/rms_norm_add.h"
+#include "kernels/cuda/rows/rope_store_kv.h"
 
 namespace tessera {
 
@@ -132,7 +133,15 @@ void CudaFusedOperations::normed_linear_rope_store_kv_impl(const RopeStoreKvPara
                                         device_.gpu().num_multiprocessors);
   const bool is_plain = to.qk_norm_kind == QkNorm::kNone && to.query_scaling == QueryScalingSpec{};
   if (!is_plain || to.pages.is_fp8() || !fuses_rope(plan, to.pages.head_dim())) {
-    return FusedOperations::normed_linear_rope_store_kv_impl(to, x, weight);
+    const bool product_adds_bias = plan.kernel == LinearKernel::kGemv;
+    if (weight.bias.empty() || product_adds_bias || !rope_adds_bias(to)) {
+      return FusedOperations::normed_linear_rope_store_kv_impl(to, x, weight);
+    }
+    // Instead of a kernel of its own: nothing else reads qkv between the product and RoPE.
+    WeightMatrix product = weight;
+    product.bias = {};
+    normed_linear_impl(to.qkv, x, product);
+    return launch_rope_store_kv(to, weight.bias, device_.stream());
   }
   launch_skinny({.out = to.query,
                  .x = x.values,

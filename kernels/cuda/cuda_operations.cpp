@@ -163,7 +163,7 @@ void CudaOperations::rope_store_kv_impl(const RopeStoreKvParams& params) {
   if (params.qk_norm_kind != QkNorm::kNone && !rope_normalizes(params)) {
     launch_qk_norm(params, stream());
   }
-  launch_rope_store_kv(params, stream());
+  launch_rope_store_kv(params, {}, stream());
 }
 
 void CudaOperations::attention_impl(const Tensor& out, const AttentionParams& params) {

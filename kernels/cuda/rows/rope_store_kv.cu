@@ -24,6 +24,7 @@ struct RopeArguments {
   void* keys;                // Element or e4m3 [num_pages, num_kv_heads, page_size, head_dim]
   void* values;              // same shape and type
   const Element* qkv;        // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
+  const float* qkv_bias;     // [(num_heads + 2 * num_kv_heads) * head_dim]; nullptr: none
   const int32_t* positions;  // [num_tokens]
   const int32_t* kv_slots;   // [num_tokens]
   const float* rope_table;   // [2, head_dim / 2]: inverse frequencies, amplitudes
@@ -58,9 +59,17 @@ struct HeadVectors {
   Vector<Element, kWidth> first;
   Vector<Element, kWidth> second;
 
+  HeadVectors() = default;
   __device__ HeadVectors(const Element* head, int half, int vector)
       : first(load_vector<kWidth>(head, vector)),
         second(load_vector<kWidth>(head + half, vector)) {}
+  __device__ void add(const HeadVectors<float>& terms) {
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      first.values[j] = from_float<Element>(as_float(first.values[j]) + terms.first.values[j]);
+      second.values[j] = from_float<Element>(as_float(second.values[j]) + terms.second.values[j]);
+    }
+  }
   __device__ void store(Element* head, int half, int vector) const {
     store_vector(head, vector, first);
     store_vector(head + half, vector, second);
@@ -106,14 +115,14 @@ struct HeadVectors {
 };
 
 // A block per token, a thread per vector of a head: queries, keys and values in one go.
-template <typename Element, bool kScalesQueries, bool kNormsHeads, bool kIsFp8>
+template <typename Element, bool kScalesQueries, bool kNormsHeads, bool kIsFp8, bool kHasBias>
 __global__ void __launch_bounds__(kMaxThreads)
     rope_store_kv_kernel(const __grid_constant__ RopeArguments<Element> arguments) {
   // (cos, sin) of elements 2i and 2i + 1 of each vector. Threads of one head read side by side.
   extern __shared__ float4 rotations[];  // [kWidth / 2][half_vectors]
-  const auto& [query, keys, values, qkv, positions, kv_slots, rope_table, num_heads, num_kv_heads,
-               head_dim, page_size, query_beta, original_context, qk_norm, norm_epsilon, key_scales,
-               value_scales] = arguments;
+  const auto& [query, keys, values, qkv, qkv_bias, positions, kv_slots, rope_table, num_heads,
+               num_kv_heads, head_dim, page_size, query_beta, original_context, qk_norm,
+               norm_epsilon, key_scales, value_scales] = arguments;
   const int64_t token = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x);
   const int num_threads = static_cast<int>(blockDim.x);
@@ -125,6 +134,10 @@ __global__ void __launch_bounds__(kMaxThreads)
   const auto load = [&](int index) {
     return HeadVectors<Element>(heads + index / half_vectors * head_dim, half,
                                 index % half_vectors);
+  };
+  const auto load_bias = [&](int index) {
+    return HeadVectors<float>(qkv_bias + index / half_vectors * head_dim, half,
+                              index % half_vectors);
   };
   const int32_t position = positions[token];
   const int64_t slot = kv_slots[token];
@@ -138,16 +151,23 @@ __global__ void __launch_bounds__(kMaxThreads)
     query_factor += query_beta * logf(static_cast<float>(1 + position / original_context));
   }
   const int64_t page_row = slot / page_size * num_kv_heads * page_size + slot % page_size;
+  // A thread beyond the last vector repeats it. Nobody writes the bias while a model runs.
+  const int first_index = min(thread, num_vectors - 1);
+  HeadVectors<float> terms;
+  if constexpr (kHasBias) terms = load_bias(first_index);
   wait_for_previous_kernel();
-  // A thread beyond the last vector repeats it.
-  HeadVectors<Element> vectors = load(min(thread, num_vectors - 1));
+  HeadVectors<Element> vectors = load(first_index);
   __syncthreads();
 
   for (int index = thread; index < num_vectors; index += num_threads) {
-    if (index != thread) vectors = load(index);
+    if (index != thread) {
+      vectors = load(index);
+      if constexpr (kHasBias) terms = load_bias(index);
+    }
     const int head = index / half_vectors;
     const int vector = index % half_vectors;
     const int kv_head = head - num_heads;  // keys, then values
+    if constexpr (kHasBias) vectors.add(terms);
     if (kv_head < num_kv_heads) {
       if constexpr (kNormsHeads) {
         vectors.normalize(qk_norm + (kv_head < 0 ? 0 : head_dim), half, vector, norm_epsilon);
@@ -193,9 +213,16 @@ bool rope_normalizes(const RopeStoreKvParams& params) {
   return std::has_single_bit(half_vectors) && half_vectors <= kWarpSize;
 }
 
-void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream) {
+bool rope_adds_bias(const RopeStoreKvParams& params) {
+  const bool is_normed_before = params.qk_norm_kind != QkNorm::kNone && !rope_normalizes(params);
+  return !is_normed_before && params.query_scaling == QueryScalingSpec{};
+}
+
+void launch_rope_store_kv(const RopeStoreKvParams& params, const Tensor& bias,
+                          cudaStream_t stream) {
   const auto& [query, pages, qkv, positions, kv_slots, rope_table, qk_norm_kind, qk_norm,
                norm_epsilon, query_scaling] = params;
+  CHECK(bias.empty() || rope_adds_bias(params), "rope_store_kv: the bias belongs to the product");
   const auto num_tokens = static_cast<unsigned>(query.dim(0));
   const auto head_dim = static_cast<int>(pages.head_dim());
   CHECK(head_dim % (2 * kWidth) == 0, "rope_store_kv: head_dim is ", head_dim,
@@ -206,6 +233,7 @@ void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream) 
         .keys = pages.keys.data,
         .values = pages.values.data,
         .qkv = static_cast<const Element*>(qkv.data),
+        .qkv_bias = bias.empty() ? nullptr : bias.as<float>(),
         .positions = positions.as<int32_t>(),
         .kv_slots = kv_slots.as<int32_t>(),
         .rope_table = rope_table.as<float>(),
@@ -224,15 +252,21 @@ void launch_rope_store_kv(const RopeStoreKvParams& params, cudaStream_t stream) 
         (arguments.num_heads + 2 * arguments.num_kv_heads) * head_dim / (2 * kWidth);
     const int num_threads = std::min(ceil_divide(num_vectors, kWarpSize) * kWarpSize, kMaxThreads);
     const bool normalizes = rope_normalizes(params);
-    const auto kernel_for = [&]<bool kIsFp8>() {
-      return query_scaling.beta == 0.0
-                 ? (normalizes ? rope_store_kv_kernel<Element, false, true, kIsFp8>
-                               : rope_store_kv_kernel<Element, false, false, kIsFp8>)
-                 : (normalizes ? rope_store_kv_kernel<Element, true, true, kIsFp8>
-                               : rope_store_kv_kernel<Element, true, false, kIsFp8>);
+    const auto kernel_for = [&]<bool kIsFp8, bool kHasBias>() {
+      if constexpr (!kHasBias) {
+        if (query_scaling.beta != 0.0) {
+          return normalizes ? rope_store_kv_kernel<Element, true, true, kIsFp8, false>
+                            : rope_store_kv_kernel<Element, true, false, kIsFp8, false>;
+        }
+      }
+      return normalizes ? rope_store_kv_kernel<Element, false, true, kIsFp8, kHasBias>
+                        : rope_store_kv_kernel<Element, false, false, kIsFp8, kHasBias>;
     };
-    const auto kernel = pages.is_fp8() ? kernel_for.template operator()<true>()
-                                       : kernel_for.template operator()<false>();
+    const auto kernel = bias.empty()
+                            ? (pages.is_fp8() ? kernel_for.template operator()<true, false>()
+                                              : kernel_for.template operator()<false, false>())
+                            : (pages.is_fp8() ? kernel_for.template operator()<true, true>()
+                                              : kernel_for.template operator()<false, true>());
     launch_dependent(kernel,
                      {.blocks = dim3(num_tokens),
                       .threads = static_cast<unsigned>(num_threads),

@@ -201,6 +201,83 @@ TEST_P(NormedLinearRopeTest, IgnoresOtherTokens) {
   }
 }
 
+// On CUDA, RoPE adds the bias where no product does it and no norm of the heads comes before. Each
+// row of these weights picks one feature, so that no sum is rounded: results are those of the
+// product and RoPE one after the other, bit by bit.
+TEST_P(NormedLinearRopeTest, GivesTheBitsOfSingleOperations) {
+  const auto check = [&](const RopeSizes& sizes, int64_t num_tokens, QkNorm norm, bool has_bias,
+                         bool is_fp8, const QueryScalingSpec& scaling = {}) {
+    SCOPED_TRACE(testing::Message()
+                 << num_tokens << " tokens, hidden size " << sizes.hidden << ", " << sizes.num_heads
+                 << "/" << sizes.num_kv_heads << " heads of " << sizes.head_dim << ", norm "
+                 << static_cast<int>(norm) << (has_bias ? ", bias" : "") << (is_fp8 ? ", fp8" : "")
+                 << (scaling.beta == 0.0 ? "" : ", scaled queries"));
+    const Problem problem(backend(), sizes, num_tokens, static_cast<uint64_t>(num_tokens));
+    RandomValues random(7);
+    std::vector<double> picks(static_cast<size_t>(sizes.qkv_rows() * sizes.hidden));
+    for (int64_t row = 0; row < sizes.qkv_rows(); ++row) {
+      picks[static_cast<size_t>(row * sizes.hidden + row * 5 % sizes.hidden)] = 1.0;
+    }
+    const DeviceTensor data = matrix(picks, sizes.qkv_rows(), sizes.hidden);
+    WeightMatrix weight = data.view;
+    if (has_bias) weight.bias = problem.device_bias;
+    const int64_t norm_size = norm == QkNorm::kNone ? 0
+                              : norm == QkNorm::kPerHead
+                                  ? 2 * sizes.head_dim
+                                  : (sizes.num_heads + sizes.num_kv_heads) * sizes.head_dim;
+    const DeviceTensor qk_norm = floats(norm_weights(random, norm_size), {norm_size});
+    const std::vector<double> powers(static_cast<size_t>(sizes.num_kv_heads), 0.25);
+    const DeviceTensor scales = floats(powers, {sizes.num_kv_heads});
+    const PoisonedRows rows(backend(), num_tokens, sizes.hidden);
+    fused().begin_norm(rows.view(), problem.device_residual, problem.device_norm_weight);
+    const auto results = [&](bool is_fused) {
+      const DType stored = is_fp8 ? DType::kFloat8E4M3 : activation();
+      const DeviceTensor query =
+          poisoned(backend(), activation(), {num_tokens, sizes.num_heads, sizes.head_dim});
+      const DeviceTensor keys = poisoned(backend(), stored, problem.page_shape);
+      const DeviceTensor values = poisoned(backend(), stored, problem.page_shape);
+      const DeviceTensor qkv = poisoned(backend(), activation(), {num_tokens, sizes.qkv_rows()});
+      const RopeStoreKvParams to = {
+          .query = query,
+          .pages = is_fp8 ? KvPages{keys, values, scales, scales} : KvPages{keys, values},
+          .qkv = qkv,
+          .positions = problem.device_positions,
+          .kv_slots = problem.device_slots,
+          .rope_table = problem.device_table,
+          .qk_norm_kind = norm,
+          .qk_norm = norm == QkNorm::kNone ? Tensor{} : qk_norm.view,
+          .norm_epsilon = static_cast<float>(kNormEpsilon),
+          .query_scaling = scaling};
+      if (is_fused) {
+        fused().normed_linear_rope_store_kv(to, rows.view(), weight);
+      } else {
+        fused().normed_linear(qkv, rows.view(), weight);
+        operations().rope_store_kv(to);
+      }
+      return std::vector{bytes_of(backend(), query), bytes_of(backend(), keys),
+                         bytes_of(backend(), values)};
+    };
+    EXPECT_TRUE(results(true) == results(false));
+  };
+  constexpr RopeSizes kHeads128 = {512, 6, 2, 128, 64};
+  for (const int64_t num_tokens : {1, 64, 65, 300}) {
+    for (const bool has_bias : {false, true}) {
+      for (const bool is_fp8 : {false, true}) {
+        for (const QkNorm norm : {QkNorm::kNone, QkNorm::kPerHead, QkNorm::kWholeProjection}) {
+          // A single kernel rounds once where bias and rotation follow.
+          const bool is_one_kernel = num_tokens == 64 && norm == QkNorm::kNone && !is_fp8;
+          if (!is_one_kernel) check(kHeads128, num_tokens, norm, has_bias, is_fp8);
+        }
+      }
+      check({264, 9, 3, 64, 48}, num_tokens, QkNorm::kPerHead, has_bias, false);
+      check({128, 50, 8, 256, 64}, num_tokens, QkNorm::kPerHead, has_bias, false);
+      check({256, 3, 1, 80, 32}, num_tokens, QkNorm::kNone, has_bias, false);
+      check(kHeads128, num_tokens, QkNorm::kNone, has_bias, false,
+            {.beta = 0.1, .original_max_position_embeddings = 16});
+    }
+  }
+}
+
 // A chain as in a model, queued without a wait, so that launches overlap.
 TEST_P(NormedLinearRopeTest, IsBitwiseRepeatable) {
   constexpr RopeSizes kSizes = {2048, 32, 8, 128, 64};
