@@ -87,7 +87,7 @@ CLI::Option* add_list(CLI::App& app, const std::string& flags,
     take(split_at_commas(texts));
     return true;
   };
-  return app.add_option(flags, read, help)->expected(-1)->option_text("N,...");
+  return app.add_option(flags, read, help)->expected(-1)->take_all()->option_text("N,...");
 }
 
 CLI::Option* add_numbers(CLI::App& app, const std::string& flags, std::vector<int64_t>& target,

@@ -45,7 +45,8 @@ CLI::Option* add_number(CLI::App& app, const std::string& flags, Target& target,
   return app.add_option(flags, read, help)->expected(1)->option_text("N");
 }
 
-// Adds a flag with one or more words, with commas between them: 1,2 or 1 2.
+// Adds a flag with one or more words, with commas or spaces between them, 1,2 or 1 2. Given again
+// it adds words instead of replacing them.
 CLI::Option* add_list(CLI::App& app, const std::string& flags,
                       std::function<void(const std::vector<std::string>& words)> take,
                       const std::string& help);

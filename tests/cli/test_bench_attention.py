@@ -44,6 +44,14 @@ class BenchAttention(Case):
             self.assertIn("scratch_bytes", ours)
             self.assertIn("problem", row["standard"])
 
+    def test_lists_may_be_given_in_pieces(self):
+        report = self.check_json("--lengths", "8", "16", "--decode-cases", "1x8",
+                                 "--decode-cases", "2x8", "3x8", "--repetitions", "0")  # fmt: skip
+        cases = [(row["kind"], row["context_length"]) for row in report["results"]]
+        self.assertEqual(cases, [("prefill", 8), ("prefill", 16)] + [("decode", 8)] * 3)
+        batch_sizes = [row["batch_size"] for row in report["results"][2:]]
+        self.assertEqual(batch_sizes, [1, 2, 3])
+
     def test_a_profiler_gets_one_launch_and_no_times(self):
         report = self.check_json("--lengths", "64", "--repetitions", "0")
         self.assertEqual(report["matmul_flops_per_second"], 0)

@@ -71,6 +71,15 @@ class Bench(Case):
                 self.assertGreater(row[key]["median"], 0)
             self.assertGreater(row["bytes_per_step"], report["weight_bytes_per_token"])
 
+    def test_all_values_of_a_list_are_timed(self):
+        for lengths in (["8,16"], ["8", "16"], ["8", "--prompt-lengths", "16"]):
+            with self.subTest(lengths=lengths):
+                result = self.check("bench", *self.model, "--prompt-lengths", *lengths,
+                                    "--decode-lengths", "4", "--repetitions", "1",
+                                    "--json", "-", "-q")  # fmt: skip
+                rows = json.loads(result.out)["results"]
+                self.assertEqual([row["prompt_length"] for row in rows], [8, 16])
+
     def test_where_the_load_went(self):
         path = self.folder / "report.json"
         text = self.check("bench", *self.model, *self.FLAGS, "--json", path).out
