@@ -91,6 +91,18 @@ FirstToken time_first_token(Engine& engine) {
   return first_token(engine, result);
 }
 
+// They would be those of bench, which does not run, and so do nothing.
+void refuse_flags_before_attention(const CLI::App& bench) {
+  std::string flags;
+  for (const CLI::Option* const option : bench.get_options()) {
+    const bool was_given = std::ranges::count(bench.parse_order(), option) > 0;
+    if (!was_given || option->get_group() == kMessagesGroup) continue;
+    flags += (flags.empty() ? "" : ", ") + option->get_name();
+  }
+  if (flags.empty()) return;
+  throw UsageError(concat("flags of bench attention follow its name, got ", flags, " before it"));
+}
+
 int run_bench(BenchOptions& options, const Console& console) {
   require_separate_files(options.engine, {}, {{"--json", options.json_path}});
   options.engine.max_sequences =
@@ -168,7 +180,10 @@ void add_bench(CLI::App& app, Invocation& invocation) {
       "  tessera bench attention");
   add_bench_attention(command, invocation);
   command.callback([options, &command, &invocation] {
-    if (command.got_subcommand("attention")) return;
+    if (command.got_subcommand("attention")) {
+      refuse_flags_before_attention(command);
+      return;
+    }
     require_model(options->engine);
     require_context_choice(options->engine, "there is no prompt");
     if (!options->compare_path.empty() && options->repetitions < 2) {

@@ -268,7 +268,7 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
 }
 
 void add_console_options(CLI::App& app, ConsoleOptions& options) {
-  constexpr const char* kGroup = "Messages";
+  constexpr const char* kGroup = kMessagesGroup;
   app.add_flag("-v,--verbose", options.is_verbose, "say more")->group(kGroup);
   app.add_flag("-q,--quiet", options.quiet, "say nothing but errors")->group(kGroup);
   app.add_flag("--no-progress", options.no_progress, "no progress bars")->group(kGroup);
@@ -293,7 +293,7 @@ void add_console_options(CLI::App& app, ConsoleOptions& options) {
 void add_stats_option(CLI::App& app, std::string& path) {
   app.add_option("--stats-json", path, "write measurements as JSON; - for standard output")
       ->option_text("FILE")
-      ->group("Messages");
+      ->group(kMessagesGroup);
 }
 
 void add_system_options(CLI::App& app, PromptOptions& options) {

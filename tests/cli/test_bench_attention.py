@@ -103,3 +103,15 @@ class BenchAttention(Case):
     def test_bench_without_it_still_wants_a_model(self):
         result = self.check("bench", "--repetitions", "1", code=2)
         self.assert_one_error(result, "no model")
+    def test_flags_of_bench_are_not_its_own(self):
+        flags = ["--device", "cpu", "--prompt-lengths", "8", "--device", "cpu", "-m", "absent"]
+        result = self.check("bench", *flags, "attention", "--lengths", "8", code=2)
+        self.assert_one_error(result, "got --prompt-lengths, --model, --device before it")
+        self.assertIn("see 'tessera bench attention --help'", result.err)
+
+    def test_what_all_commands_take_may_stand_in_front_of_it(self):
+        self.environment["TESSERA_MODEL"] = "absent"  # of bench, but not a flag
+        result = self.check("bench", "-q", "attention", *HEADS, "--lengths", "8",
+                            "--repetitions", "0")  # fmt: skip
+        self.assertEqual(result.err, "")
+
