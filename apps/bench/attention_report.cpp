@@ -29,7 +29,7 @@ std::string time_text(const AttentionTiming& timing) {
   const double median = measurement.median;
   const std::string text =
       median < 1e-3 ? fixed(median * 1e6, 1) + " us" : fixed(median * 1e3, 2) + " ms";
-  return text + " ±" + fixed(measurement.spread * 50, 1) + "%";
+  return text + spread_text(measurement);
 }
 
 // Amount per second in units of `unit`.
@@ -90,8 +90,8 @@ OrderedJson timing_json(const AttentionTiming& timing, const AttentionResult& re
   object["largest_error"] = timing.largest_error;
   if (timing.seconds.empty()) return object;
   const Measurement measurement = summarize_repetitions(timing.seconds);
-  object["seconds"] = {
-      {"median", measurement.median}, {"spread", measurement.spread}, {"all", timing.seconds}};
+  object["seconds"] = measurement_json(measurement);
+  object["seconds"]["all"] = timing.seconds;
   object["flops_per_second"] = result.flops / measurement.median;
   object["kv_bytes_per_second"] = result.kv_bytes / measurement.median;
   return object;

@@ -166,11 +166,11 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   add_model_options(command, options->engine);
   add_console_options(command, invocation.console);
   command.footer(
-      "Speeds are medians, ± half the range. read/step is what one decode step must read: all\n"
-      "weights and the KV cache of every sequence; \"of memory\" compares it with the speed at\n"
-      "which this device reads a large buffer. --compare calls a case faster or slower when it\n"
-      "changed by more than the repetitions of either run spread, else the same; a slower case\n"
-      "is no error.\n"
+      "Speeds are medians, ± half the range where there are several repetitions. read/step is\n"
+      "what one decode step must read: all weights and the KV cache of every sequence; \"of\n"
+      "memory\" compares it with the speed at which this device reads a large buffer, which\n"
+      "caches can exceed. --compare calls a case faster or slower when it changed by more than\n"
+      "the repetitions of either run spread, else the same; a slower case is no error.\n"
       "\n"
       "Examples:\n"
       "  tessera bench -m weights/demo\n"

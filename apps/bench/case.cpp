@@ -76,7 +76,9 @@ Measurement summarize_repetitions(std::vector<double> values) {
   Measurement measurement;
   measurement.median =
       values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-  measurement.spread = (values.back() - values.front()) / measurement.median;
+  if (values.size() > 1) {
+    measurement.spread = (values.back() - values.front()) / measurement.median;
+  }
   return measurement;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/engine.h"
@@ -15,10 +16,10 @@ struct BenchCase {
   int64_t decode_length = 0;  // tokens generated after them
 };
 
-// Median of the repetitions and (largest - smallest) / median.
+// Median of the repetitions and (largest - smallest) / median, which one repetition does not have.
 struct Measurement {
   double median = 0.0;
-  double spread = 0.0;
+  std::optional<double> spread;
 };
 Measurement summarize_repetitions(std::vector<double> values);
 

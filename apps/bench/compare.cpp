@@ -175,7 +175,7 @@ std::string comparison_table(const BenchBaseline& baseline, const BenchReport& r
 Verdict compare_speeds(const Measurement& before, const Measurement& now) {
   const double ratio = now.median / before.median;
   const double change = std::max(ratio, 1.0 / ratio) - 1.0;
-  if (change <= std::max(before.spread, now.spread)) return Verdict::kSame;
+  if (change <= std::max(before.spread.value(), now.spread.value())) return Verdict::kSame;
   return ratio > 1.0 ? Verdict::kFaster : Verdict::kSlower;
 }
 

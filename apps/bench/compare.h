@@ -35,7 +35,8 @@ std::string comparison_table(const BenchBaseline& baseline, const BenchReport& r
 
 enum class Verdict : uint8_t { kSlower, kSame, kFaster };
 
-// Speeds differ when their ratio is further from 1 than the repetitions of either run spread.
+// Speeds differ when their ratio is further from 1 than the repetitions of either run spread. Both
+// have a spread.
 Verdict compare_speeds(const Measurement& before, const Measurement& now);
 
 }  // namespace tessera

@@ -11,8 +11,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-OrderedJson measurement_json(const Measurement& measurement) {
-  return {{"median", measurement.median}, {"spread", measurement.spread}};
+double share_of_memory(const BenchResult& result, const BenchReport& report) {
+  return result.bytes_per_second / report.read_bandwidth;
 }
 
 }  // namespace
@@ -38,7 +38,17 @@ std::string bench_row(std::initializer_list<std::string> cells) {
 }
 
 std::string measurement_text(const Measurement& measurement) {
-  return concat(fixed(measurement.median, 1), " ±", fixed(measurement.spread * 50, 1), "%");
+  return fixed(measurement.median, 1) + spread_text(measurement);
+}
+
+std::string spread_text(const Measurement& measurement) {
+  return measurement.spread ? concat(" ±", fixed(*measurement.spread * 50, 1), "%") : "";
+}
+
+OrderedJson measurement_json(const Measurement& measurement) {
+  OrderedJson object = {{"median", measurement.median}, {"spread", nullptr}};
+  if (measurement.spread) object["spread"] = *measurement.spread;
+  return object;
 }
 
 std::string bench_header(const BenchedModel& model, const BenchReport& report) {
@@ -61,7 +71,13 @@ std::string bench_table(const BenchReport& report) {
                    measurement_text(result.prefill_tokens_per_second),
                    measurement_text(result.decode_tokens_per_second),
                    human_bytes(result.bytes_per_step), fixed(result.bytes_per_second / 1e9, 1),
-                   fixed(100 * result.bytes_per_second / report.read_bandwidth, 1) + "%"});
+                   fixed(100 * share_of_memory(result, report), 1) + "%"});
+  }
+  const bool exceeds_memory = std::ranges::any_of(
+      report.results,
+      [&report](const BenchResult& result) { return share_of_memory(result, report) > 1.0; });
+  if (exceeds_memory) {
+    text += "\nabove 100% of memory: much of what a step reads is still in the device's caches\n";
   }
   return text;
 }
@@ -83,7 +99,7 @@ OrderedJson bench_json(const BenchedModel& model, const BenchReport& report) {
          {"decode_tokens_per_second", measurement_json(result.decode_tokens_per_second)},
          {"bytes_per_step", result.bytes_per_step},
          {"bytes_per_second", result.bytes_per_second},
-         {"share_of_read_bandwidth", result.bytes_per_second / report.read_bandwidth}});
+         {"share_of_read_bandwidth", share_of_memory(result, report)}});
   }
   return object;
 }

@@ -49,4 +49,10 @@ std::string bench_row(std::initializer_list<std::string> cells);
 // "211.4 ±0.3%": the median and half the range.
 std::string measurement_text(const Measurement& measurement);
 
+// Of it " ±0.3%"; nothing where there was one repetition.
+std::string spread_text(const Measurement& measurement);
+
+// {"median": 211.4, "spread": 0.006}, the spread being null where there was one repetition.
+nlohmann::ordered_json measurement_json(const Measurement& measurement);
+
 }  // namespace tessera

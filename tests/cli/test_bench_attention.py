@@ -44,6 +44,13 @@ class BenchAttention(Case):
             self.assertIn("scratch_bytes", ours)
             self.assertIn("problem", row["standard"])
 
+    def test_one_repetition_has_no_spread(self):
+        flags = ["--lengths", "16", "--repetitions", "1"]
+        seconds = self.check_json(*flags)["results"][0]["tessera"]["seconds"]
+        self.assertIsNone(seconds["spread"])
+        self.assertEqual(seconds["all"], [seconds["median"]])
+        self.assertNotIn("±", self.check("bench", "attention", *HEADS, *flags).out)
+
     def test_lists_may_be_given_in_pieces(self):
         report = self.check_json("--lengths", "8", "16", "--decode-cases", "1x8",
                                  "--decode-cases", "2x8", "3x8", "--repetitions", "0")  # fmt: skip
@@ -100,9 +107,6 @@ class BenchAttention(Case):
                 self.assert_one_error(result, text)
                 self.assertIn("see 'tessera bench attention --help'", result.err)
 
-    def test_bench_without_it_still_wants_a_model(self):
-        result = self.check("bench", "--repetitions", "1", code=2)
-        self.assert_one_error(result, "no model")
     def test_flags_of_bench_are_not_its_own(self):
         flags = ["--device", "cpu", "--prompt-lengths", "8", "--device", "cpu", "-m", "absent"]
         result = self.check("bench", *flags, "attention", "--lengths", "8", code=2)
@@ -115,3 +119,6 @@ class BenchAttention(Case):
                             "--repetitions", "0")  # fmt: skip
         self.assertEqual(result.err, "")
 
+    def test_bench_without_it_still_wants_a_model(self):
+        result = self.check("bench", "--repetitions", "1", code=2)
+        self.assert_one_error(result, "no model")

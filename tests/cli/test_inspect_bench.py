@@ -80,6 +80,15 @@ class Bench(Case):
                 rows = json.loads(result.out)["results"]
                 self.assertEqual([row["prompt_length"] for row in rows], [8, 16])
 
+    def test_one_repetition_has_no_spread(self):
+        path = self.folder / "report.json"
+        flags = [*self.FLAGS, "--repetitions", "1", "--json", path]
+        self.assertNotIn("±", self.check("bench", *self.model, *flags).out)
+        for row in json.loads(path.read_text())["results"]:
+            self.assertIsNone(row["decode_tokens_per_second"]["spread"])
+        result = self.check("bench", *self.model, *self.FLAGS, "--compare", path, code=1)
+        self.assert_one_error(result, "--repetitions 2 or more")
+
     def test_where_the_load_went(self):
         path = self.folder / "report.json"
         text = self.check("bench", *self.model, *self.FLAGS, "--json", path).out
