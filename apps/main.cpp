@@ -5,11 +5,13 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <new>
 #include <string>
 
 #include "apps/options/commands.h"
 #include "apps/options/common_options.h"
+#include "apps/options/help_formatter.h"
 #include "apps/options/unexpected_argument.h"
 #include "apps/process/exit_codes.h"
 #include "apps/process/out_of_memory.h"
@@ -58,6 +60,7 @@ void build_parser(CLI::App& app, Invocation& invocation) {
   app.description("tessera - run large language models from Hugging Face folders");
   app.set_help_flag("-h,--help", "print this help and exit");
   app.set_version_flag("--version", "tessera " TESSERA_VERSION, "print the version and exit");
+  app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(36);
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   add_chat(app, invocation);

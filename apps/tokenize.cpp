@@ -186,7 +186,7 @@ void add_output_options(CLI::App& command, TokenizeOptions& options) {
   add_form("--pieces", Form::kPieces, "one token a line: id, tab, piece of the vocabulary");
   add_form("--json", Form::kJson, "an object with ids, pieces and count");
   CLI::Option* const rendered =
-      add_form("--render", Form::kRendered, "with --chat: the text that the template makes");
+      add_form("--render", Form::kRendered, "the text that the template makes");
   rendered->needs("--chat");
   command
       .add_flag("--no-bos", options.no_bos,

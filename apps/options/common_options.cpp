@@ -173,7 +173,8 @@ CLI::Option* add_attention_dtype_option(CLI::App& app, EngineOptions& options) {
 void add_text_model_options(CLI::App& app, EngineOptions& options) {
   options.cache_folder = hugging_face_cache();
   app.add_option("-m,--model", options.model,
-                 "model folder, or org/name in the Hugging Face cache (environment TESSERA_MODEL)")
+                 "model folder, or org/name in the Hugging Face cache (required, here or as the\n"
+                 "environment variable TESSERA_MODEL)")
       ->envname("TESSERA_MODEL")
       ->option_text("DIR|org/name")
       ->group(kModelGroup);

@@ -1,6 +1,7 @@
 """Help, usage errors and their exit codes."""
 
 import os
+import re
 
 from support import Case, raw
 
@@ -20,6 +21,28 @@ class Help(Case):
             self.assertIn("Examples:", result.out)
             self.assertIn("--model", result.out)
             self.assertNotIn("-vv", result.out)
+
+    def test_what_else_a_flag_needs_or_excludes(self):
+        def described(command, flags):
+            text = self.check(*command.split(), "--help").out
+            found = re.search(rf"^ +{re.escape(flags)} (.*(\n {{36}}.*)*)", text, re.MULTILINE)
+            return " ".join(found.group(1).split())
+
+        self.assertIn("(required)", described("batch", "-i,--input-file,--input"))
+        self.assertIn("(required)", described("prefill", "-o,--output"))
+        self.assertIn("(required, here", described("chat", "-m,--model"))
+        self.assertIn("(only with --resume)", described("batch", "--force"))
+        for command, one, other in [
+            ("generate", "-p,--prompt", "-f,--file"),
+            ("generate", "--raw", "--no-think"),
+            ("batch", "--devices", "--device"),
+            ("summarize", "--kv", "--chunk-tokens"),
+            ("tokenize", "--ids", "--render"),
+        ]:
+            for flags, excluded in [(one, other), (other, one)]:
+                name = excluded.split(",")[-1]
+                with self.subTest(command=command, flags=flags):
+                    self.assertRegex(described(command, flags), rf"\(not with [^)]*{name}[,)]")
 
     def test_version(self):
         self.assertRegex(self.check("--version").out, r"^tessera \d+\.\d+\.\d+\n$")
