@@ -170,7 +170,10 @@ int parse_and_run(int argument_count, char** arguments) {
   } catch (const CLI::ParseError& error) {
     return report_usage(app, Console(), parse_problem(error), "");
   } catch (const UsageError& error) {
-    return report_usage(app, Console(), error.what(), error.hint());
+    const std::string hint = error.hint().empty()
+                                 ? guess_at_joined_flags(parsed_command(app), invocation.arguments)
+                                 : error.hint();
+    return report_usage(app, Console(), error.what(), hint);
   }
   return run(app, invocation);
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,38 @@ constexpr size_t kMostEdits = 2;
 // Where none is, a name is taken for the other whose beginning it is, if it is this long: --max for
 // --max-tokens.
 constexpr size_t kLeastBeginning = 3;
+
+// What other programs for language models call a thing, without dashes, where tessera's name for it
+// is not similar.
+struct ForeignName {
+  std::string_view theirs;
+  std::string_view ours;  // a flag may have a value behind it
+};
+constexpr ForeignName kForeignCommands[] = {
+    {"run", "chat"},       {"complete", "generate"}, {"completion", "generate"},
+    {"show", "inspect"},   {"info", "inspect"},      {"summary", "summarize"},
+    {"attn", "attention"}, {"help", "--help"},       {"version", "--version"},
+};
+constexpr ForeignName kForeignFlags[] = {
+    {"V", "--version"},
+    {"ngl", "--device cuda"},
+    {"n-gpu-layers", "--device cuda"},
+    {"gpu-layers", "--device cuda"},
+    {"max-new-tokens", "--max-tokens"},
+    {"max-length", "--max-tokens"},
+    {"num-ctx", "--ctx-size"},
+    {"context-length", "--ctx-size"},
+    {"t", "--threads"},
+    {"do-sample", "--temp"},
+    {"sys", "--system"},
+    {"reverse-prompt", "--stop"},
+    {"ignore-chat-template", "--raw"},
+    {"p", "--prompt-lengths"},
+    {"n-prompt", "--prompt-lengths"},
+    {"n", "--decode-lengths"},
+    {"n-gen", "--decode-lengths"},
+    {"r", "--repetitions"},
+};
 
 // Levenshtein's distance: the fewest letters to add, leave out or replace.
 size_t num_edits(std::string_view from, std::string_view to) {
@@ -68,6 +101,42 @@ std::vector<std::string> names_of_flags(const CLI::App& command) {
   return names;
 }
 
+bool has_name(const CLI::App& command, std::string_view ours) {
+  const std::string name(ours.substr(0, ours.find(' ')));
+  if (name.starts_with('-')) return command.get_option_no_throw(name) != nullptr;
+  return std::ranges::count(names_of_commands(command), name) > 0;
+}
+
+// Ours for the name `typed`, if `command` has it.
+std::optional<std::string> translated(const CLI::App& command, std::string_view typed,
+                                      std::span<const ForeignName> names) {
+  const auto known = std::ranges::find(names, typed, &ForeignName::theirs);
+  if (known == names.end() || !has_name(command, known->ours)) return std::nullopt;
+  return std::string(known->ours);
+}
+
+std::string without_dashes(std::string_view flag) {
+  return std::string(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())));
+}
+
+// What `flag`, which `command` does not have, was probably to be.
+std::optional<std::string> meant_flag(const CLI::App& command, const std::string& flag) {
+  const std::string name = without_dashes(flag);
+  if (const auto ours = translated(command, name, kForeignFlags)) return ours;
+  if (const auto similar = most_similar(name, names_of_flags(command))) return "--" + *similar;
+  const auto commands = command.get_subcommands({});
+  const auto owner = std::ranges::find_if(commands, [&flag](const CLI::App* inner) {
+    return inner->get_option_no_throw(flag) != nullptr;
+  });
+  if (owner == commands.end()) return std::nullopt;
+  return concat(command.get_name(), ' ', (*owner)->get_name(), ' ', flag);
+}
+
+std::optional<std::string> meant_command(const CLI::App& command, const std::string& name) {
+  if (const auto ours = translated(command, name, kForeignCommands)) return ours;
+  return most_similar(name, names_of_commands(command));
+}
+
 std::string flag_that_takes(const CLI::App& command, const std::string& value) {
   std::error_code none;
   if (command.get_option_no_throw("--model") != nullptr &&
@@ -82,15 +151,27 @@ std::string flag_that_takes(const CLI::App& command, const std::string& value) {
 UsageError unexpected_argument(const CLI::App& command, const std::string& argument) {
   if (argument.starts_with('-')) {
     const std::string flag = argument.substr(0, argument.find('='));
-    const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
-    const auto meant = most_similar(name, names_of_flags(command));
-    return UsageError("there is no flag " + flag, meant ? guess("--" + *meant) : "");
+    const auto meant = meant_flag(command, flag);
+    return UsageError("there is no flag " + flag, meant ? guess(*meant) : "");
   }
-  const auto meant = most_similar(argument, names_of_commands(command));
+  const auto meant = meant_command(command, argument);
   if (meant || command.get_parent() == nullptr) {
     return UsageError(concat("there is no command '", argument, "'"), meant ? guess(*meant) : "");
   }
   return UsageError(concat("did not expect '", argument, "'"), flag_that_takes(command, argument));
+}
+
+std::string guess_at_joined_flags(const CLI::App& command,
+                                  const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    const bool has_letters_behind_one_dash =
+        argument.size() > 2 && argument.starts_with('-') && !argument.starts_with("--");
+    if (!has_letters_behind_one_dash) continue;
+    if (const auto ours = translated(command, without_dashes(argument), kForeignFlags)) {
+      return guess(*ours);
+    }
+  }
+  return "";
 }
 
 std::string parse_problem(const CLI::ParseError& error) {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "apps/process/exit_codes.h"
 
@@ -12,6 +13,11 @@ namespace tessera {
 // recognised, or the app itself. The hint is a guess: the command or flag whose name is most like
 // it, or the flag that takes such a value; empty where nothing is similar.
 UsageError unexpected_argument(const CLI::App& command, const std::string& argument);
+
+// The same guess about flags of several letters behind one dash: "-ngl 99" has been read as -n with
+// the value "gl". For what was refused while `arguments` were read.
+std::string guess_at_joined_flags(const CLI::App& command,
+                                  const std::vector<std::string>& arguments);
 
 // What CLI11 refuses, in tessera's words where its own are hard to read.
 std::string parse_problem(const CLI::ParseError& error);

@@ -123,7 +123,8 @@ class UsageErrors(Case):
             (["genrate", "-p", "x"], "no command 'genrate'", "perhaps you mean generate"),
             (["bench", "atention"], "no command 'atention'", "perhaps you mean attention"),
             (["answer"], "no command 'answer'", ""),
-            (["-m", folder], "no flag -m", ""),
+            (["-m", folder], "no flag -m", "perhaps you mean tessera chat -m"),
+            (["--prompt", "x"], "no flag --prompt", "perhaps you mean tessera generate --prompt"),
             (["generate", "--temprature", "1"], "no flag --temprature", "perhaps you mean --temperature"),
             (["generate", "--top_p=0.5"], "no flag --top_p", "perhaps you mean --top-p"),
             (["generate", "--max-token", "9"], "no flag --max-token", "perhaps you mean --max-tokens"),
@@ -149,6 +150,31 @@ class UsageErrors(Case):
                     self.assertIn(f"hint: {hint}; see 'tessera", result.err)
                 else:
                     self.assertIn("hint: see 'tessera", result.err)
+
+    def test_names_of_other_programs_are_translated(self):
+        for arguments, text, hint in [
+            (["help"], "no command 'help'", "--help"),
+            (["help", "chat"], "no command 'help'", "--help"),
+            (["-V"], "no flag -V", "--version"),
+            (["run", "org/name"], "no command 'run'", "chat"),
+            (["bench", "attn"], "no command 'attn'", "attention"),
+            (["chat", "--max-new-tokens", "9"], "no flag --max-new-tokens", "--max-tokens"),
+            (["chat", "--n-gpu-layers=9"], "no flag --n-gpu-layers", "--device cuda"),
+            (["bench", "-ngl", "99"], "no flag -ngl", "--device cuda"),
+            # Read as -n gl and -s ys.
+            (["chat", "-ngl", "99"], "--max-tokens must be", "--device cuda"),
+            (["generate", "-sys", "Be kind."], "--seed must be", "--system"),
+            (["bench", "-p", "512"], "no flag -p", "--prompt-lengths"),
+            (["bench", "-n", "128"], "no flag -n", "--decode-lengths"),
+            # Not where the command has no such flag.
+            (["tokenize", "--max-new-tokens", "9"], "no flag --max-new-tokens", ""),
+            (["generate", "-n", "gl"], "--max-tokens must be", ""),
+        ]:
+            with self.subTest(arguments=arguments):
+                result = self.check(*arguments, code=2)
+                self.assert_one_error(result, text)
+                expected = f"perhaps you mean {hint}; see 'tessera" if hint else "see 'tessera"
+                self.assertIn(f"hint: {expected}", result.err)
 
     def test_a_flag_given_again_overrides(self):
         result = self.check("generate", *self.model, "-p", "x", "-n", "9", "-n", "2")
