@@ -32,11 +32,13 @@ struct TokenizeOptions {
 };
 
 // Any text is worth tokenising, also an empty one.
-std::string read_plain_text(const TokenizeOptions& options) {
+std::string read_plain_text(const TokenizeOptions& options, const Console& console) {
   if (options.text && *options.text != "-") {
     return checked_utf8(*options.text, "--prompt", options.invalid_utf8);
   }
-  return read_text(options.file.empty() ? "-" : options.file, options.invalid_utf8);
+  const std::string path = options.file.empty() ? "-" : options.file;
+  say_how_typing_ends(path, console);
+  return read_text(path, options.invalid_utf8);
 }
 
 std::string text_of(const std::vector<Segment>& segments) {
@@ -124,14 +126,17 @@ struct Input {
   std::optional<BatchRequest> chat;
 };
 
-Input read_input(const TokenizeOptions& options) {
-  if (options.chat_file.empty()) return {.text = read_plain_text(options), .chat = std::nullopt};
+Input read_input(const TokenizeOptions& options, const Console& console) {
+  if (options.chat_file.empty()) {
+    return {.text = read_plain_text(options, console), .chat = std::nullopt};
+  }
+  say_how_typing_ends(options.chat_file, console);
   const std::string json = read_text(options.chat_file, options.invalid_utf8);
   return {.text = "", .chat = parse_chat(json, input_name(options.chat_file))};
 }
 
 int run_tokenize(const TokenizeOptions& options, const Console& console) {
-  const Input input = read_input(options);
+  const Input input = read_input(options, console);
   const ModelFolder folder = read_model_folder(options.engine);
   for (const std::string& warning : folder.warnings) spdlog::warn("{}", warning);
   const std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(folder);

@@ -101,6 +101,7 @@ int run_batch(BatchOptions& options, const Console& console) {
   const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));
   const bool has_own_seed = options.sampling.seed.has_value();
   const StatsFile stats(options.stats_path);
+  say_how_typing_ends(options.input_path, console);
   BatchInput input(options.input_path, options.shard);
   if (options.strict) refuse_problems(input);
   BatchOutput output(options.output_path, existing_output(options));

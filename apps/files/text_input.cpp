@@ -128,6 +128,12 @@ class LengthCheck {
 
 std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
+void say_how_typing_ends(const std::string& path, const Console& console) {
+  if (path == "-" && is_terminal(STDIN_FILENO)) {
+    console.say("reading from the terminal; end with Ctrl-D");
+  }
+}
+
 std::string read_text(const std::string& path, InvalidUtf8 policy) {
   const InputFile file(path);
   return as_text(file.read_all([](uint64_t) {}), file, policy);
@@ -135,6 +141,7 @@ std::string read_text(const std::string& path, InvalidUtf8 policy) {
 
 std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
                              const std::function<TextLimit()>& find_limit, const Console& console) {
+  say_how_typing_ends(path, console);
   const InputFile file(path);
   // First: a binary file is not too long but no text.
   refuse_binary(policy != InvalidUtf8::kReplace && file.begins_binary(), file.name());

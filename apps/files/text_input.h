@@ -21,13 +21,17 @@ enum class InvalidUtf8 : uint8_t {
 // What messages call the file `path`, which may be "-".
 std::string input_name(const std::string& path);
 
+// Where `path` is "-" and somebody has to type it: says how that ends.
+void say_how_typing_ends(const std::string& path, const Console& console);
+
 // The text of the file `path`, or of standard input when it is "-", without a byte order mark and
 // without one final newline. Throws Error with path and reason: missing, a directory, unreadable,
 // binary, not UTF-8 (byte offset); Interrupted on Ctrl-C.
 std::string read_text(const std::string& path, InvalidUtf8 policy);
 
-// The same for a text that becomes a prompt. Shows progress, and throws PromptTooLong as soon as it
-// is known to be too long: a file before it is read. Only long texts ask for the limit.
+// The same for a text that becomes a prompt. Says how typing ends, shows progress, and throws
+// PromptTooLong as soon as it is known to be too long: a file before it is read. Only long texts
+// ask for the limit.
 std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
                              const std::function<TextLimit()>& find_limit, const Console& console);
 

@@ -32,6 +32,18 @@ class Streams(Case):
         arguments = ["generate", *self.model, "-p", "hello", "-n", "2", "--color", "always"]
         self.assertIn("\x1b[2m", self.check(*arguments).err)
 
+    def test_who_has_to_type_is_told_how_that_ends(self):
+        flags = [*self.model, "-n", "2"]
+        for command in (["generate", *flags, "-p", "-"], ["generate", *flags, "-f", "-"],
+                        ["summarize", *flags, "-"], ["tokenize", *self.model[:2], "-p", "-"],
+                        ["batch", *flags, "-i", "-", "-o", "-"]):  # fmt: skip
+            with self.subTest(command=command):
+                terminal = self.terminal(*command)
+                terminal.expect("reading from the terminal; end with Ctrl-D\r\n")
+                terminal.send('{"custom_id": "1", "prompt": "hello"}\n\x04')
+                self.assertEqual(terminal.exit_code(), 0, terminal.seen)
+        self.assertNotIn("Ctrl-D", self.check("generate", *flags, "-p", "-", stdin="hi").err)
+
     def test_stats_json(self):
         path = self.folder / "stats.json"
         arguments = ["generate", *self.model, "-p", "hello", "-n", "5", "--temp", "0.8"]
