@@ -92,6 +92,7 @@ int run_generate(const GenerateOptions& options, const Console& console) {
 
   const std::unique_ptr<Engine> engine =
       load_engine(options_for_prompt(options, text, opening, console), console);
+  tell_unused_seed(options.sampling, *engine, console);
   SamplingParams params = resolve_sampling(options.sampling, engine->default_sampling());
   params.continues_prompt = options.prompt.raw;
   FittedPrompt prompt = {

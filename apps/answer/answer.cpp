@@ -66,7 +66,19 @@ std::function<void(uint64_t, uint64_t)> interruptible(ProgressBar& bar) {
 
 std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console) {
   ProgressBar bar(console, "loading");
-  return Engine::load(options, interruptible(bar));
+  std::unique_ptr<Engine> engine = Engine::load(options, interruptible(bar));
+  bar.clear();
+  if (engine->device() == DeviceType::kCpu && options.compute_dtype == DType::kFloat16) {
+    console.say("warning: --dtype float16 has no effect on a CPU, which computes in float32");
+  }
+  return engine;
+}
+
+void tell_unused_seed(const SamplingOptions& options, const Engine& engine,
+                      const Console& console) {
+  const double temperature = options.temperature.value_or(engine.default_sampling().temperature);
+  if (!options.seed || temperature != 0.0) return;
+  console.say("warning: --seed has no effect: at temperature 0 the likeliest token is taken");
 }
 
 ChatInputs thinking_inputs(const ChatTemplate& chat_template, std::optional<bool> thinks) {

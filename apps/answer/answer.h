@@ -24,6 +24,9 @@ std::function<void(uint64_t done_bytes, uint64_t total_bytes)> interruptible(Pro
 // Loads the model with a progress bar. Throws Error, or Interrupted on Ctrl-C.
 std::unique_ptr<Engine> load_engine(const EngineOptions& options, const Console& console);
 
+// Says that a seed was given where nothing is drawn.
+void tell_unused_seed(const SamplingOptions& options, const Engine& engine, const Console& console);
+
 // What asks the chat template for thinking or for none; nothing where `thinks` says neither or the
 // template has no such switch.
 ChatInputs thinking_inputs(const ChatTemplate& chat_template, std::optional<bool> thinks);

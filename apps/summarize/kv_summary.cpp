@@ -33,6 +33,7 @@ int summarize_kv(const SummarizeOptions& options, const Console& console) {
   const StatsFile stats(options.stats_path);
 
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
+  tell_unused_seed(options.sampling, *engine, console);
   const Message instruction = {Role::kUser, options.instruction.text()};
   ProgressBar bar(console, "tokenising");
   const FittedPrompt prompt = {

@@ -197,6 +197,7 @@ int run_summarize(const SummarizeOptions& options, const Console& console) {
 
   const std::unique_ptr<Engine> engine =
       load_engine(options_for_documents(options, documents, console), console);
+  tell_unused_seed(options.sampling, *engine, console);
   Summarizer summarizer(*engine, options, stats, console);
   const bool apart = options.each && options.files.size() > 1;
   const bool has_every_file = documents.size() == options.files.size();

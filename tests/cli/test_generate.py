@@ -44,6 +44,23 @@ class Streams(Case):
                 self.assertEqual(terminal.exit_code(), 0, terminal.seen)
         self.assertNotIn("Ctrl-D", self.check("generate", *flags, "-p", "-", stdin="hi").err)
 
+    def test_a_flag_without_effect_is_told(self):
+        flags = ["generate", *self.model, "-p", "hello", "-n", "2"]
+        for given, warning in [
+            (["--seed", "1", "--temp", "0"], "warning: --seed has no effect: at temperature 0"),
+            (["--dtype", "float16"], "warning: --dtype float16 has no effect on a CPU"),
+        ]:
+            self.assertIn(warning, self.check(*flags, *given).err)
+            self.assertEqual(self.check(*flags, *given, "-q").err, "")
+        bench = ["bench", *self.model, "--prompt-lengths", "8", "--dtype", "float16"]
+        warned = self.check(*bench, "--decode-lengths", "4", "--repetitions", "1").err
+        self.assertEqual(warned.count("warning: --dtype"), 1)
+        summarize = ["summarize", *self.model, "-n", "2", self.write("text", "hello")]
+        warned = self.check(*summarize, "--temp", "0", "--seed", "1").err
+        self.assertEqual(warned.count("warning: --seed has no effect"), 1)
+        for given in (["--seed", "1", "--temp", "1"], ["--temp", "0"], ["--dtype", "bfloat16"]):
+            self.assertNotIn("warning", self.check(*flags, *given).err)
+
     def test_stats_json(self):
         path = self.folder / "stats.json"
         arguments = ["generate", *self.model, "-p", "hello", "-n", "5", "--temp", "0.8"]
