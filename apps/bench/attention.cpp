@@ -1,6 +1,8 @@
 // tessera bench attention: the attention kernels alone, against standard attention and the device.
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <numeric>
 
 #include "apps/answer/stats.h"
 #include "apps/bench/attention_report.h"
@@ -79,6 +81,26 @@ std::vector<AttentionCase> list_cases(const Options& options, DeviceType device)
   return cases;
 }
 
+// In the order of `cases`. The longest contexts are timed first: what the device or its memory
+// cannot take is refused before anybody has waited for the rest.
+std::vector<AttentionResult> time_cases(AttentionBenchmark& benchmark,
+                                        const std::vector<AttentionCase>& cases,
+                                        const Console& console) {
+  std::vector<size_t> order(cases.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [&cases](size_t index) { return cases[index].context_length; });
+  std::vector<AttentionResult> results(cases.size());
+  for (const size_t index : order) {
+    throw_if_interrupted();
+    const AttentionCase& attention_case = cases[index];
+    console.say(concat("timing ", attention_case.is_decode() ? "decode" : "prefill", ", batch ",
+                       attention_case.batch_size, ", context ", attention_case.context_length));
+    results[index] = benchmark.run(attention_case);
+  }
+  return results;
+}
+
 int run_bench_attention(const Options& options, const Console& console) {
   const StatsFile json(options.json_path);
   AttentionBenchmark benchmark(options.benchmark);
@@ -92,12 +114,7 @@ int run_bench_attention(const Options& options, const Console& console) {
     report.matmul_rate = benchmark.matmul_rate();
     report.read_bandwidth = benchmark.read_bandwidth();
   }
-  for (const AttentionCase& attention_case : list_cases(options, benchmark.device())) {
-    throw_if_interrupted();
-    console.say(concat("timing ", attention_case.is_decode() ? "decode" : "prefill", ", batch ",
-                       attention_case.batch_size, ", context ", attention_case.context_length));
-    report.results.push_back(benchmark.run(attention_case));
-  }
+  report.results = time_cases(benchmark, list_cases(options, benchmark.device()), console);
   if (options.json_path != "-") print(attention_text(report));
   json.write(attention_json(report));
   return kExitOk;

@@ -1,6 +1,7 @@
 """tessera bench attention."""
 
 import json
+import re
 
 from support import Case
 
@@ -58,6 +59,18 @@ class BenchAttention(Case):
         self.assertEqual(cases, [("prefill", 8), ("prefill", 16)] + [("decode", 8)] * 3)
         batch_sizes = [row["batch_size"] for row in report["results"][2:]]
         self.assertEqual(batch_sizes, [1, 2, 3])
+
+    def test_what_may_be_refused_is_timed_first(self):
+        result = self.check("bench", "attention", *HEADS, "--repetitions", "0", "--json", "-",
+                            "--lengths", "8,32", "--decode-cases", "1x16,1x64")  # fmt: skip
+        timed = [int(length) for length in re.findall(r"context (\d+)", result.err)]
+        self.assertEqual(timed, [64, 32, 16, 8])
+        reported = [row["context_length"] for row in json.loads(result.out)["results"]]
+        self.assertEqual(reported, [8, 32, 16, 64])
+        # More than any machine has.
+        flags = ["--lengths", "8", "--decode-cases", "16384x16384k", "--repetitions", "0"]
+        refused = self.check("bench", "attention", *HEADS, *flags, code=1)
+        self.assertNotIn("context 8\n", refused.err)
 
     def test_a_profiler_gets_one_launch_and_no_times(self):
         report = self.check_json("--lengths", "64", "--repetitions", "0")
