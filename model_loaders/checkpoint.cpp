@@ -1,12 +1,11 @@
 #include "model_loaders/checkpoint.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "kernels/tensor/check.h"
 #include "kernels/tensor/checked_math.h"
 #include "model_loaders/file_reader.h"
+#include "model_loaders/foreign_format.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/safetensors.h"
 #include "model_loaders/sharded_index.h"
@@ -17,25 +16,6 @@ namespace {
 
 // Twice what the largest models have.
 constexpr size_t kMaxTensors = 200'000;
-
-// Says why a folder without safetensors cannot be loaded.
-[[noreturn]] void throw_no_weights(const std::string& folder) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string extension = entry.path().extension().string();
-    if (extension == ".bin" || extension == ".pt" || extension == ".pth") {
-      throw Error(concat(folder, ": has only ", printable(entry.path().filename().string()),
-                         ": PyTorch pickle is not supported (unsafe: it can run code)"),
-                  "use a safetensors version of the model");
-    }
-    if (extension == ".gguf") {
-      throw Error(folder + ": has only GGUF weights, which are not supported",
-                  "use the model's original safetensors files");
-    }
-  }
-  throw Error(folder + ": no weights: neither model.safetensors nor model.safetensors.index.json",
-              "download the model again");
-}
 
 // Throws when files of the index are missing, with what is lost.
 void check_shards_exist(const std::string& folder, const std::string& index_path,
@@ -129,7 +109,9 @@ Checkpoint Checkpoint::open(const std::string& folder) {
   } else if (file_exists(index_path)) {
     impl->add_indexed_files(folder, index_path);
   } else {
-    throw_no_weights(folder);
+    if (const auto error = recognise_foreign_folder(folder)) throw *error;
+    throw Error(folder + ": no weights: neither model.safetensors nor model.safetensors.index.json",
+                "download the model again");
   }
   return Checkpoint(std::move(impl));
 }

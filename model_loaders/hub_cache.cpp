@@ -6,6 +6,7 @@
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
+#include "model_loaders/foreign_format.h"
 #include "model_loaders/model_folder.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/safe_file_name.h"
@@ -93,6 +94,7 @@ std::string resolve_model_folder(const std::string& model, const std::string& ca
                                  std::vector<std::string>& warnings) {
   if (is_directory(model)) return model;
   if (file_exists(model)) {
+    if (const auto error = recognise_weights_file(model)) throw *error;
     throw Error(model + ": is not a Hugging Face model folder but a file",
                 "give the folder that holds config.json");
   }

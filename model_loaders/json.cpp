@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/tensor/check.h"
-#include "model_loaders/file_reader.h"
+#include "model_loaders/foreign_format.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/strict_json.h"
 
@@ -74,7 +74,7 @@ JsonObject JsonObject::parse(std::string_view text, const std::string& path) {
 }
 
 JsonObject JsonObject::read(const std::string& path) {
-  return parse(read_whole_file(path, kMaxFileBytes), path);
+  return parse(read_json_file(path, kMaxFileBytes), path);
 }
 
 const std::string& JsonObject::path() const { return document_->path; }

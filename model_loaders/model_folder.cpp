@@ -5,6 +5,7 @@
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
+#include "model_loaders/foreign_format.h"
 #include "model_loaders/hf_config.h"
 #include "model_loaders/json.h"
 #include "model_loaders/printable.h"
@@ -37,6 +38,7 @@ ModelConfig read_model_config(const std::string& folder, bool allow_unknown_conf
                               std::vector<std::string>& warnings) {
   const std::string config_path = join_path(folder, "config.json");
   if (!file_exists(config_path)) {
+    if (const auto error = recognise_foreign_folder(folder)) throw *error;
     throw Error(folder + ": is not a Hugging Face model folder: it has no config.json",
                 "give the folder that holds config.json and model.safetensors");
   }

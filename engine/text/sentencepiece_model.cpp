@@ -7,6 +7,7 @@
 #include "engine/text/protobuf_wire.h"
 #include "engine/text/utf8.h"
 #include "kernels/tensor/check.h"
+#include "model_loaders/foreign_format.h"
 #include "model_loaders/printable.h"
 
 namespace tessera {
@@ -40,10 +41,7 @@ class ModelParser {
       : path_(path), malformed_(path + ": not a valid SentencePiece model") {}
 
   SentencePieceModel parse(std::string_view bytes) {
-    if (bytes.starts_with("version https://git-lfs")) {
-      throw Error(path_ + ": this is a Git LFS pointer, not a tokenizer",
-                  "run git lfs pull in the model folder");
-    }
+    if (const auto error = recognise_lfs_pointer(bytes, path_, "a tokenizer")) throw *error;
     ProtobufReader reader(bytes, malformed_);
     while (const auto field = reader.next()) {
       switch (field->number) {

@@ -177,5 +177,20 @@ TEST(Json, ReadsFiles) {
               HasSubstr(path + ": invalid JSON at byte "));
 }
 
+TEST(Json, RecognisesFailedDownloads) {
+  const TemporaryFolder folder;
+  const auto error = [&](std::string_view text) {
+    const std::string path = folder.write("c.json", text);
+    return thrown_error([&] { JsonObject::read(path); });
+  };
+  const std::string path = folder.path("c.json");
+  EXPECT_EQ(error("").message, path + ": file is empty; expected JSON");
+  EXPECT_EQ(error("").hint, "download the model again");
+  const ThrownError pointer = error("version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
+  EXPECT_EQ(pointer.message, path + ": this is a Git LFS pointer, not JSON");
+  EXPECT_EQ(pointer.hint, "run git lfs pull in the model folder");
+  EXPECT_EQ(error("<html>").message, path + ": starts with '<htm': looks like a failed download");
+}
+
 }  // namespace
 }  // namespace tessera

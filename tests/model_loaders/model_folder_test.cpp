@@ -74,6 +74,17 @@ TEST(ModelFolder, NeedsAConfig) {
             folder.path() + ": is not a Hugging Face model folder: it has no config.json");
 }
 
+TEST(ModelFolder, NamesWeightsOfAnotherFormat) {
+  const TemporaryFolder folder;
+  folder.write("model-q4.gguf", "");
+  const ThrownError error = folder_error(folder);
+  EXPECT_EQ(error.message,
+            folder.path() + ": has only GGUF weights, which are not supported: model-q4.gguf");
+  EXPECT_THAT(error.hint, HasSubstr("use the model that the GGUF file was made from"));
+  folder.write("model.safetensors", "");
+  EXPECT_THAT(folder_error(folder).message, HasSubstr("it has no config.json"));
+}
+
 TEST(ModelFolder, NeedsATokenizer) {
   const TemporaryFolder folder;
   folder.write("config.json", kTinyConfigJson);

@@ -6,7 +6,7 @@
 #include "engine/text/tokenizer_json/unicode_text.h"
 #include "engine/text/tokenizer_parts.h"
 #include "kernels/tensor/check.h"
-#include "model_loaders/file_reader.h"
+#include "model_loaders/foreign_format.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/tekken_json.h"
 
@@ -102,9 +102,9 @@ std::vector<TokenId> template_tokens(const std::vector<std::string>& contents,
 
 TokenizerJson read_json(const std::string& path) {
   if (is_tekken_file(path)) {
-    return parse_tekken_json(read_whole_file(path, kMaxTekkenJsonBytes), path);
+    return parse_tekken_json(read_json_file(path, kMaxTekkenJsonBytes), path);
   }
-  return parse_tokenizer_json(read_whole_file(path, kMaxTokenizerJsonBytes), path);
+  return parse_tokenizer_json(read_json_file(path, kMaxTokenizerJsonBytes), path);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 import json
 
+from rows import model_files
 from rows.contract import Row
 from support import edit_json
 
@@ -20,7 +21,19 @@ class Folder(Row):
         self.assertIn(str(self.folder / "home"), result.err)
 
     def test_row_040_a_file(self):
-        self.refused("inspect", "-m", self.write("model.gguf", b"GGUF"), words="but a file")
+        self.refused("inspect", "-m", self.write("config.json", b"{}"), words="but a file")
+        for content, words in [(b"GGUF", "this is a GGUF file, not safetensors"),
+                               (b"\x80\x02", "PyTorch pickle is not supported")]:  # fmt: skip
+            self.refused("inspect", "-m", self.write("model", content), words=words,
+                         hint="safetensors")  # fmt: skip
+
+    def test_row_040_a_folder_of_other_weights(self):
+        for name, words in [("model-Q4_K_M.gguf", "has only GGUF weights"),
+                            ("pytorch_model.bin", "PyTorch pickle is not supported")]:  # fmt: skip
+            folder = self.folder / name.replace(".", "-")
+            folder.mkdir()
+            (folder / name).write_bytes(b"")
+            self.folder_refused(folder, [words, name], hint="safetensors")
 
 
 class Config(Row):
@@ -117,9 +130,23 @@ class Config(Row):
             ("duplicate key 'vocab_size'", lambda text: text.replace(b"{", b'{"vocab_size":1,', 1)),
             ("invalid JSON at byte 0", lambda text: b"\xef\xbb\xbf" + text),
             ("invalid JSON at byte 100", lambda text: text[:100]),
-            ("invalid JSON at byte 0", lambda text: b""),
+            ("file is empty; expected JSON", lambda text: b""),
         ]:
             self.text_refused(words, change)
+
+    def test_row_050_failed_downloads(self):
+        pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+        for name in ("config.json", "tokenizer_config.json", "model.safetensors.index.json"):
+            for content, words, hint in [
+                (pointer, "this is a Git LFS pointer, not JSON", "git lfs pull"),
+                (b"", "file is empty; expected JSON", "download the model again"),
+                (b"<!DOCTYPE html>", "starts with '<!DO': looks like a failed download",
+                 "download the model again"),
+            ]:  # fmt: skip
+                folder = self.folder_with(f"model{len(list(self.folder.iterdir()))}")
+                model_files.split_into_shards(folder)
+                (folder / name).write_bytes(content)
+                self.folder_refused(folder, words, name, hint=hint)
 
     def test_row_051_custom_code(self):
         self.config_refused(["custom code", "not supported"], model_type="frob",

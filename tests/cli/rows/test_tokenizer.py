@@ -76,9 +76,14 @@ class Tokenizer(Row):
         ]:
             path.write_text(json.dumps({**good, **damage}))
             self.folder_refused(self.model_folder, words, "tokenizer.json")
-        for content in (b"", b"[", b"{", b"\0", json.dumps(good).encode()[:-1]):
+        for content in (b"[", b"{", b"\0", json.dumps(good).encode()[:-1]):
             path.write_bytes(content)
             self.folder_refused(self.model_folder, "invalid JSON at byte", "tokenizer.json")
+        path.write_bytes(b"")
+        self.folder_refused(self.model_folder, "file is empty; expected JSON", "tokenizer.json")
+        path.write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+        self.folder_refused(self.model_folder, "Git LFS pointer, not JSON", "tokenizer.json",
+                            hint="git lfs pull")  # fmt: skip
         path.write_bytes(b"[" * (1 << 20))
         self.folder_refused(self.model_folder, "JSON nesting too deep", "tokenizer.json")
         path.write_text("[1, 2]")
