@@ -38,14 +38,24 @@ std::optional<std::string> read_ref(const std::string& path) {
   return commit;
 }
 
-std::optional<std::string> only_snapshot(const std::string& snapshots) {
-  std::optional<std::string> found;
+// The snapshot of a model whose cache does not say which one is main: the only one there is.
+std::optional<std::string> only_snapshot(const HubName& name, const std::string& snapshots) {
+  std::vector<std::string> commits;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(snapshots, error)) {
-    if (found) return std::nullopt;
-    found = entry.path().string();
+    if (is_directory(entry.path())) commits.push_back(entry.path().filename().string());
   }
-  return found;
+  if (commits.empty()) return std::nullopt;
+  std::ranges::sort(commits);
+  if (commits.size() > 1) {
+    std::string list;
+    for (const std::string& commit : commits) list += " " + printable(commit);
+    const std::string model = concat(name.organisation, '/', name.name);
+    throw Error(concat(model, ": the cache has ", commits.size(),
+                       " snapshots and no refs/main that chooses one:", list),
+                concat("choose one: ", model, "@", printable(commits.front())));
+  }
+  return join_path(snapshots, commits.front());
 }
 
 }  // namespace
@@ -87,7 +97,7 @@ std::optional<std::string> find_snapshot(const HubName& name, const std::string&
   }
   if (!name.revision.empty()) return std::nullopt;
   tried.push_back(snapshots);
-  return only_snapshot(snapshots);
+  return only_snapshot(name, snapshots);
 }
 
 std::string resolve_model_folder(const std::string& model, const std::string& cache_folder,

@@ -23,7 +23,8 @@ struct HubName {
 std::optional<HubName> parse_hub_name(std::string_view text);
 
 // The snapshot's folder. Where no revision is asked for and none is called main, the only snapshot
-// there is. Nothing when it is not in the cache; `tried` gets the paths that were looked at.
+// there is; throws Error with their names where there are several. Nothing when it is not in the
+// cache; `tried` gets the paths that were looked at.
 std::optional<std::string> find_snapshot(const HubName& name, const std::string& cache_folder,
                                          std::vector<std::string>& tried);
 

@@ -60,7 +60,12 @@ TEST_F(HubCache, FindsBranchesAndCommits) {
 
 TEST_F(HubCache, TakesTheOnlySnapshotWhenThereIsNoMain) {
   std::filesystem::remove(cache_.path(kRepository + "/refs/main"));
-  EXPECT_THAT(resolve_error("org/name").message, HasSubstr("nor in the cache"));
+  const ThrownError error = resolve_error("org/name");
+  EXPECT_EQ(error.message,
+            concat("org/name: the cache has 2 snapshots and no refs/main that chooses one: ",
+                   kCommit, " ", kOtherCommit));
+  EXPECT_EQ(error.hint, "choose one: org/name@" + kCommit);
+  EXPECT_EQ(resolve("org/name@" + kCommit), snapshot(kCommit));
   std::filesystem::remove_all(snapshot(kCommit));
   EXPECT_EQ(resolve("org/name"), snapshot(kOtherCommit));
   EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("there is no"), HasSubstr("refs/main"),
