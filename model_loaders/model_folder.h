@@ -23,10 +23,9 @@ struct ModelFolder {
 };
 
 // The folder for `model`: an existing directory, else `org/name[@revision]` looked up in the
-// Hugging Face cache (`$HF_HUB_CACHE`, `$HF_HOME/hub`, `~/.cache/huggingface/hub`, resolved by the
-// caller into `cache_folder`). Never touches the network. Adds a warning where the cache does not
-// say which snapshot is the newest and has but one. Throws Error listing what was tried, with the
-// `hf download` command as hint.
+// Hugging Face cache, `cache_folder`. Never touches the network. Adds a warning where the cache
+// does not say which snapshot is the newest and has but one. Throws Error listing what was tried,
+// with the `hf download` command as hint.
 std::string resolve_model_folder(const std::string& model, const std::string& cache_folder,
                                  std::vector<std::string>& warnings);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/chat/commands.h"
-#include "apps/chat/typed_path.h"
+#include "apps/process/environment.h"
 #include "apps/terminal/terminal.h"
 #include "engine/text/utf8.h"
 

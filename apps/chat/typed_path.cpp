@@ -16,10 +16,4 @@ std::string typed_path(std::string_view typed) {
   return with_home(is_quoted(typed) ? typed.substr(1, typed.size() - 2) : typed);
 }
 
-std::string with_home(std::string_view path) {
-  const std::string_view home = environment("HOME");
-  if (home.empty() || !path.starts_with("~/")) return std::string(path);
-  return std::string(home).append(path.substr(1));
-}
-
 }  // namespace tessera

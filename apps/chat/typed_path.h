@@ -9,7 +9,4 @@ namespace tessera {
 // The path without one pair of quotes around it, and with the home folder in place of "~/".
 std::string typed_path(std::string_view typed);
 
-// Of these, only the home folder.
-std::string with_home(std::string_view path);
-
 }  // namespace tessera

@@ -16,17 +16,19 @@ namespace {
 constexpr const char* kModelGroup = "Model and device";
 constexpr const char* kContextFlags = "-c,--ctx-size,--max-model-len";
 
-// As the Hugging Face libraries find it; "" without a home.
+// As the Hugging Face libraries find it, which also expand what these variables hold; "" without a
+// home. HUGGINGFACE_HUB_CACHE is an old name, which they still honour.
 std::string hugging_face_cache() {
-  const auto below = [](const char* variable, const char* folder) {
+  constexpr std::pair<const char*, const char*> kPlaces[] = {{"HF_HUB_CACHE", ""},
+                                                             {"HUGGINGFACE_HUB_CACHE", ""},
+                                                             {"HF_HOME", "/hub"},
+                                                             {"XDG_CACHE_HOME", "/huggingface/hub"},
+                                                             {"HOME", "/.cache/huggingface/hub"}};
+  for (const auto& [variable, folder] : kPlaces) {
     const std::string_view value = environment(variable);
-    return value.empty() ? std::string() : std::string(value) + folder;
-  };
-  std::string cache = below("HF_HUB_CACHE", "");
-  if (cache.empty()) cache = below("HF_HOME", "/hub");
-  if (cache.empty()) cache = below("XDG_CACHE_HOME", "/huggingface/hub");
-  if (cache.empty()) cache = below("HOME", "/.cache/huggingface/hub");
-  return cache;
+    if (!value.empty()) return with_variables(with_home(value)) + folder;
+  }
+  return "";
 }
 
 void parse_device(const std::string& text, EngineOptions& options) {
@@ -172,9 +174,10 @@ CLI::Option* add_attention_dtype_option(CLI::App& app, EngineOptions& options) {
 
 void add_text_model_options(CLI::App& app, EngineOptions& options) {
   options.cache_folder = hugging_face_cache();
-  app.add_option("-m,--model", options.model,
-                 "model folder, or org/name in the Hugging Face cache (required, here or as the\n"
-                 "environment variable TESSERA_MODEL)")
+  app.add_option(
+         "-m,--model", options.model,
+         "model folder, or org/name[@revision] in the Hugging Face cache, which HF_HUB_CACHE\n"
+         "and HF_HOME can move (required, here or as the environment variable TESSERA_MODEL)")
       ->envname("TESSERA_MODEL")
       ->option_text("DIR|org/name")
       ->group(kModelGroup);

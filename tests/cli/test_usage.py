@@ -194,6 +194,27 @@ class UsageErrors(Case):
         self.environment["TESSERA_MODEL"] = self.model[1]
         self.check("generate", *self.model[2:], "-p", "x", "-n", "1")
 
+    def test_where_the_hugging_face_cache_is(self):
+        # The folders are those of huggingface_hub.constants.HF_HUB_CACHE 2.4.0.
+        home = self.environment["HOME"]
+        for variables, folder in [
+            ({}, f"{home}/.cache/huggingface/hub"),
+            ({"XDG_CACHE_HOME": "~/x"}, f"{home}/x/huggingface/hub"),
+            ({"HF_HOME": "~/h", "XDG_CACHE_HOME": "/x"}, f"{home}/h/hub"),
+            ({"HF_HOME": "~"}, f"{home}/hub"),
+            ({"HF_HOME": "$DISK/h", "DISK": "/f"}, "/f/h/hub"),
+            ({"HF_HOME": "${DISK}/h$NO/${NO}$", "DISK": "/f"}, "/f/h$NO/${NO}$/hub"),
+            ({"HUGGINGFACE_HUB_CACHE": "~/old", "HF_HOME": "/h"}, f"{home}/old"),
+            ({"HF_HUB_CACHE": "/a/$D_1-y", "D_1": "q", "HUGGINGFACE_HUB_CACHE": "/b"}, "/a/q-y"),
+        ]:
+            with self.subTest(variables):
+                before = dict(self.environment)
+                self.environment.update(variables)
+                result = self.check("inspect", "-m", "org/name", code=1)
+                self.assertIn(f"tried 'org/name' '{folder}/models--org--name/refs/main'",
+                              result.err)  # fmt: skip
+                self.environment = before
+
 
 class Errors(Case):
     def test_where_it_was_thrown_only_when_asked(self):
