@@ -2,15 +2,17 @@
 
 #include "model_loaders/file_reader.h"
 #include "model_loaders/json.h"
+#include "model_loaders/token_ids.h"
 
 namespace tessera {
 
-GenerationConfig read_generation_config(const std::string& path, int64_t vocab_size) {
+GenerationConfig read_generation_config(const std::string& path, int64_t vocab_size,
+                                        std::vector<std::string>& warnings) {
   GenerationConfig config;
   if (!file_exists(path)) return config;
   const JsonObject json = JsonObject::read(path);
-  config.eos_token_ids = json.find_integers("eos_token_id", 0, vocab_size - 1);
-  config.bos_token_id = json.find_integer("bos_token_id", 0, vocab_size - 1);
+  config.eos_token_ids = find_token_ids(json, "eos_token_id", vocab_size, warnings);
+  config.bos_token_id = find_token_id(json, "bos_token_id", vocab_size, warnings);
   config.do_sample = json.find_bool("do_sample");
   config.temperature = json.find_number("temperature", kTemperatureLimits);
   config.top_k = json.find_integer("top_k", kTopKLimits);

@@ -30,7 +30,8 @@ struct GenerationConfig {
 };
 
 // Reads the file; all fields absent when there is none. Throws Error naming the field, its value
-// and the allowed range; token ids are in [0, vocab_size).
-GenerationConfig read_generation_config(const std::string& path, int64_t vocab_size);
+// and the allowed range; token ids are those of find_token_ids().
+GenerationConfig read_generation_config(const std::string& path, int64_t vocab_size,
+                                        std::vector<std::string>& warnings);
 
 }  // namespace tessera

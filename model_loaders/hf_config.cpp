@@ -12,6 +12,7 @@
 #include "model_loaders/model_family.h"
 #include "model_loaders/printable.h"
 #include "model_loaders/rope_config.h"
+#include "model_loaders/token_ids.h"
 
 namespace tessera {
 namespace {
@@ -174,7 +175,8 @@ void refuse_encoders(const JsonObject& json, ModelConfig& config) {
 }
 
 // What the config of a language model says, be it a whole config.json or a part.
-void read_language_model(const JsonObject& json, const ModelFamily& family, ModelConfig& config) {
+void read_language_model(const JsonObject& json, const ModelFamily& family, ModelConfig& config,
+                         std::vector<std::string>& warnings) {
   refuse_quantised(json);
   config.model_type = family.model_type;
   config.architecture = family.architecture;
@@ -188,13 +190,14 @@ void read_language_model(const JsonObject& json, const ModelFamily& family, Mode
   read_layers(json, family, config);
   config.ties_embeddings = json.get_bool_or("tie_word_embeddings", family.ties_embeddings);
   config.dtype = read_dtype(json);
-  config.eos_token_ids = json.find_integers("eos_token_id", 0, config.vocab_size - 1);
-  config.bos_token_id = json.find_integer("bos_token_id", 0, config.vocab_size - 1);
+  config.eos_token_ids = find_token_ids(json, "eos_token_id", config.vocab_size, warnings);
+  config.bos_token_id = find_token_id(json, "bos_token_id", config.vocab_size, warnings);
 }
 
 // What the config of the model around the language model says about it: what the other config does
 // not say, and of the embeddings what it says otherwise.
-void read_wrapper(const JsonObject& json, const ModelWrapper& wrapper, ModelConfig& config) {
+void read_wrapper(const JsonObject& json, const ModelWrapper& wrapper, ModelConfig& config,
+                  std::vector<std::string>& warnings) {
   refuse_encoders(json, config);
   // transformers caps the logits of the same model alone, but not inside another.
   CHECK(config.block.logit_softcap == 0.0, json.path(), ": text_config.final_logit_softcapping ",
@@ -206,9 +209,9 @@ void read_wrapper(const JsonObject& json, const ModelWrapper& wrapper, ModelConf
   config.is_untied = json.contains("tie_word_embeddings") && !config.ties_embeddings;
   const std::optional<DType> dtype = read_dtype(json);
   if (dtype) config.dtype = dtype;
-  const auto eos = json.find_integers("eos_token_id", 0, config.vocab_size - 1);
+  const auto eos = find_token_ids(json, "eos_token_id", config.vocab_size, warnings);
   if (!eos.empty()) config.eos_token_ids = eos;
-  const auto bos = json.find_integer("bos_token_id", 0, config.vocab_size - 1);
+  const auto bos = find_token_id(json, "bos_token_id", config.vocab_size, warnings);
   if (bos) config.bos_token_id = bos;
 }
 
@@ -220,11 +223,11 @@ ModelConfig read_hf_config(const JsonObject& json, bool allow_unknown,
   if (const auto* const wrapper = named_row<ModelWrapper>(json, model_wrappers())) {
     refuse_quantised(json);
     const JsonObject text = text_config(json);
-    read_language_model(text, read_text_family(text, *wrapper), config);
+    read_language_model(text, read_text_family(text, *wrapper), config, warnings);
     check_unread_keys(text, allow_unknown, warnings);
-    read_wrapper(json, *wrapper, config);
+    read_wrapper(json, *wrapper, config, warnings);
   } else {
-    read_language_model(json, read_family(json), config);
+    read_language_model(json, read_family(json), config, warnings);
   }
   if (model_family(config.model_type).scales_embeddings_by_root_of_hidden_size) {
     config.block.embedding_multiplier =

@@ -10,8 +10,9 @@
 namespace tessera {
 
 // Fills in what the family's config class does when a key is absent. Every key is understood,
-// known to be harmless, or an Error; with `allow_unknown` a warning instead. Throws Error naming
-// the field, its value and what is allowed.
+// known to be harmless, or an Error; with `allow_unknown` a warning instead. What contradicts
+// itself and is taken as transformers takes it is a warning too. Throws Error naming the field, its
+// value and what is allowed.
 ModelConfig read_hf_config(const JsonObject& json, bool allow_unknown,
                            std::vector<std::string>& warnings);
 

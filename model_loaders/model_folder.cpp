@@ -50,8 +50,8 @@ ModelFolder read_model_folder(const std::string& folder, bool allow_unknown_conf
   ModelFolder result;
   result.path = folder;
   result.config = read_model_config(folder, allow_unknown_config, result.warnings);
-  result.generation =
-      read_generation_config(join_path(folder, "generation_config.json"), result.config.vocab_size);
+  result.generation = read_generation_config(join_path(folder, "generation_config.json"),
+                                             result.config.vocab_size, result.warnings);
   result.tokenizer = read_tokenizer_config(folder);
   result.tokenizer_path =
       tokenizer.empty() ? find_tokenizer(folder) : find_chosen_tokenizer(folder, tokenizer);

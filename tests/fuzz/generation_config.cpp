@@ -20,7 +20,9 @@ void require_in(const std::optional<T>& value, T low, T high, const std::string&
 void read(std::string_view bytes) {
   static const MemoryFolder file("generation_config.json");
   file.replace(bytes);
-  const GenerationConfig config = read_generation_config(file.path(), kVocabSize);
+  std::vector<std::string> warnings;
+  const GenerationConfig config = read_generation_config(file.path(), kVocabSize, warnings);
+  for (const std::string& warning : warnings) require_readable(warning);
   require(std::ranges::all_of(config.eos_token_ids,
                               [](int64_t id) { return id >= 0 && id < kVocabSize; }),
           "token ids are in the vocabulary");

@@ -15,12 +15,14 @@ using testing::IsEmpty;
 
 GenerationConfig generation_config_of(const std::string& text) {
   const TemporaryFolder folder;
-  return read_generation_config(folder.write("generation_config.json", text), 100);
+  std::vector<std::string> warnings;
+  return read_generation_config(folder.write("generation_config.json", text), 100, warnings);
 }
 
 TEST(GenerationConfig, IsEmptyWithoutAFile) {
   const TemporaryFolder folder;
-  const GenerationConfig config = read_generation_config(folder.path("absent.json"), 100);
+  std::vector<std::string> warnings;
+  const GenerationConfig config = read_generation_config(folder.path("absent.json"), 100, warnings);
   EXPECT_THAT(config.eos_token_ids, IsEmpty());
   EXPECT_EQ(config.do_sample, std::nullopt);
   EXPECT_EQ(config.temperature, std::nullopt);
@@ -48,13 +50,27 @@ TEST(GenerationConfig, AcceptsOneEosAndNulls) {
   EXPECT_EQ(config.temperature, std::nullopt);
 }
 
+// Tools write -1 where there is no token, and keep ids of a vocabulary that was larger.
+TEST(GenerationConfig, TakesIdsOfNoTokenForNone) {
+  std::vector<std::string> warnings;
+  const TemporaryFolder folder;
+  const GenerationConfig config = read_generation_config(
+      folder.write("g.json", R"({"eos_token_id": [2, -1, 100], "bos_token_id": -1})"), 100,
+      warnings);
+  EXPECT_THAT(config.eos_token_ids, ElementsAre(2));
+  EXPECT_EQ(config.bos_token_id, std::nullopt);
+  EXPECT_THAT(warnings, ElementsAre(folder.path("g.json") +
+                                    ": eos_token_id 100 is no token of a vocabulary of 100; taken "
+                                    "as if it were not there"));
+}
+
 TEST(GenerationConfig, RefusesValuesOutOfRange) {
   const auto message = [](const std::string& text) {
     return thrown_error([&] { generation_config_of(text); }).message;
   };
-  EXPECT_THAT(message(R"({"eos_token_id": 100})"),
-              HasSubstr("eos_token_id must be an integer in 0..99, got 100"));
-  EXPECT_THAT(message(R"({"eos_token_id": [2, -1]})"), HasSubstr("got -1"));
+  EXPECT_THAT(message(R"({"eos_token_id": "2"})"),
+              HasSubstr("eos_token_id must be an integer in -1..2147483647, got \"2\""));
+  EXPECT_THAT(message(R"({"eos_token_id": [2, -2]})"), HasSubstr("got -2"));
   EXPECT_THAT(message(R"({"temperature": -1})"),
               HasSubstr("temperature must be 0 or a number in 0.01..100, got -1"));
   EXPECT_THAT(message(R"({"temperature": NaN})"), HasSubstr("invalid JSON at byte"));

@@ -134,9 +134,8 @@ inline const HostileConfig kHostileSemantics[] = {
      "layer_types says sliding_attention but there is no sliding_window"},
     {R"("num_hidden_layers": 1, "layer_types": "full_attention")",
      "layer_types must be a list of strings"},
-    {R"("eos_token_id": 32000)", "eos_token_id must be an integer in 0..31999, got 32000"},
-    {R"("eos_token_id": [2, -1])", "eos_token_id must be an integer in 0..31999, got -1"},
-    {R"("bos_token_id": 32000)", "bos_token_id must be an integer in 0..31999, got 32000"},
+    {R"("eos_token_id": [2, -2])", "eos_token_id must be an integer in -1..2147483647, got -2"},
+    {R"("bos_token_id": 0.5)", "bos_token_id must be an integer in -1..2147483647, got 0.5"},
 };
 
 }  // namespace tessera

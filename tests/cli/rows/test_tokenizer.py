@@ -117,9 +117,17 @@ class GenerationConfig(Row):
         return self.folder_refused(folder, words, "generation_config.json")
 
     def test_row_060_end_of_sequence_out_of_range(self):
-        for value in (320, [2, 320], -1):
-            self.generation_refused("eos_token_id must be an integer in 0..319",
+        for value in ([2, -2], "2", 1 << 31):
+            self.generation_refused("eos_token_id must be an integer in -1..2147483647",
                                     eos_token_id=value)  # fmt: skip
+        for value, warning in [
+            ([2, 320], "eos_token_id 320 is no token of a vocabulary of 320"), (-1, "")
+        ]:  # fmt: skip
+            folder = self.folder_with(f"model{len(list(self.folder.iterdir()))}")
+            edit_json(folder / "generation_config.json", eos_token_id=value)
+            result = self.works("inspect", *self.flags(folder))
+            self.assertIn(warning, result.err)
+            self.assertIn("ends at 2\n", result.out)
 
     def test_row_060_no_end_of_sequence(self):
         folder = self.folder_with(eos_token_id=None)
