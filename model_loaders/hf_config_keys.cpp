@@ -20,8 +20,9 @@ constexpr std::string_view kIgnorableKeys[] = {
     "max_sequence_length", "neftune_noise_alpha", "num_labels", "pretraining_tp", "problem_type",
     "resid_pdrop", "task_specific_params",
     // What the Python code returns and caches.
-    "cache_implementation", "output_attentions", "output_hidden_states", "output_scores",
-    "return_dict", "return_dict_in_generate", "torchscript", "use_bfloat16", "use_cache",
+    "attn_implementation", "cache_implementation", "output_attentions", "output_hidden_states",
+    "output_router_logits", "output_scores", "return_dict", "return_dict_in_generate",
+    "torchscript", "use_bfloat16", "use_cache",
     // Fields of every config class of transformers that decoders do not use.
     "chunk_size_feed_forward", "cross_attention_hidden_size", "decoder_start_token_id",
     "is_decoder", "pad_token_id", "prefix", "pruned_heads", "sep_token_id", "tf_legacy_loss",

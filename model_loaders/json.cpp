@@ -104,7 +104,8 @@ std::string JsonObject::field(std::string_view key) const { return prefix_ + pri
 std::vector<std::string> JsonObject::unread_fields() const {
   std::vector<std::string> fields;
   for (const std::string& key : keys()) {
-    if (!document_->read_fields.contains(prefix_ + key)) fields.push_back(field(key));
+    if (is_null(key) || document_->read_fields.contains(prefix_ + key)) continue;
+    fields.push_back(field(key));
   }
   return fields;
 }

@@ -74,7 +74,7 @@ class JsonObject {
   // "rope_scaling.factor": the key with the path of this object in the document.
   std::string field(std::string_view key) const;
 
-  // Fields of this object that nobody read.
+  // Fields of this object that nobody read, without those that are null: they say nothing.
   std::vector<std::string> unread_fields() const;
 
  private:

@@ -14,13 +14,22 @@ namespace {
 
 // The window of layers that have one; 0: none has. Absent means the class default, null means none.
 int64_t read_window(const JsonObject& json, const LayerRules& rules) {
-  // A window in a family without windows stays unread and is reported as not understood.
+  // A window in a family without windows stays unread and is reported as not understood, unless the
+  // file itself switches it off, as those do that were made from Qwen's.
+  if (!rules.sliding_window && json.find_bool("use_sliding_window") == false) {
+    json.find_integer("sliding_window", 0, kMaxContextTokens);
+    json.find_integer("max_window_layers", 0, kMaxContextTokens);
+  }
   int64_t window = rules.sliding_window.value_or(0);
   if (rules.sliding_window || json.is_null("sliding_window")) {
     const auto given = json.find_integer("sliding_window", 1, kMaxContextTokens);
     if (json.contains("sliding_window")) window = given.value_or(0);
   }
-  if (!rules.window_has_switch) return window;
+  if (!rules.window_has_switch) {
+    // The switch of other families: harmless where there is nothing to switch off.
+    if (window == 0) json.find_bool("use_sliding_window");
+    return window;
+  }
   return json.find_bool("use_sliding_window").value_or(false) ? window : 0;
 }
 

@@ -11,6 +11,7 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -160,6 +161,20 @@ TEST(HfConfig, TellsAnAbsentWindowFromNone) {
   EXPECT_EQ(window_of(read_llama(R"("sliding_window": null)")), 0);
 }
 
+// Qwen's switch, which tools leave in what they make of its models.
+TEST(HfConfig, TakesASwitchOfWindowsThatChangesNothing) {
+  EXPECT_EQ(window_of(read_llama(R"("use_sliding_window": false)")), 0);
+  EXPECT_EQ(window_of(read_llama(R"("use_sliding_window": false, "sliding_window": 4096,
+                                    "max_window_layers": 28)")),
+            0);
+  EXPECT_EQ(window_of(read_mistral(R"(, "sliding_window": null, "use_sliding_window": false)")), 0);
+  // transformers has the window all the same, vLLM does not.
+  EXPECT_THAT(problem_of_type("mistral", R"(, "use_sliding_window": false)"),
+              HasSubstr("not understood, results may be wrong: use_sliding_window"));
+  EXPECT_THAT(problem_of_type("llama", R"(, "use_sliding_window": true, "sliding_window": 4096)"),
+              HasSubstr("not understood, results may be wrong: sliding_window"));
+}
+
 TEST(HfConfig, AppliesUniformLayerTypes) {
   const std::string full = R"(, "num_hidden_layers": 2,
                               "layer_types": ["full_attention", "full_attention"])";
@@ -220,7 +235,21 @@ TEST(HfConfig, KnowsBothNamesOfTheDtype) {
 TEST(HfConfig, IgnoresWhatHasNoInfluence) {
   read_llama(R"("id2label": {"0": "a"}, "temperature": 0.6, "_name_or_path": "x", "top_p": 2,
                 "auto_map": {"AutoModel": "m.M"}, "quantization_config": null,
-                "rope_interleaved": false, "pad_token_id": -1, "partial_rotary_factor": 1.0)");
+                "rope_interleaved": false, "pad_token_id": -1, "partial_rotary_factor": 1.0,
+                "attn_implementation": "sdpa", "output_router_logits": false,
+                "what_no_tool_knows": null)");
+}
+
+TEST(HfConfig, TakesIdsOfNoTokenForNone) {
+  EXPECT_THAT(read_llama(R"("eos_token_id": [-1, 2], "bos_token_id": -1)").eos_token_ids,
+              ElementsAre(2));
+  std::vector<std::string> warnings;
+  const ModelConfig config = read_hf_config(
+      JsonObject::parse(R"({"model_type": "llama", "bos_token_id": 32000})", "c.json"), false,
+      warnings);
+  EXPECT_EQ(config.bos_token_id, std::nullopt);
+  EXPECT_THAT(warnings, ElementsAre("c.json: bos_token_id 32000 is no token of a vocabulary of "
+                                    "32000; taken as if it were not there"));
 }
 
 TEST(HfConfig, WarnsOfUnknownKeysWhenAllowed) {

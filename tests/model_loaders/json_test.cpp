@@ -87,7 +87,7 @@ TEST(Json, NamesNestedFields) {
 }
 
 TEST(Json, ListsWhatNobodyRead) {
-  const JsonObject json = parse(R"({"a": 1, "b": {"x": 1, "y": 2}, "c": 3, "d": 4})");
+  const JsonObject json = parse(R"({"a": 1, "b": {"x": 1, "y": 2}, "c": 3, "d": 4, "e": null})");
   json.get_integer("a", 0, 9);
   const JsonObject b = json.find_object("b").value();
   b.get_integer("x", 0, 9);
