@@ -187,7 +187,7 @@ void read_language_model(const JsonObject& json, const ModelFamily& family, Mode
   read_sizes(json, family, config);
   for (const FamilyKey& key : family.keys) key.read(json, key.key, config);
   read_heads(json, family, config);
-  read_layers(json, family, config);
+  read_layers(json, family, config, warnings);
   config.ties_embeddings = json.get_bool_or("tie_word_embeddings", family.ties_embeddings);
   config.dtype = read_dtype(json);
   config.eos_token_ids = find_token_ids(json, "eos_token_id", config.vocab_size, warnings);

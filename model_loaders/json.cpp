@@ -99,6 +99,10 @@ bool JsonObject::is_string(std::string_view key) const {
   return contains(key) && object_->find(key)->is_string();
 }
 
+bool JsonObject::has_same(std::string_view key, const JsonObject& other) const {
+  return contains(key) && other.contains(key) && *object_->find(key) == *other.object_->find(key);
+}
+
 std::string JsonObject::field(std::string_view key) const { return prefix_ + printable(key); }
 
 std::vector<std::string> JsonObject::unread_fields() const {

@@ -41,6 +41,7 @@ class JsonObject {
   bool is_null(std::string_view key) const;  // present and null
   bool is_object(std::string_view key) const;
   bool is_string(std::string_view key) const;
+  bool has_same(std::string_view key, const JsonObject& other) const;  // both have it, and equal
 
   // Numbers are in [low, high] or in `limits`; integers are written without fraction and exponent.
   int64_t get_integer(std::string_view key, int64_t low, int64_t high) const;

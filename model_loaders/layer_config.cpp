@@ -133,13 +133,14 @@ struct TypeTables {
 
 // Types differ in nothing but the table: what else there is goes to `config`.
 TypeTables read_tables(const JsonObject& json, const ModelFamily& family,
-                       const std::vector<bool>& slides, ModelConfig& config) {
+                       const std::vector<bool>& slides, ModelConfig& config,
+                       std::vector<std::string>& warnings) {
   const auto has = [&](bool sliding) {
     return family.rope.sliding_layers_differ || std::ranges::find(slides, sliding) != slides.end();
   };
   std::optional<RopeConfig> full, sliding;
-  if (has(false)) full = read_rope_config(json, kFullAttention, family, config);
-  if (has(true)) sliding = read_rope_config(json, kSlidingAttention, family, config);
+  if (has(false)) full = read_rope_config(json, kFullAttention, family, config, warnings);
+  if (has(true)) sliding = read_rope_config(json, kSlidingAttention, family, config, warnings);
   CHECK(!full || !sliding ||
             (full->layout == sliding->layout && full->query_scaling == sliding->query_scaling),
         json.path(), ": full_attention and sliding_attention turn different parts of a head or ",
@@ -167,14 +168,15 @@ int64_t rope_table_index(const RopeTable& table, ModelConfig& config) {
   return index;
 }
 
-void read_layers(const JsonObject& json, const ModelFamily& family, ModelConfig& config) {
+void read_layers(const JsonObject& json, const ModelFamily& family, ModelConfig& config,
+                 std::vector<std::string>& warnings) {
   const LayerRules& rules = family.layers;
   const int64_t window = read_window(json, rules);
   std::vector<bool> rotates = read_rotating_layers(json, rules, config.num_layers);
   const std::vector<bool> slides = read_sliding_layers(json, rules, window, rotates);
   stop_rotation_of_full_layers(rules, window, slides, rotates);
 
-  const TypeTables tables = read_tables(json, family, slides, config);
+  const TypeTables tables = read_tables(json, family, slides, config, warnings);
   for (size_t i = 0; i < slides.size(); ++i) {
     LayerSpec layer{.sliding_window = slides[i] ? window : 0, .rope_table = std::nullopt};
     if (rotates[i]) {

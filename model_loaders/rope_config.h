@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "model_loaders/json.h"
 #include "model_loaders/model_config.h"
@@ -28,8 +30,10 @@ struct RopeConfig {
 
 // Of `sizes`, head_dim and max_position_embeddings are read. A kind that is not known, a parameter
 // that is missing, unknown or contradicts another is an Error naming the field: wrong frequencies
-// give a model that talks nonsense only after a while.
+// give a model that talks nonsense only after a while. Contradictions that files of real tools have
+// and transformers 5 resolves are resolved as it does, with a warning.
 RopeConfig read_rope_config(const JsonObject& json, std::string_view layer_type,
-                            const ModelFamily& family, const ModelConfig& sizes);
+                            const ModelFamily& family, const ModelConfig& sizes,
+                            std::vector<std::string>& warnings);
 
 }  // namespace tessera

@@ -98,10 +98,15 @@ inline const HostileConfig kHostileRope[] = {
      "original_max_position_embeddings is 4096 but rope_scaling.original_max_position_embeddings "
      "is 8192"},
     {R"("rope_scaling": "linear")", "rope_scaling must be an object, got \"linear\""},
-    {R"("rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {})",
+    {R"("rope_scaling": {"type": "linear", "factor": 2.0},
+        "rope_parameters": {"full_attention": {"rope_theta": 1.5}})",
      "both rope_scaling and rope_parameters are given"},
-    {R"("rope_theta": 1.5, "rope_parameters": {"rope_theta": 2.5})",
-     "rope_theta is 1.5 but rope_parameters.rope_theta is 2.5"},
+    {R"("rope_scaling": {"type": "linear", "factor": 2.0},
+        "rope_parameters": {"rope_theta": 1.5})",
+     "rope_parameters.rope_theta is 1.5, but rope_scaling takes the place of rope_parameters and "
+     "rope_theta is 10000 with it"},
+    {R"("rope_theta": 1.5, "rope_scaling": {"rope_theta": 2.5})",
+     "rope_theta is 1.5 but rope_scaling.rope_theta is 2.5"},
     {R"("rope_theta": 0)", "rope_theta must be a number in 1.."},
     {R"("rope_theta": "10000")", "rope_theta must be a number in 1.."},
     {R"("rope_parameters": {"sliding_attention": {"rope_theta": 2.5}})",

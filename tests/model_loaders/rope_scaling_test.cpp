@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/model_loaders/read_config.h"
 
@@ -42,6 +44,56 @@ TEST(RopeScaling, BothNamesOfAKindMayStandBesideEachOther) {
   EXPECT_THAT(
       problem_of_type("phi3", sizes + R"("rope_type": "longrope", "type": "linear", )" + factors),
       HasSubstr("rope_parameters.rope_type is 'longrope' but rope_parameters.type is 'linear'"));
+}
+
+// The description and the only warning.
+std::pair<ModelConfig, std::string> warned(const std::string& model_type, const std::string& keys) {
+  std::vector<std::string> warnings;
+  const std::string text = R"({"model_type": ")" + model_type + "\", " + keys + "}";
+  ModelConfig config = read_hf_config(JsonObject::parse(text, "c.json"), false, warnings);
+  EXPECT_THAT(warnings, testing::SizeIs(1));
+  return {std::move(config), warnings.empty() ? "" : warnings[0]};
+}
+
+// transformers 4 writes the default of the class beside the parameters that 5 has written. What is
+// taken is what AutoConfig of transformers 5.24 makes of these files.
+TEST(RopeScaling, TakesTheParametersOfAFileThatTransformers4SavedAgain) {
+  const auto [llama, warning] =
+      warned("llama", R"("rope_theta": 1.5, "rope_parameters": {"rope_theta": 2.5})");
+  EXPECT_EQ(llama.rope_tables[0].theta, 2.5);
+  EXPECT_EQ(warning,
+            "c.json: rope_theta is 1.5 but rope_parameters.rope_theta is 2.5; the latter is "
+            "taken, as in transformers 5");
+  const auto [phi, _] = warned("phi3", R"("partial_rotary_factor": 1.0,
+      "rope_parameters": {"rope_theta": 2.5, "partial_rotary_factor": 0.75})");
+  EXPECT_EQ(phi.rotary_dim(), 72);
+  const auto [gemma, words] = warned("gemma3_text", R"("rope_local_base_freq": 10000.0,
+      "rope_parameters": {"full_attention": {"rope_theta": 2500000.0},
+                          "sliding_attention": {"rope_theta": 25000.0}})");
+  EXPECT_EQ(gemma.rope_tables[0].theta, 25000.0);
+  EXPECT_EQ(gemma.rope_tables[1].theta, 2500000.0);
+  EXPECT_THAT(words, HasSubstr("rope_local_base_freq is 10000 but"));
+}
+
+TEST(RopeScaling, TakesThePlaceOfRopeParameters) {
+  const std::string scaling = R"("rope_scaling": {"rope_type": "linear", "factor": 2.0})";
+  const auto [config, warning] = warned(
+      "llama", scaling + R"(, "rope_theta": 7.5, "rope_parameters": {"rope_type": "default"})");
+  EXPECT_EQ(config.rope_tables[0].theta, 7.5);
+  EXPECT_EQ(config.rope_tables[0].scaling.factor, 2.0);
+  EXPECT_EQ(warning,
+            "c.json: rope_scaling and rope_parameters differ; rope_scaling is taken, as in "
+            "transformers 5");
+  // Nothing is lost of these.
+  for (const char* const keys :
+       {R"(, "rope_parameters": {})",
+        R"(, "rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 10000.0})"}) {
+    EXPECT_EQ(config_of_type("llama", ", " + scaling + keys).rope_tables[0].scaling.factor, 2.0);
+  }
+  EXPECT_EQ(config_of_type("llama", R"(, "rope_scaling": {}, "rope_parameters": {"rope_theta": 5})")
+                .rope_tables[0]
+                .theta,
+            5.0);
 }
 
 }  // namespace
