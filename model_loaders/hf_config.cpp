@@ -229,12 +229,15 @@ ModelConfig read_hf_config(const JsonObject& json, bool allow_unknown,
   } else {
     read_language_model(json, read_family(json), config, warnings);
   }
-  if (model_family(config.model_type).scales_embeddings_by_root_of_hidden_size) {
-    config.block.embedding_multiplier =
-        rounded(std::sqrt(static_cast<double>(config.hidden_size)), config.dtype);
-  }
+  scale_embeddings(config);
   check_unread_keys(json, allow_unknown, warnings);
   return config;
+}
+
+void scale_embeddings(ModelConfig& config) {
+  if (!model_family(config.model_type).scales_embeddings_by_root_of_hidden_size) return;
+  config.block.embedding_multiplier =
+      rounded(std::sqrt(static_cast<double>(config.hidden_size)), config.dtype);
 }
 
 }  // namespace tessera

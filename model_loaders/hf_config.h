@@ -16,4 +16,8 @@ namespace tessera {
 ModelConfig read_hf_config(const JsonObject& json, bool allow_unknown,
                            std::vector<std::string>& warnings);
 
+// Fills in block.embedding_multiplier of the families that multiply by the root of hidden_size in
+// the dtype of the model.
+void scale_embeddings(ModelConfig& config);
+
 }  // namespace tessera

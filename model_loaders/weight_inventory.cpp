@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/tensor/check.h"
+#include "model_loaders/hf_config.h"
 #include "model_loaders/kv_scales.h"
 #include "model_loaders/model_family.h"
 #include "model_loaders/printable.h"
@@ -66,6 +67,14 @@ bool is_equal(const Checkpoint& checkpoint, const TensorEntry& a, const TensorEn
   return a_bytes == b_bytes;
 }
 
+// Where config.json says no dtype, transformers takes that of the checkpoint's tensors.
+void adopt_dtype(const Checkpoint& checkpoint, ModelConfig& config) {
+  if (config.dtype) return;
+  const auto* const embedding = checkpoint.find(name_of(WeightRole::kEmbedTokens, config));
+  if (embedding != nullptr) config.dtype = embedding->dtype;
+  scale_embeddings(config);
+}
+
 }  // namespace
 
 void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config) {
@@ -113,6 +122,7 @@ std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
 WeightInventory take_weight_inventory(const Checkpoint& checkpoint, ModelConfig& config,
                                       bool allow_unknown) {
   adopt_layout(checkpoint, config);
+  adopt_dtype(checkpoint, config);
   return {.skipped = skipped_tensors(checkpoint),
           .warnings = check_weight_inventory(checkpoint, config, allow_unknown)};
 }

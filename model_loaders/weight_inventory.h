@@ -31,8 +31,9 @@ struct WeightInventory {
   std::vector<std::string> warnings;  // what check_weight_inventory() returns
 };
 
-// What whoever opens a checkpoint does first: adopt_layout(), which changes `config`, and then what
-// the two others say of it. Throws as check_weight_inventory() does.
+// What whoever opens a checkpoint does first: adopt_layout(), the dtype of the embedding where
+// config.json says none, both of which change `config`, and then what the two others say of it.
+// Throws as check_weight_inventory() does.
 WeightInventory take_weight_inventory(const Checkpoint& checkpoint, ModelConfig& config,
                                       bool allow_unknown);
 

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/model_loaders/model_files.h"
+#include "tests/model_loaders/read_config.h"
 #include "tests/model_loaders/temporary_folder.h"
 #include "tests/model_loaders/thrown_error.h"
 
@@ -116,6 +119,21 @@ TEST(WeightInventory, FindsTheLanguageModelInsideAnother) {
   config.ties_embeddings = true;
   adopt_layout(open(tiny_weights(tiny_config())), config);
   EXPECT_TRUE(config.ties_embeddings);
+}
+
+// As transformers, which rounds the factor of Gemma's embeddings to it.
+TEST(WeightInventory, TakesTheDtypeOfTensorsWhereTheConfigSaysNone) {
+  const std::string sizes = R"(, "hidden_size": 10, "intermediate_size": 12, "vocab_size": 10,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4)";
+  for (const char* const dtype : {"", R"(, "dtype": "float32")"}) {
+    ModelConfig config = config_of_type("gemma3_text", sizes + dtype);
+    EXPECT_EQ(config.block.embedding_multiplier, static_cast<double>(std::sqrt(10.0f)));
+    take_weight_inventory(open(tiny_weights(config)), config, false);
+    const bool has_dtype = *dtype != '\0';
+    EXPECT_EQ(config.dtype, has_dtype ? DType::kFloat32 : DType::kBFloat16);
+    EXPECT_EQ(config.block.embedding_multiplier,
+              has_dtype ? static_cast<double>(std::sqrt(10.0f)) : 3.15625);
+  }
 }
 
 TEST(WeightInventory, TiesNothingInsideAModelThatIsUntied) {
