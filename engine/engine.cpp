@@ -31,9 +31,7 @@ SamplingParams Engine::default_sampling() const {
   return tessera::default_sampling(impl_->folder.generation);
 }
 
-TextLimit Engine::text_limit() const {
-  return {.context_size = context_size(), .max_token_bytes = tokenizer().max_token_bytes()};
-}
+TextLimit Engine::text_limit() const { return impl_->text_limit(); }
 
 std::vector<TokenId> Engine::encode_text(std::string_view text,
                                          const EncodeProgress& progress) const {

@@ -30,13 +30,18 @@ void Engine::Impl::check_tokens(std::span<const TokenId> tokens) const {
   }
 }
 
-// What helps where prompt and answer do not fit; longest: tokens that the model itself takes.
-static std::string hint_for(const ContextDemand& demand, int64_t longest) {
-  if (demand.context_size < longest) {
-    return concat("the model itself takes up to ", counted(longest, "token"), ": see --ctx-size");
-  }
-  return demand.prompt_tokens < demand.context_size ? "shorten the prompt or --max-tokens"
-                                                    : kForLongTexts;
+TextLimit Engine::Impl::text_limit() const {
+  return {.context_size = plan.limits.context_size,
+          .max_token_bytes = tokenizer->max_token_bytes(),
+          .longer_context = longer_context};
+}
+
+// What helps where prompt and answer do not fit.
+static std::string hint_for(const ContextDemand& demand, const TextLimit& limit) {
+  if (demand.prompt_tokens >= demand.context_size) return limit.hint();
+  const std::string& longer = limit.longer_context;
+  return concat("shorten the prompt or --max-tokens",
+                longer.empty() ? "" : concat("; ", longer, " takes more"));
 }
 
 void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserved) const {
@@ -46,7 +51,7 @@ void Engine::Impl::check_prompt(std::span<const TokenId> prompt, int64_t reserve
                                 .answer_tokens = reserved,
                                 .context_size = plan.limits.context_size};
   if (demand.fits()) return;
-  throw PromptTooLong(demand.problem(), hint_for(demand, folder.config.max_position_embeddings));
+  throw PromptTooLong(demand.problem(), hint_for(demand, text_limit()));
 }
 
 void Engine::Impl::submit(Sequence& sequence, std::span<const TokenId> prompt,

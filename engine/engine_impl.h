@@ -18,6 +18,8 @@ struct Engine::Impl {
   std::vector<float> prompt_logits(std::span<const TokenId> prompt,
                                    const StopQuestion& should_stop);
 
+  TextLimit text_limit() const;
+
   void load_kv(const KvFile& file, const LoadProgress& progress);
   int64_t save_kv(std::span<const TokenId> prompt, const KvFileOrigin& origin,
                   const ByteSink& write, const LoadProgress& progress) const;
@@ -28,6 +30,7 @@ struct Engine::Impl {
   Error chat_template_problem{""};  // thrown when chat_template is wanted and absent
   std::vector<TokenId> stop_tokens;
   MemoryPlan plan;
+  std::string longer_context;  // what gives one, or ""
   std::optional<ModelRunner> runner;
   std::optional<PagePool> pages;
   std::optional<GenerationLoop> loop;

@@ -5,6 +5,7 @@
 #include <future>
 
 #include "engine/engine_impl.h"
+#include "engine/longer_context.h"
 #include "engine/make_backend.h"
 #include "engine/model/kernel_limits.h"
 #include "engine/model/plan_memory.h"
@@ -94,6 +95,7 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
   plan = plan_memory(folder.config, wanted_sizes(options),
                      backend->fused_operations(folder.config.block),
                      ModelWeights::size_bytes(folder.config, checkpoint, backend->operations()));
+  longer_context = tessera::longer_context(options, folder, plan.limits.context_size);
   spdlog::info("memory\n{}", plan.table());
   spdlog::info("attention: {}", backend->operations().attention_description(
                                     kernel_limits(plan.limits, folder.config)));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/longer_context.h"
 #include "engine/make_backend.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/plan_memory.h"
@@ -55,9 +56,11 @@ ModelDescription describe_model(const EngineOptions& options) {
 
 TextLimit read_text_limit(const EngineOptions& options) {
   const ModelFolder folder = read_model_folder(options);
-  return {.context_size = options.context_size > 0 ? options.context_size
-                                                   : folder.config.max_position_embeddings,
-          .max_token_bytes = Tokenizer::load(folder)->max_token_bytes()};
+  const int64_t context_size =
+      options.context_size > 0 ? options.context_size : folder.config.max_position_embeddings;
+  return {.context_size = context_size,
+          .max_token_bytes = Tokenizer::load(folder)->max_token_bytes(),
+          .longer_context = longer_context(options, folder, context_size)};
 }
 
 }  // namespace tessera

@@ -109,4 +109,13 @@ void stretch_context(ModelFolder& folder, int64_t context_size) {
   folder.warnings.push_back(warning_text(stretch, context_size));
 }
 
+bool can_stretch_context(ModelFolder folder) {
+  try {
+    stretch_context(folder, folder.config.max_position_embeddings + 1);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace tessera

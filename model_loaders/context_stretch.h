@@ -24,4 +24,7 @@ namespace tessera {
 // context. Throws Error naming the folder, with the numbers; the folder then stays as it was.
 void stretch_context(ModelFolder& folder, int64_t context_size);
 
+// Whether that would take the folder's model at least one token further.
+bool can_stretch_context(ModelFolder folder);
+
 }  // namespace tessera

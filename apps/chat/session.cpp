@@ -87,7 +87,9 @@ void ChatSession::answer(Conversation conversation) {
     branches_.current().conversation = std::move(conversation);
   }
   if (result.stop_reason == StopReason::kContextFull) {
-    console_.say("/undo takes back the last exchange, /clear starts afresh; -c gives more room");
+    const std::string longer = engine_.text_limit().longer_context;
+    console_.say(concat("/undo takes back the last exchange, /clear starts afresh",
+                        longer.empty() ? "" : concat("; ", longer, " gives more room")));
   }
   // Last: an answer that was given is part of the conversation, whether or not this can be written.
   nlohmann::ordered_json stats = stats_json(engine_, options_.engine, result, params_);
@@ -141,9 +143,13 @@ std::string ChatSession::hint_of_room(const Conversation& conversation) const {
   }
   const size_t question_bytes = conversation.messages().back().content.size();
   const bool is_system_longer = conversation.system().size() > question_bytes;
+  std::string flags = engine_.text_limit().longer_context;
+  if (options_.on_overflow != OnOverflow::kMiddle) {
+    flags += concat(flags.empty() ? "" : " or ", "--on-overflow middle");
+  }
   return concat(
       is_system_longer ? "/system TEXT sets a shorter system message" : "send a shorter message",
-      ", or start with a larger -c");
+      flags.empty() ? "" : concat(", or start with ", flags));
 }
 
 void ChatSession::check_room(std::span<const TokenId> prompt,
@@ -152,15 +158,15 @@ void ChatSession::check_room(std::span<const TokenId> prompt,
   if (demand.fits()) return;
   const bool is_first = !this->conversation().has_question();
   const int64_t room = demand.context_size - demand.prompt_tokens;
+  std::string problem = room > 0   ? "an answer of max_tokens does not fit in the context"
+                        : is_first ? "your message does not fit in the context"
+                                   : "the context is full";
+  if (!is_first && has_new_question(conversation)) problem += ", so your message was not kept";
   std::string hint = hint_of_room(conversation);
-  if (room > 0) hint += concat(", /set max_tokens ", room, " asks for a shorter answer");
-  throw Error(
-      concat(is_first                         ? "your message does not fit in the context"
-             : has_new_question(conversation) ? "the context is full, so your message was not kept"
-                                              : "the context is full",
-             ": the conversation would take ", demand.prompt_tokens, " tokens and its answer ",
-             demand.answer_tokens, ", of ", demand.context_size),
-      hint);
+  if (room > 0) hint = concat("/set max_tokens ", room, " asks for a shorter answer; ", hint);
+  throw Error(concat(problem, ": the conversation would take ", demand.prompt_tokens,
+                     " tokens and its answer ", demand.answer_tokens, ", of ", demand.context_size),
+              hint);
 }
 
 }  // namespace tessera

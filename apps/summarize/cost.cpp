@@ -75,7 +75,10 @@ std::string cut_line(const Report& report) {
     const GenerationResult& result = report.calls.front().result;
     if (result.stop_reason == StopReason::kMaxTokens) return cut_text(std::ssize(result.tokens));
     return concat("the summary was cut at ", counted(result.tokens.size(), "token"),
-                  ", where the context was full; -c allows more");
+                  ", where the context was full",
+                  report.plan.longer_context.empty()
+                      ? ""
+                      : concat("; ", report.plan.longer_context, " allows more"));
   }
   return concat(report.num_cut(), " of ", report.calls.size(), " summaries were cut at ",
                 answer_tokens, " tokens; -n allows more");

@@ -61,7 +61,8 @@ SummaryPlan plan_head(std::span<const MappedDocument> documents, const PlanReque
           .answer_tokens = request.answer_tokens,
           .frame_tokens = frame,
           .room_tokens = request.context_size - frame - request.answer_tokens,
-          .was_asked_to_chunk = request.chunk};
+          .was_asked_to_chunk = request.chunk,
+          .longer_context = request.longer_context};
 }
 
 bool fits(const PlanRequest& request) {
@@ -94,7 +95,8 @@ void require_room(const SummaryPlan& plan, int64_t needed, const char* what) {
              plan.frame_tokens, " for the instruction and ", plan.answer_tokens,
              " reserved for the summary leave ", std::max<int64_t>(plan.room_tokens, 0), ", ",
              needed, " are needed"),
-      "ask for a shorter summary (-n), or take a longer context (-c)");
+      concat("ask for a shorter summary (-n)",
+             plan.longer_context.empty() ? "" : concat(", or take ", plan.longer_context)));
 }
 
 SummaryPlan plan_one_pass(SummaryPlan plan, std::span<const MappedDocument> documents,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "apps/options/overflow_option.h"
@@ -17,6 +18,7 @@ namespace tessera {
 struct PlanRequest {
   int64_t context_size = 0;
   int64_t model_context_size = 0;   // the longest that the model can have
+  std::string longer_context;       // see TextLimit
   int64_t frame_tokens = 0;         // of a prompt without its document: template, instruction
   int64_t whole_prompt_tokens = 0;  // of one that holds all of the documents; 0: surely too many
   int64_t answer_tokens = 0;        // reserved for an answer
@@ -40,7 +42,8 @@ struct SummaryPlan {
   int64_t chunk_tokens = 0;    // of the longest chunk
   int64_t overlap_tokens = 0;  // of neighbouring chunks at most
   bool was_asked_to_chunk = false;
-  MergeCount merges;  // at most
+  std::string longer_context;  // see TextLimit
+  MergeCount merges;           // at most
 
   // Tokens that all prompts have together, merges as long as they can be.
   int64_t prompt_tokens() const;

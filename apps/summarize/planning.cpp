@@ -47,6 +47,7 @@ SummaryPlan plan_summary(const Engine& engine, const Prompts& prompts,
   const int64_t whole = options.chunk ? 0 : whole_prompt_tokens(engine, prompts, documents);
   return make_plan(documents, {.context_size = engine.context_size(),
                                .model_context_size = engine.folder().config.max_position_embeddings,
+                               .longer_context = engine.text_limit().longer_context,
                                .frame_tokens = prompts.frame_tokens(),
                                .whole_prompt_tokens = whole,
                                .answer_tokens = reserved_tokens(params),

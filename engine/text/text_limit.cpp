@@ -9,7 +9,13 @@ void TextLimit::check(std::string_view name, uint64_t bytes) const {
   throw PromptTooLong(
       concat(name, ": ", bytes, " bytes are at least ", bytes / longest,
              " tokens (none is longer than ", longest, " bytes), the context holds ", context_size),
-      concat("where the model has one, use a longer context (--ctx-size); ", kForLongTexts));
+      hint());
+}
+
+std::string TextLimit::hint() const {
+  return concat(longer_context.empty() ? "" : longer_context + " takes more; ",
+                "tessera summarize reads texts of any length in parts; chat, generate and batch "
+                "leave the middle out with --on-overflow middle");
 }
 
 }  // namespace tessera

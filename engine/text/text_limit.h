@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "kernels/tensor/check.h"
@@ -15,19 +16,16 @@ class PromptTooLong : public Error {
   using Error::Error;
 };
 
-// What helps where a text alone is longer than the model's own context.
-inline constexpr const char* kForLongTexts =
-    "tessera summarize reads texts of any length in parts; --rope-scaling auto -c N takes more "
-    "than the model was trained for; chat, generate and batch leave the middle out with "
-    "--on-overflow middle";
-
 struct TextLimit {
   int64_t context_size = 0;                // tokens
   std::optional<int64_t> max_token_bytes;  // see Tokenizer::max_token_bytes
+  std::string longer_context;              // what gives one, or "": see engine/longer_context.h
 
   // Throws PromptTooLong, with the numbers, when the tokens of a text of `bytes` cannot fit the
   // context, whatever it says. `name` begins the message.
   void check(std::string_view name, uint64_t bytes) const;
+  // What helps where a text alone is longer than the context.
+  std::string hint() const;
 };
 
 }  // namespace tessera

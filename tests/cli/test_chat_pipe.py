@@ -122,8 +122,9 @@ class Pipe(Case):
 
     def test_what_helps_when_the_context_is_full(self):
         clear = "/undo takes back the last exchange, /clear forgets all of them"
-        system = "/system TEXT sets a shorter system message, or start with a larger -c"
-        message = "send a shorter message, or start with a larger -c"
+        start = "or start with --rope-scaling auto -c N or --on-overflow middle"
+        system = f"/system TEXT sets a shorter system message, {start}"
+        message = f"send a shorter message, {start}"
         for count in (400, 5000):  # what is so long is not even tokenised
             long = "word " * count
             for text, hint in [(f"{long}\n", message), (f"hello\n{long}\n", message),
@@ -131,6 +132,24 @@ class Pipe(Case):
                                (f"hello\n/system {long}\nhello\n", system)]:  # fmt: skip
                 self.assertIn(f"hint: {hint}\n", self.chat(text, code=3).err)
         self.assertIn(f"hint: {clear}", self.chat(("word " * 30 + "\n") * 4, code=3).err)
+
+    def test_a_longer_context_is_named_where_there_is_one(self):
+        long = "word " * 200
+        for flags, longer in [(("-c", "128"), "a larger -c (up to 256 tokens)"),
+                              (("-c", "300", "--rope-scaling", "auto"), "a larger -c"),
+                              ((), "--rope-scaling auto -c N")]:  # fmt: skip
+            count = 1 if flags else 2
+            result = self.chat(long * count + "\n", *flags, "-n", "150", code=3)
+            self.assertIn(f"or start with {longer} or --on-overflow middle\n", result.err)
+            result = self.chat(long * 2 + "\n", *flags, "--on-overflow", "middle", "-n", "1000",
+                               code=3)  # fmt: skip
+            self.assertTrue(result.err.endswith(f", or start with {longer}\n"), result.err)
+
+    def test_an_answer_that_does_not_fit_is_said_so(self):
+        result = self.chat("hello\n", "-n", "300", code=3)
+        self.assertRegex(result.err, r"error: an answer of max_tokens does not fit in the context: "
+                         r"the conversation would take \d+ tokens and its answer 300, of 256\n"
+                         r"hint: /set max_tokens \d+ asks for a shorter answer; ")  # fmt: skip
 
     def test_full_context_leaves_the_chat_usable(self):
         result = self.chat("word " * 300 + "\nhi\n", code=3)

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/longer_context.h"
 #include "engine/model_description.h"
 #include "tests/engine/reciting_model.h"
 
@@ -55,6 +56,22 @@ TEST(TextLimit, EnginesRefuseBeforeTheyTokenise) {
   const auto sequence = engine->create_sequence();
   EXPECT_THROW(engine->generate(*sequence, engine->encode_text(text.substr(0, 200)), {}),
                PromptTooLong);
+}
+
+TEST(TextLimit, NamesALongerContextWhereThereIsOne) {
+  const ModelFixture model;
+  EngineOptions options = model.options();
+  EXPECT_THAT(read_text_limit(options).hint(), HasSubstr("--rope-scaling auto -c N takes more;"));
+  options.context_size = 64;
+  EXPECT_THAT(read_text_limit(options).hint(), HasSubstr("a larger -c (up to 256 tokens) takes"));
+  options.context_size = 300;
+  options.rope_scaling = RopeScalingChoice::kAuto;
+  EXPECT_THAT(read_text_limit(options).hint(), HasSubstr("a larger -c takes more;"));
+  const ModelFolder folder = read_model_folder(model.options());
+  EXPECT_EQ(longer_context(model.options(), folder, 128), "");  // memory holds no more
+  ModelFolder scaled = folder;
+  scaled.config.rope_tables.at(0).scaling = {.kind = RopeScaling::Kind::kDynamic, .factor = 2.0};
+  EXPECT_EQ(longer_context(model.options(), scaled, 256), "");
 }
 
 }  // namespace
