@@ -26,14 +26,16 @@ std::vector<std::string> parse_stop(const OrderedJson& value, const std::string&
   return stops;
 }
 
-// `Number` is int64_t, uint64_t or double. No integer may be negative.
+// `Number` is int64_t, uint64_t or double. A negative uint64_t, as OpenAI's and vLLM's seeds may
+// be, is its two's complement.
 template <typename Number>
 Number number_at(const OrderedJson& value, const std::string& path,
                  const NumberLimits<Number>& limits) {
   bool is_number = value.is_number();
   if constexpr (std::integral<Number>) {
-    is_number = value.is_number_unsigned() &&
-                value.get<uint64_t>() <= uint64_t{std::numeric_limits<Number>::max()};
+    const bool wraps = value.is_number_unsigned() &&
+                       value.get<uint64_t>() > uint64_t{std::numeric_limits<Number>::max()};
+    is_number = value.is_number_integer() && !wraps;
   }
   CHECK(is_number && limits.allow(value.get<Number>()), path, " must be ", limits.text(), ", got ",
         shown(value));

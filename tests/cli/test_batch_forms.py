@@ -191,6 +191,17 @@ class Fields(BatchCase):
         self.assertEqual(self.prompt_tokens("developer", "flag"),
                          self.prompt_tokens("none", "flag"))  # fmt: skip
 
+    def test_negative_numbers_where_others_take_them(self):
+        drawn = {"temperature": 100, "ignore_eos": True, "max_tokens": 8}
+        self.write_input(short_line("a", "x", seed=-1, top_k=-1, **drawn),
+                         short_line("b", "x", seed=2**64 - 1, **drawn),
+                         short_line("c", "x", seed=-(2**63), **drawn),
+                         short_line("d", "x", seed=2**63, **drawn))  # fmt: skip
+        self.batch()
+        self.assertEqual(self.texts("a"), self.texts("b"))
+        self.assertEqual(self.texts("c"), self.texts("d"))
+        self.assertNotEqual(self.texts("a"), self.texts("c"))
+
     def test_the_largest_seed(self):
         self.write_input(short_line("a", "x", seed=2**64 - 1), short_line("b", "x"))
         flags = ("-n", "8", "--temp", "1", "--seed", str(2**64 - 1))
