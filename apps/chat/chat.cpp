@@ -32,6 +32,9 @@ InputLine read_to_fence(LineEditor& editor, InputLine line) {
       return editor.is_interactive() ? next : line;
     }
     line.text += '\n' + next.text;
+    line.is_too_long |= next.is_too_long || line.text.size() > kMaxMessageBytes;
+    // Of what is too long only the end is kept, which shows where it ends.
+    if (line.is_too_long) line.text = next.text.ends_with(kFence) ? std::string(kFence) : "";
   }
   line.text.resize(line.text.size() - kFence.size());
   return line;
@@ -49,6 +52,7 @@ struct Turn {
   InputLine::Status status = InputLine::Status::kLine;
   std::string text;
   bool is_command = false;
+  bool is_too_long = false;
 };
 
 // Only a line by itself means more than its text: what was pasted with others is a message.
@@ -56,7 +60,7 @@ Turn read_turn(LineEditor& editor) {
   InputLine line = editor.read("> ");
   while (line.text.ends_with('\n')) line.text.pop_back();
   const bool is_single = line.text.find('\n') == std::string::npos;
-  const bool is_fenced = is_single && line.text.starts_with(kFence);
+  const bool is_fenced = is_single && !line.is_too_long && line.text.starts_with(kFence);
   if (is_fenced) line = read_fenced(editor, std::move(line));
   if (line.status == InputLine::Status::kLine && !is_blank(line.text)) {
     // The fence stays in the history where the text would otherwise be taken for a command.
@@ -64,7 +68,7 @@ Turn read_turn(LineEditor& editor) {
     editor.remember(needs_fence ? concat(kFence, line.text, kFence) : line.text);
   }
   const bool is_command = is_single && !is_fenced && is_chat_command(line.text);
-  return {line.status, std::move(line.text), is_command};
+  return {line.status, std::move(line.text), is_command, line.is_too_long};
 }
 
 // A Ctrl-C at the prompt of a terminal is answered with how to leave; every other signal leaves.
@@ -81,6 +85,7 @@ void handle_interrupt_in_answer(const LineEditor& editor) {
 }
 
 ChatOutcome take_turn(ChatSession& session, const Turn& turn) {
+  CHECK(!turn.is_too_long, "your message is longer than ", kMaxMessageBytes, " bytes");
   if (turn.is_command) return run_chat_command(session, turn.text);
   if (!is_blank(turn.text)) session.ask(turn.text);
   return ChatOutcome::kContinue;

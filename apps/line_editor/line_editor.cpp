@@ -23,14 +23,18 @@ InputLine LineEditor::read(const std::string& prompt) {
 InputLine LineEditor::read_plain(const std::string& prompt) {
   if (is_interactive_) console_.write(prompt);
   std::string text;
+  bool is_too_long = false;
   InputBytes::Event event;
   for (char byte = 0; (event = bytes_.next(byte)) == InputBytes::Event::kByte && byte != '\n';) {
-    text += byte;
+    is_too_long = text.size() == kMaxMessageBytes;
+    if (!is_too_long) text += byte;
   }
   if (text.ends_with('\r')) text.pop_back();
   if (std::exchange(is_first_line_, false)) text.erase(0, byte_order_mark_size(text));
   const bool is_line = event == InputBytes::Event::kByte || !text.empty();
-  if (event != InputBytes::Event::kSignal && is_line) return {InputLine::Status::kLine, text};
+  if (event != InputBytes::Event::kSignal && is_line) {
+    return {InputLine::Status::kLine, std::move(text), is_too_long};
+  }
   if (is_interactive_) console_.write("\n");
   bytes_.drop();
   const bool is_end = event != InputBytes::Event::kSignal;

@@ -21,8 +21,12 @@ namespace tessera {
 struct InputLine {
   enum class Status : uint8_t { kLine, kEndOfInput, kInterrupted };
   Status status = Status::kLine;
-  std::string text;  // without the final newline; a paste can hold several lines
+  std::string text;          // without the final newline; a paste can hold several lines
+  bool is_too_long = false;  // text is only a part of it
 };
+
+// The longest message that is read from a pipe.
+inline constexpr size_t kMaxMessageBytes = size_t{64} << 20;
 
 // What Tab can put in place of the `replaced` bytes before the cursor.
 struct Completions {

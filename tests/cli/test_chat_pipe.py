@@ -151,6 +151,14 @@ class Pipe(Case):
                          r"the conversation would take \d+ tokens and its answer 300, of 256\n"
                          r"hint: /set max_tokens \d+ asks for a shorter answer; ")  # fmt: skip
 
+    def test_a_line_of_any_length_takes_little_memory(self):
+        long = "a" * (65 << 20)
+        refusal = "error: your message is longer than 67108864 bytes"
+        text = f'{long}\n"""x\n{long}\n"""\n"""{long[: 40 << 20]}\n{long[: 40 << 20]}"""\nhello\n'
+        result = self.chat(text, code=3)
+        self.assertEqual(result.error_lines, [refusal] * 3)
+        self.assertNotEqual(result.out, "")
+
     def test_full_context_leaves_the_chat_usable(self):
         result = self.chat("word " * 300 + "\nhi\n", code=3)
         self.assertEqual(len(result.error_lines), 1)
