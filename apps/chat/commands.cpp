@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "apps/chat/kept_kv.h"
 #include "apps/chat/typed_path.h"
+#include "apps/options/sampling_json.h"
 #include "apps/terminal/human_units.h"
 
 namespace tessera {
@@ -153,9 +155,13 @@ ChatOutcome save(ChatSession& session, const std::string& path) {
 }
 
 ChatOutcome load(ChatSession& session, const std::string& path) {
-  session.conversation() = Conversation::load(path, session.invalid_utf8());
+  Conversation loaded = Conversation::load(path, session.invalid_utf8());
+  const std::string document = session.conversation().document();
+  const bool drops_document = !document.empty() && document != loaded.document();
+  session.conversation() = std::move(loaded);
   session.console().say(concat(
-      "loaded ", counted(session.conversation().messages().size(), "message"), " from ", path));
+      "loaded ", counted(session.conversation().messages().size(), "message"), " from ", path,
+      drops_document ? "; the document of --kv is no part of them and was dropped" : ""));
   load_kv_beside(session, path);
   return ChatOutcome::kContinue;
 }

@@ -42,7 +42,7 @@ void require_conversation(const std::string& path) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(path, problem)) return;
   try {
-    Conversation::load(path, InvalidUtf8::kRefuse);
+    Conversation::parse(read_text(path, InvalidUtf8::kRefuse), path);
   } catch (const Error&) {
     throw Error(path + ": is no saved conversation, and stays as it is", "choose another name");
   }
@@ -58,7 +58,11 @@ std::optional<Role> role_by_name(std::string_view name) {
 }
 
 Conversation Conversation::load(const std::string& path, InvalidUtf8 policy) {
-  return parse(read_text(path, policy), path);
+  const std::string text = read_text(path, policy);
+  if (!trimmed(text).starts_with('[')) return parse(text, path);
+  const OrderedJson list = parse_ordered_json(text, {path});  // its errors tell bytes of the file
+  CHECK(!list.empty(), path, ": is an empty list of messages");
+  return parse(concat("{\"messages\":", text, '}'), path);
 }
 
 Conversation Conversation::parse(const std::string& text, const std::string& path) {

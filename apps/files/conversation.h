@@ -23,6 +23,7 @@ class Conversation {
   // alternate after a system message or none and answers may have "reasoning_content"; beside the
   // messages there may be a "document". Throws Error naming the file and what is wrong in it.
   static Conversation parse(const std::string& text, const std::string& path);
+  // The same from a file, which may also be the list of messages alone.
   static Conversation load(const std::string& path, InvalidUtf8 policy);
 
   // The same as text, and as a file: an existing one is replaced as a whole or, on an error, not at

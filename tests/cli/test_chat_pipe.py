@@ -270,6 +270,26 @@ class Commands(Case):
             self.assertEqual(len(result.error_lines), 1)
         return json.loads((self.folder / "after.json").read_text())["messages"]
 
+    def test_load_takes_a_list_of_messages(self):
+        messages = json.loads(self.messages("system", "user", "assistant"))["messages"]
+        self.assertEqual(self.load(" " + json.dumps(messages))[:3], messages)
+        torn = json.dumps(messages)[:-1] + ",]"
+        self.load(torn, f"invalid JSON at byte {len(torn) - 1}")
+        before = (self.folder / "kept.json").read_bytes()
+        self.chat("hello\n/save kept.json\n", code=3)  # others read it: it stays one
+        self.assertEqual((self.folder / "kept.json").read_bytes(), before)
+
+    def test_load_says_that_the_document_is_gone(self):
+        self.write("report", "The fox and the hen met at the well. " * 4)
+        self.check("prefill", *self.model, "--page-size", "16", "report", "-o", "talk.kv")
+        self.write("kept.json", self.messages("user", "assistant"))
+        flags = ("--kv", "talk.kv", "--page-size", "16")
+        result = self.chat("/save own.json\n/load own.json\n/load kept.json\n", *flags)
+        self.assertIn("loaded 0 messages from own.json\n", result.err)
+        self.assertIn("loaded 2 messages from kept.json; the document of --kv is no part of them "
+                      "and was dropped\n", result.err)  # fmt: skip
+        self.assertIn("from kept.json\n", self.chat("/load kept.json\n").err)
+
     def messages(self, *roles):
         return json.dumps({"messages": [{"role": role, "content": "x"} for role in roles]})
 
