@@ -139,7 +139,10 @@ int run_chat(ChatOptions& options, const PromptOptions& prompt, const Console& c
     compare_with_kv(opening_tokens(*engine, opening, session.inputs(), console), kv->file, *engine,
                     console);
   }
-  LineEditor editor(default_history_path(), complete_chat_command, console);
+  const auto complete = [&session](std::string_view before_cursor) {
+    return complete_chat_command(before_cursor, session.branches());
+  };
+  LineEditor editor(default_history_path(), complete, console);
   if (editor.is_interactive()) greet(*engine, console);
   return converse(session, editor);
 }

@@ -25,6 +25,7 @@ struct ChatCommand {
 constexpr std::string_view kFileArgument = "FILE";
 constexpr std::string_view kStatsSetting = "stats";
 constexpr std::string_view kThinkSetting = "think";
+constexpr size_t kSettingColumns = 18;  // the longest name
 
 ChatOutcome leave(ChatSession&, const std::string&) { return ChatOutcome::kLeave; }
 
@@ -85,7 +86,30 @@ ChatOutcome set_think(ChatSession& session, std::string_view value) {
   return ChatOutcome::kContinue;
 }
 
+const char* on_or_off(bool is_on) { return is_on ? "on" : "off"; }
+
+std::string thinking_text(const ChatSession& session) {
+  const std::optional<bool> thinks = session.thinks();
+  return thinks ? on_or_off(*thinks) : "as the model does";
+}
+
+ChatOutcome list_settings(ChatSession& session) {
+  nlohmann::ordered_json values = sampling_json(session.sampling());
+  values["seed"] = session.sampling().seed;
+  const auto tell = [&session](std::string name, const std::string& value) {
+    name.resize(std::max<size_t>(name.size(), kSettingColumns), ' ');
+    session.console().tell(name + ' ' + value);
+  };
+  for (const SamplingField& field : sampling_fields()) {
+    tell(std::string(field.name), values.at(std::string(field.name)).dump());
+  }
+  tell(std::string(kStatsSetting), on_or_off(session.shows_stats()));
+  tell(std::string(kThinkSetting), thinking_text(session));
+  return ChatOutcome::kContinue;
+}
+
 ChatOutcome set_parameter(ChatSession& session, const std::string& argument) {
+  if (argument.empty()) return list_settings(session);
   const size_t space = argument.find_first_of(" \t");
   const std::string name = argument.substr(0, space);
   const std::string value =
@@ -122,11 +146,11 @@ ChatOutcome show(ChatSession& session, const std::string&) {
   console.tell(concat("penalties    repetition ", params.repetition_penalty, ", presence ",
                       params.presence_penalty, ", frequency ", params.frequency_penalty, ", over ",
                       looked_at));
-  const std::optional<bool> thinks = session.thinks();
-  console.tell(concat("think        ", !thinks ? "as the model does" : *thinks ? "on" : "off"));
-  console.tell(concat("stats        ", session.shows_stats() ? "on" : "off"));
+  console.tell("think        " + thinking_text(session));
+  console.tell(concat("stats        ", on_or_off(session.shows_stats())));
   console.tell("max_tokens   " + (params.max_tokens == 0 ? "until the context is full"
                                                          : std::to_string(params.max_tokens)));
+  console.tell(concat("min_tokens   ", params.min_tokens));
   return ChatOutcome::kContinue;
 }
 
@@ -197,8 +221,10 @@ constexpr std::array kCommands = {
     ChatCommand{{"/undo"}, "", "take back the last exchange", undo},
     ChatCommand{{"/branch"}, "[NAME]", "go on from here, or there, as another; list them", branch},
     ChatCommand{{"/system"}, "[TEXT]", "set the system message, or remove it", set_system},
-    ChatCommand{
-        {"/set"}, "KEY VALUE", "change a sampling parameter; stats, think on|off", set_parameter},
+    ChatCommand{{"/set"},
+                "[KEY VALUE]",
+                "change a sampling parameter, stats or think; list them",
+                set_parameter},
     ChatCommand{{"/show"}, "", "the model and the parameters", show},
     ChatCommand{{"/stats"}, "", "speed and memory", show_stats},
     ChatCommand{{"/read"}, kFileArgument, "send a file as your message", read_file},
@@ -278,6 +304,10 @@ std::vector<std::string_view> chat_command_names() {
 bool takes_file(std::string_view command) {
   const ChatCommand* found = find_command(command);
   return found != nullptr && found->argument == kFileArgument;
+}
+
+bool is_switch(std::string_view setting) {
+  return setting == kStatsSetting || setting == kThinkSetting;
 }
 
 std::vector<std::string_view> setting_names() {

@@ -21,7 +21,8 @@ ChatOutcome run_chat_command(ChatSession& session, const std::string& line);
 // What Tab offers: every command by its first name, and whether `command` takes a file.
 std::vector<std::string_view> chat_command_names();
 bool takes_file(std::string_view command);
-// The keys of /set.
+// The keys of /set, and whether one of them is on or off.
 std::vector<std::string_view> setting_names();
+bool is_switch(std::string_view setting);
 
 }  // namespace tessera

@@ -23,6 +23,21 @@ Completions complete_name(std::string_view begun, const std::vector<std::string_
   return found;
 }
 
+// "KEY" or "KEY VALUE", of which some values are words.
+Completions complete_setting(std::string_view begun) {
+  const size_t space = begun.find(' ');
+  if (space == std::string_view::npos) return complete_name(begun, setting_names());
+  if (!is_switch(begun.substr(0, space))) return {};
+  return complete_name(begun.substr(std::min(begun.find_first_not_of(' ', space), begun.size())),
+                       {"on", "off"});
+}
+
+Completions complete_branch(std::string_view begun, const Branches& branches) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, branch] : branches.all()) names.push_back(name);
+  return complete_name(begun, names);
+}
+
 // Names that cannot be typed cannot be offered.
 bool is_typable(const std::string& name) {
   return !find_invalid_utf8(name) && escape_control_characters(name) == name &&
@@ -55,7 +70,7 @@ Completions complete_file(std::string_view begun) {
 
 }  // namespace
 
-Completions complete_chat_command(std::string_view before_cursor) {
+Completions complete_chat_command(std::string_view before_cursor, const Branches& branches) {
   if (!before_cursor.starts_with('/') || before_cursor.find('\n') != std::string_view::npos) {
     return {};
   }
@@ -65,7 +80,8 @@ Completions complete_chat_command(std::string_view before_cursor) {
       std::min(before_cursor.find_first_not_of(' ', space), before_cursor.size()));
   const std::string_view command = before_cursor.substr(0, space);
   if (takes_file(command)) return complete_file(argument);
-  if (command == "/set") return complete_name(argument, setting_names());
+  if (command == "/set") return complete_setting(argument);
+  if (command == "/branch") return complete_branch(argument, branches);
   return {};
 }
 

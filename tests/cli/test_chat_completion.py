@@ -62,6 +62,16 @@ class Completion(ChatCase):
     def test_keys_of_set(self):
         self.complete("/set temp", "/set temperature ")
         self.complete("/set st", "/set stats ")
+        self.complete("/set stats of", "/set stats off ")
+        self.complete("/set think  on", "/set think  on ")
+        self.complete("/set seed o", "/set seed o")
+
+    def test_branches(self):
+        self.terminal.send("\x15/branch other\r")
+        self.terminal.expect("a new branch other")
+        self.terminal.expect_prompt()
+        self.complete("/branch m", "/branch main ")
+        self.complete("/branch new", "/branch new")
 
     def test_not_in_messages(self):
         self.complete("he", "he")

@@ -261,6 +261,14 @@ class Commands(Case):
         self.assertIn("top_k 7", result.err)
         self.assertIn("temperature 0.5", result.err)
 
+    def test_set_alone_lists_what_can_be_set(self):
+        err = self.chat("/set min_tokens 3\n/set temperature 0.5\n/set stats\n/set\n/show\n").err
+        for line in ("temperature        0.5", "repetition_penalty 1.0", "max_tokens         4",
+                     "min_tokens         3", "stats              on",
+                     "think              as the model does", "min_tokens   3"):  # fmt: skip
+            self.assertIn(line + "\n", err)
+        self.assertRegex(err, r"\nseed               \d+\n")
+
     def load(self, content, *expected):
         self.write("kept.json", content)
         result = self.chat("/load kept.json\nhello\n/save after.json\n", code=3 if expected else 0)
@@ -340,7 +348,7 @@ class Commands(Case):
         self.write("not.json", "{")
         self.write("odd.json", '{"messages": [{"role": "robot", "content": "x"}]}')
         for line in ("/undo", "/regen", "/read missing", "/load missing", "/load not.json",
-                     "/load odd.json", "/save", "/save /no/such/folder/x", "/set", "/set top_k",
+                     "/load odd.json", "/save", "/save /no/such/folder/x", "/set top_k",
                      "/set top_k x", "/set top_p 2", "/set frob 1", "/clear all",
                      "/set stats 1", "/read -", "/save -", "/load -"):  # fmt: skip
             with self.subTest(line=line):
