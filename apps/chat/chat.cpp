@@ -142,7 +142,7 @@ int run_chat(ChatOptions& options, const PromptOptions& prompt, const Console& c
   const auto complete = [&session](std::string_view before_cursor) {
     return complete_chat_command(before_cursor, session.branches());
   };
-  LineEditor editor(default_history_path(), complete, console);
+  LineEditor editor(options.keeps_history ? default_history_path() : "", complete, console);
   if (editor.is_interactive()) greet(*engine, console);
   return converse(session, editor);
 }
@@ -165,6 +165,10 @@ void add_chat(CLI::App& app, Invocation& invocation) {
   add_console_options(command, invocation.console);
   command.add_flag("--stats", options->shows_stats, "say after each answer how fast it was");
   add_stats_option(command, options->stats_path);
+  command.add_flag_callback(
+      "--no-history", [options] { options->keeps_history = false; },
+      "neither read nor write the file of messages that were typed, which the up key goes\n"
+      "through: $XDG_STATE_HOME/tessera/history, else ~/.local/state/tessera/history");
   command.footer(
       "In the chat, /help lists the commands. What a model thinks before its answer, between\n"
       "<think> and </think>, is shown on a terminal, dimmed; later turns bring it back only where\n"

@@ -22,7 +22,8 @@ struct ChatOptions {
   std::string kv_path;                          // of --kv; "" for none
   OnOverflow on_overflow = OnOverflow::kError;  // kMiddle: the longest message loses its own
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
-  bool shows_stats = false;  // after each answer
+  bool shows_stats = false;   // after each answer
+  bool keeps_history = true;  // of what was typed, for later chats
   std::string stats_path;
 };
 
