@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "apps/files/atomic_file.h"
+#include "apps/files/text_input.h"
 #include "apps/process/environment.h"
 #include "apps/terminal/output.h"
 #include "engine/text/utf8.h"
@@ -103,12 +104,23 @@ void InputHistory::load() {
 }
 
 void InputHistory::add(const std::string& text) {
-  if (entries_.empty() || entries_.back() != text) {
-    entries_.push_back(text);
-    if (entries_.size() > kMaxEntries) entries_.pop_front();
-    if (!path_.empty() && text.size() <= kMaxFileEntryBytes) append_line(path_, encode(text));
+  if (push(text) && !path_.empty() && text.size() <= kMaxFileEntryBytes) {
+    append_line(path_, encode(text));
   }
+}
+
+void InputHistory::add_draft(const std::string& draft) {
+  const std::string& text = is_browsing() ? draft_ : draft;
+  if (is_blank(text)) return stop_browsing();
+  push(text);
+}
+
+bool InputHistory::push(const std::string& text) {
+  const bool is_new = entries_.empty() || entries_.back() != text;
+  if (is_new) entries_.push_back(text);
+  if (entries_.size() > kMaxEntries) entries_.pop_front();
   stop_browsing();
+  return is_new;
 }
 
 std::optional<std::string> InputHistory::previous(const std::string& draft) {

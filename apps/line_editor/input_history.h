@@ -15,6 +15,8 @@ class InputHistory {
 
   // Adds an entry, unless it repeats the last one. Very long ones stay out of the file.
   void add(const std::string& text);
+  // Adds what was typed so far and will not be sent, for this run alone. `draft` is as below.
+  void add_draft(const std::string& draft);
 
   // The entry before the one last given, the latest at first; nothing when there is none. `draft`
   // is what was typed so far.
@@ -27,6 +29,8 @@ class InputHistory {
 
  private:
   void load();
+  // Whether it is new.
+  bool push(const std::string& text);
 
   std::string path_;
   std::deque<std::string> entries_;

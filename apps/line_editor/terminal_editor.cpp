@@ -77,6 +77,7 @@ InputLine TerminalEditor::read(const std::string& prompt) {
 InputLine TerminalEditor::finish(InputLine::Status status) {
   show();
   view_.finish();
+  if (status == InputLine::Status::kInterrupted) history_.add_draft(buffer_.text());
   history_.stop_browsing();
   if (status == InputLine::Status::kLine) return {status, buffer_.text()};
   bytes_.drop();

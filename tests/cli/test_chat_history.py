@@ -74,6 +74,32 @@ class History(ChatCase):
         self.cleared(terminal)
         self.leave(terminal)
 
+    def test_a_draft_that_was_not_sent_can_be_recalled(self):
+        self.write_history("old")
+        terminal = self.chat("-n", "1")
+        terminal.send("a draft")
+        terminal.expect_line("> a draft")
+        self.cleared(terminal)
+        terminal.send("another" + UP)  # looking for one, the person gives up
+        terminal.expect_line("> a draft")
+        self.cleared(terminal)
+        for line in ("another", "a draft", "old"):
+            terminal.send(UP)
+            terminal.expect_line("> " + line)
+        terminal.send("\x15")
+        self.leave(terminal)
+        self.assertEqual(self.file.read_text(), "old\n")
+
+    def test_none_is_kept_where_none_is_wanted(self):
+        self.write_history("old")
+        terminal = self.chat("-n", "1", "--no-history")
+        self.ask(terminal, "a secret")
+        terminal.send(UP + UP)
+        terminal.expect_line("> a secret")
+        self.cleared(terminal)
+        self.leave(terminal)
+        self.assertEqual(self.file.read_text(), "old\n")
+
     def test_up_goes_through_the_lines_of_a_message_being_edited(self):
         self.write_history("old")
         terminal = self.chat("-n", "1")
