@@ -43,7 +43,7 @@ Sampler::Sampler(Arena& arena, int64_t max_draws, int64_t max_penalized_tokens) 
 Tensor Sampler::sample(const Tensor& logits, std::span<const TokenChunk> step,
                        SamplingBatch sampling, int64_t num_candidates, Operations& operations) {
   std::optional<PenaltyBatch> penalties;
-  if (has_penalty(step)) penalties = penalize(logits, step, operations);
+  if (has_penalized_draw(step)) penalties = penalize(logits, step, operations);
   const Tensor tokens = tokens_.slice(0, logits.dim(0));
   sampling.num_candidates = num_candidates;
   operations.sample(tokens, logits, sampling);

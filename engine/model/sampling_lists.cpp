@@ -99,7 +99,7 @@ PenaltyLists list_penalties(std::span<const TokenChunk> step) {
   return lists;
 }
 
-bool has_penalty(std::span<const TokenChunk> step) {
+bool has_penalized_draw(std::span<const TokenChunk> step) {
   return std::ranges::any_of(step, is_penalized);
 }
 

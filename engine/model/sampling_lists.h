@@ -40,7 +40,7 @@ struct PenaltyLists {
 PenaltyLists list_penalties(std::span<const TokenChunk> step);
 
 // Whether the draw of any token has a penalty or a barred token.
-bool has_penalty(std::span<const TokenChunk> step);
+bool has_penalized_draw(std::span<const TokenChunk> step);
 
 // The largest SamplingParams::top_logprobs of the draws; nothing where none asks for any.
 std::optional<int64_t> num_top_logprobs(std::span<const TokenChunk> step);

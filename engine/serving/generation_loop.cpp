@@ -51,7 +51,10 @@ void GenerationLoop::destroy(Sequence& sequence) {
   if (found == members_.end()) return;
   const Member& member = *found->second;
   (member.is_idle ? idle_ : others_).erase(member.place);
-  if (is_stepping_) destroyed_.push_back(std::move(found->second));
+  if (is_stepping_) {
+    found->second->next_destroyed = std::move(destroyed_);
+    destroyed_ = std::move(found->second);
+  }
   members_.erase(found);
 }
 
@@ -148,7 +151,7 @@ bool GenerationLoop::step() {
 }
 
 void GenerationLoop::end_step() {
-  destroyed_.clear();
+  while (destroyed_) destroyed_ = std::move(destroyed_->next_destroyed);
   is_stepping_ = false;
 }
 
@@ -233,7 +236,7 @@ bool GenerationLoop::release_oldest_unused_cache() {
 bool GenerationLoop::launch(std::vector<ScheduledSequence> batch) {
   try {
     const LaunchedTokens tokens =
-        runner_.launch(chunks_of(batch), [&] { return is_unwanted(batch); });
+        runner_.launch(chunks_of(batch), [&] { return are_all_cancelled(batch); });
     scheduler_.launched(batch);
     count_launched(batch);
     launched_.push_back({std::move(batch), tokens});
@@ -244,7 +247,7 @@ bool GenerationLoop::launch(std::vector<ScheduledSequence> batch) {
   }
 }
 
-bool GenerationLoop::is_unwanted(std::span<const ScheduledSequence> batch) {
+bool GenerationLoop::are_all_cancelled(std::span<const ScheduledSequence> batch) {
   return std::ranges::all_of(batch, [&](const ScheduledSequence& scheduled) {
     return is_cancelled(*scheduled.request->generation);
   });
@@ -298,13 +301,13 @@ void GenerationLoop::take_tokens(const ScheduledSequence& scheduled,
   const int64_t num_drafts = std::ssize(scheduled.drafts);
   counted_.drafted_tokens += num_drafts;
   if (scheduled.request) request.generation->count_drafts(num_drafts);
-  const auto is_wanted = [&] {
+  const auto goes_on = [&] {
     bool is_cancelled = false;
     guard(request, [&] { is_cancelled = request.generation->is_cancelled(); });
     return scheduled.request && !is_cancelled;
   };
   for (size_t i = 0; i < scheduled.drafts.size() && scheduled.request; ++i) {
-    if (tokens[i].id != scheduled.drafts[i] || !is_wanted()) break;
+    if (tokens[i].id != scheduled.drafts[i] || !goes_on()) break;
     ++counted_.accepted_tokens;
     request.generation->count_accepted();
     request.sequence->advance(scheduled.known_end() + static_cast<int64_t>(i) + 1);

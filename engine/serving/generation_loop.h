@@ -94,6 +94,7 @@ class GenerationLoop {
     std::optional<PromptLookup> lookup = {};
     bool is_idle = false;  // which of the two lists it is in
     std::list<Sequence*>::iterator place = {};
+    std::unique_ptr<Member> next_destroyed = nullptr;
 
     bool is_generating() const { return generation && !generation->is_finished(); }
   };
@@ -108,8 +109,8 @@ class GenerationLoop {
   // Gives the step to the device. False when all its sequences were cancelled meanwhile: the step
   // is given up, and as no sequence has advanced, it is as if it had never begun.
   bool launch(std::vector<ScheduledSequence> batch);
-  // Whether nobody waits any more for a step that is being launched.
-  bool is_unwanted(std::span<const ScheduledSequence> batch);
+  // Asks all of a step that is being launched.
+  bool are_all_cancelled(std::span<const ScheduledSequence> batch);
   // Asks. Whose question throws is cancelled.
   bool is_cancelled(Generation& generation);
   void count_launched(std::span<const ScheduledSequence> batch);
@@ -147,8 +148,9 @@ class GenerationLoop {
   std::list<Sequence*> idle_;
   std::list<Sequence*> others_;
   bool is_stepping_ = false;
-  // By callbacks of the step that runs, which may be at work for them.
-  std::vector<std::unique_ptr<Member>> destroyed_;
+  // By callbacks of the step that runs, which may be at work for them: a chain, so that destroying
+  // takes no memory and cannot fail.
+  std::unique_ptr<Member> destroyed_;
   Scheduler scheduler_;
   // Oldest first: one at most between calls of step(), two while the older is collected.
   std::deque<LaunchedStep> launched_;

@@ -104,7 +104,7 @@ TEST(PenaltyLists, BarredTokensAreListedOnceAndAsSuch) {
   EXPECT_THAT(lists.tokens, ElementsAre(6, 7, 2, 5, 2, 5));
   EXPECT_THAT(lists.counts,
               ElementsAre(1, 1, kBarredCount, kBarredCount, kBarredCount, kBarredCount));
-  EXPECT_TRUE(has_penalty(step));
+  EXPECT_TRUE(has_penalized_draw(step));
 }
 
 TEST(PenaltyLists, AStepHasAPenaltyWhenADrawOfItHas) {
@@ -112,8 +112,8 @@ TEST(PenaltyLists, AStepHasAPenaltyWhenADrawOfItHas) {
   const SamplingParams penalty = {.presence_penalty = 0.5};
   const TokenChunk plain[] = {chunk_of(kTokens, &none), chunk_of(kTokens, nullptr)};
   const TokenChunk penalized[] = {chunk_of(kTokens, &none), chunk_of(kTokens, &penalty)};
-  EXPECT_FALSE(has_penalty(plain));
-  EXPECT_TRUE(has_penalty(penalized));
+  EXPECT_FALSE(has_penalized_draw(plain));
+  EXPECT_TRUE(has_penalized_draw(penalized));
   EXPECT_THAT(list_penalties(plain).tokens, IsEmpty());
 }
 
