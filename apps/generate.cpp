@@ -35,7 +35,7 @@ std::string read_prompt(const GenerateOptions& options, const Console& console) 
   };
   const std::string file = options.text == "-" ? "-" : options.file;
   std::string text = file.empty() ? checked_utf8(options.text, "--prompt", policy)
-                                  : read_prompt_text(file, policy, find_limit, console);
+                                  : read_prompt_text(file, policy, find_limit, console).text;
   // A space is nothing to answer, but something to continue.
   if (options.prompt.raw && !text.empty()) return text;
   if (!file.empty()) require_text(text, file);

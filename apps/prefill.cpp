@@ -35,8 +35,9 @@ void check_files(const PrefillOptions& options) {
 
 Conversation read_opening(const PrefillOptions& options, const Console& console) {
   std::string document = read_prompt_text(
-      options.file, options.prompt.invalid_utf8,
-      [&options] { return read_text_limit(options.engine); }, console);
+                             options.file, options.prompt.invalid_utf8,
+                             [&options] { return read_text_limit(options.engine); }, console)
+                             .text;
   require_text(document, options.file);
   Conversation opening(system_messages(options.prompt));
   opening.set_document(std::move(document));

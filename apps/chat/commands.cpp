@@ -163,9 +163,11 @@ ChatOutcome show_stats(ChatSession& session, const std::string&) {
 }
 
 ChatOutcome read_file(ChatSession& session, const std::string& path) {
-  const std::string text = read_prompt_text(
-      path, session.invalid_utf8(), [&session] { return session.engine().text_limit(); },
-      session.console());
+  const std::string text =
+      read_prompt_text(
+          path, session.invalid_utf8(), [&session] { return session.engine().text_limit(); },
+          session.console())
+          .text;
   require_text(text, path);
   session.ask(text);
   return ChatOutcome::kContinue;

@@ -139,8 +139,8 @@ std::string read_text(const std::string& path, InvalidUtf8 policy) {
   return as_text(file.read_all([](uint64_t) {}), file, policy);
 }
 
-std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
-                             const std::function<TextLimit()>& find_limit, const Console& console) {
+FileText read_prompt_text(const std::string& path, InvalidUtf8 policy,
+                          const std::function<TextLimit()>& find_limit, const Console& console) {
   say_how_typing_ends(path, console);
   const InputFile file(path);
   // First: a binary file is not too long but no text.
@@ -152,7 +152,9 @@ std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
     length.check(file.name(), bytes);
     if (!file.is_typed()) bar.update_bytes(bytes, file.size_bytes());
   };
-  return as_text(file.read_all(on_read), file, policy);
+  std::string text = file.read_all(on_read);
+  const size_t offset = byte_order_mark_size(text);
+  return {as_text(std::move(text), file, policy), offset};
 }
 
 std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 policy) {

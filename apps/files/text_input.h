@@ -29,11 +29,16 @@ void say_how_typing_ends(const std::string& path, const Console& console);
 // binary, not UTF-8 (byte offset); Interrupted on Ctrl-C.
 std::string read_text(const std::string& path, InvalidUtf8 policy);
 
+struct FileText {
+  std::string text;
+  size_t offset_bytes = 0;  // in the file: of a byte order mark
+};
+
 // The same for a text that becomes a prompt. Says how typing ends, shows progress, and throws
 // PromptTooLong as soon as it is known to be too long: a file before it is read. Only long texts
 // ask for the limit.
-std::string read_prompt_text(const std::string& path, InvalidUtf8 policy,
-                             const std::function<TextLimit()>& find_limit, const Console& console);
+FileText read_prompt_text(const std::string& path, InvalidUtf8 policy,
+                          const std::function<TextLimit()>& find_limit, const Console& console);
 
 // `text` if it is UTF-8. Otherwise throws Error naming `name` and the byte offset, or replaces.
 // Throws Interrupted on Ctrl-C.

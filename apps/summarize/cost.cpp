@@ -87,7 +87,8 @@ std::string cut_line(const Report& report) {
 std::string gap_line(const Report& report, const Slice& gap) {
   return concat("left out: tokens ", gap.tokens.text(), " of ",
                 printable(report.documents[gap.document].name), " (",
-                counted(gap.tokens.size(), "token"), ", bytes ", gap.bytes.text(), ")");
+                counted(gap.tokens.size(), "token"), ", bytes ", bytes_in_file(report, gap).text(),
+                ")");
 }
 
 }  // namespace

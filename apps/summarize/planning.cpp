@@ -37,6 +37,7 @@ std::vector<MappedDocument> map_documents(const Engine& engine, const Prompts& p
     if (documents.size() > 1) added.header_tokens = prompts.header_tokens(document.name);
     added.name = std::move(document.name);
     added.text = std::move(document.text);
+    added.offset_bytes = document.offset_bytes;
   }
   return mapped;
 }

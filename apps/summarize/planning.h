@@ -17,6 +17,7 @@ namespace tessera {
 struct Document {
   std::string name;
   std::string text;
+  int64_t offset_bytes = 0;  // of the text in its file
 };
 
 // Finds where each can be cut. Several get headers. Throws Interrupted.

@@ -12,7 +12,7 @@ OrderedJson range_json(const Range& range) { return {range.begin, range.end}; }
 OrderedJson slice_json(const Report& report, const Slice& slice) {
   return {{"document", report.documents[slice.document].name},
           {"tokens", range_json(slice.tokens)},
-          {"bytes", range_json(slice.bytes)}};
+          {"bytes", range_json(bytes_in_file(report, slice))}};
 }
 
 OrderedJson documents_json(const Report& report) {
@@ -20,7 +20,7 @@ OrderedJson documents_json(const Report& report) {
   for (const MappedDocument& document : report.documents) {
     documents.push_back({{"name", document.name},
                          {"tokens", document.map.num_tokens()},
-                         {"bytes", document.text.size()}});
+                         {"bytes", document.offset_bytes + std::ssize(document.text)}});
   }
   return documents;
 }
@@ -137,6 +137,11 @@ int64_t Report::num_cut() const {
 
 int64_t Report::num_failed() const {
   return std::ranges::count_if(calls, [](const CallRecord& call) { return call.has_failed(); });
+}
+
+Range bytes_in_file(const Report& report, const Slice& slice) {
+  const int64_t offset = report.documents[slice.document].offset_bytes;
+  return {slice.bytes.begin + offset, slice.bytes.end + offset};
 }
 
 std::vector<Slice> left_out(const Report& report) {

@@ -52,6 +52,9 @@ struct Report {
   int64_t num_failed() const;
 };
 
+// Where the slice's bytes lie in its file, which may begin with a byte order mark.
+Range bytes_in_file(const Report& report, const Slice& slice);
+
 // What of the documents no call read, in tokens.
 std::vector<Slice> left_out(const Report& report);
 
@@ -60,8 +63,8 @@ std::vector<Slice> left_out(const Report& report);
 nlohmann::ordered_json left_out_json(const Report& report);
 
 // "summary", "documents", "plan", "coverage": each token and byte range of every document and the
-// call that reads it, "left_out", "calls". Byte ranges count from the beginning of the text, behind
-// a byte order mark.
+// call that reads it, "left_out", "calls". Byte ranges count from the beginning of the file, a byte
+// order mark included.
 nlohmann::ordered_json report_json(const Report& report);
 
 }  // namespace tessera

@@ -24,6 +24,7 @@ struct MappedDocument {
   std::string text;
   TokenMap map;
   int64_t header_tokens = 0;  // of its name in a prompt; 0 where it is not named
+  int64_t offset_bytes = 0;   // of the text in its file
 };
 
 // Tokens between two texts in one prompt that do not belong to either.

@@ -42,10 +42,10 @@ TextLimit find_limit(const SummarizeOptions& options) {
 
 Document read_document(const std::string& file, const SummarizeOptions& options,
                        const Console& console) {
-  std::string text = read_prompt_text(
+  FileText read = read_prompt_text(
       file, options.invalid_utf8, [&options] { return find_limit(options); }, console);
-  require_text(text, file);
-  return {input_name(file), std::move(text)};
+  require_text(read.text, file);
+  return {input_name(file), std::move(read.text), static_cast<int64_t>(read.offset_bytes)};
 }
 
 // With --each a file that cannot be read is told of and costs no other, unless none can.

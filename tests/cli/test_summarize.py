@@ -196,6 +196,16 @@ class Chunks(Case):
         self.assertEqual((tokens, size), (document["tokens"], document["bytes"]))
         self.assertEqual(report["left_out"], [])
 
+    def test_a_byte_order_mark_counts_where_bytes_are_told(self):
+        plain, _ = self.report(self.write("plain.txt", LINES))
+        marked, _ = self.report(self.write("marked.txt", b"\xef\xbb\xbf" + LINES.encode()))
+        for key in ("tokens", "call"):
+            self.assertEqual([part[key] for part in marked["coverage"]],
+                             [part[key] for part in plain["coverage"]])  # fmt: skip
+        self.assertEqual([part["bytes"] for part in marked["coverage"]],
+                         [[at + 3 for at in part["bytes"]] for part in plain["coverage"]])  # fmt: skip
+        self.assertEqual(marked["documents"][0]["bytes"], plain["documents"][0]["bytes"] + 3)
+
     def test_all_of_it_is_read(self):
         path = self.write("long.txt", LINES)
         report, result = self.report(path)
