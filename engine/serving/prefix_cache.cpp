@@ -34,7 +34,7 @@ int32_t PrefixCache::page_of(PageName predecessor, std::span<const TokenId> toke
       return candidate->second;
     }
   }
-  return -1;
+  return kNone;
 }
 
 CachedPrefix PrefixCache::find(std::span<const TokenId> tokens) const {
@@ -44,7 +44,7 @@ CachedPrefix PrefixCache::find(std::span<const TokenId> tokens) const {
   PageName last = kNoPage;
   for (size_t begin = 0; begin + page_size < tokens.size(); begin += page_size) {
     const int32_t page = page_of(last, tokens.subspan(begin, page_size));
-    if (page < 0) break;
+    if (page == kNone) break;
     prefix.is_coming_on = entry(page).is_coming;
     if (prefix.is_coming_on) break;
     last = entry(page).name;
@@ -64,37 +64,43 @@ void PrefixCache::add(Sequence& sequence, int64_t num_tokens) {
   const auto tokens_of_page = [&](size_t index) {
     return tokens.subspan(index * page_size, page_size);
   };
-  const auto predecessor_of = [&](size_t index) { return index > 0 ? names[index - 1] : kNoPage; };
   // A name may be of another sequence's page, lost since: nobody finds what is behind it.
-  const auto has_lost_last = [&] {
+  const auto page_of_last_name = [&] {
     const size_t last = names.size() - 1;
-    const int32_t page = page_of(predecessor_of(last), tokens_of_page(last));
-    return page < 0 || entry(page).name != names[last];
+    const PageName predecessor = last > 0 ? names[last - 1] : kNoPage;
+    const int32_t page = page_of(predecessor, tokens_of_page(last));
+    return page != kNone && entry(page).name == names[last] ? page : kNone;
   };
-  while (!names.empty() && has_lost_last()) names.pop_back();
+  int32_t last = kNone;
+  while (!names.empty() && (last = page_of_last_name()) == kNone) names.pop_back();
   while (names.size() < num_pages) {
     const size_t index = names.size();
-    names.push_back(
-        add_page(sequence.block_table()[index], predecessor_of(index), tokens_of_page(index)));
+    last = add_page(sequence.block_table()[index], last, tokens_of_page(index));
+    names.push_back(entry(last).name);
   }
 }
 
 // Two sequences may have computed the same: the page of the first is the one that is found. What
 // may run out of memory comes first: half of it leaves a page that cannot be found.
-PageName PrefixCache::add_page(int32_t page, PageName predecessor,
-                               std::span<const TokenId> tokens) {
+int32_t PrefixCache::add_page(int32_t page, int32_t before, std::span<const TokenId> tokens) {
+  const PageName predecessor = before != kNone ? entry(before).name : kNoPage;
   const int32_t known = page_of(predecessor, tokens);
-  if (known >= 0) return entry(known).name;
+  if (known != kNone) return known;
   erase(page);
   Entry added = {.name = ++last_name_,
                  .predecessor = predecessor,
                  .tokens = {tokens.begin(), tokens.end()},
-                 .is_coming = true};
+                 .is_coming = true,
+                 .before = before};
   coming_.push_back(page);
   by_hash_.emplace(hash_of(predecessor, tokens), page);
+  if (before != kNone) {
+    added.next = std::exchange(entry(before).first_behind, page);
+    if (added.next != kNone) entry(added.next).previous = page;
+  }
   entry(page) = std::move(added);
   pool_.keep(page);
-  return last_name_;
+  return page;
 }
 
 void PrefixCache::publish() {
@@ -116,13 +122,32 @@ void PrefixCache::clear() {
   for (size_t page = 0; page < entries_.size(); ++page) pool_.lose(static_cast<int32_t>(page));
 }
 
+// Whatever has nothing behind it goes first, so that pool_.lose(), which calls this, goes no deeper
+// for many pages than for one.
 void PrefixCache::erase(int32_t page) {
+  if (entry(page).name == kNoPage) return;
+  for (int32_t last = page;;) {
+    while (entry(last).first_behind != kNone) last = entry(last).first_behind;
+    const int32_t before = entry(last).before;
+    erase_last(last);
+    if (last == page) return;
+    pool_.lose(last);
+    last = before;
+  }
+}
+
+void PrefixCache::erase_last(int32_t page) {
   Entry& lost = entry(page);
-  if (lost.name == kNoPage) return;
   const auto [begin, end] = by_hash_.equal_range(hash_of(lost.predecessor, lost.tokens));
   const auto found =
       std::find_if(begin, end, [&](const auto& candidate) { return candidate.second == page; });
   by_hash_.erase(found);
+  if (lost.previous != kNone) {
+    entry(lost.previous).next = lost.next;
+  } else if (lost.before != kNone) {
+    entry(lost.before).first_behind = lost.next;
+  }
+  if (lost.next != kNone) entry(lost.next).previous = lost.previous;
   lost = {};
 }
 

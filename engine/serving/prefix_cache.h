@@ -56,21 +56,31 @@ class PrefixCache {
   void clear();
 
  private:
+  static constexpr int32_t kNone = -1;  // no page
+
   struct Entry {
     PageName name = kNoPage;  // kNoPage: the page cannot be found
     PageName predecessor = kNoPage;
     std::vector<TokenId> tokens;
     bool is_coming = false;
+    int32_t before = kNone;        // the page whose name is `predecessor`
+    int32_t first_behind = kNone;  // of the pages that have this one before them, which are a list:
+    int32_t previous = kNone, next = kNone;
   };
   using Hash = uint64_t;
 
   static Hash hash_of(PageName predecessor, std::span<const TokenId> tokens);
-  // The page of these tokens behind `predecessor`; -1 if there is none.
+  // The page of these tokens behind `predecessor`, if there is one.
   int32_t page_of(PageName predecessor, std::span<const TokenId> tokens) const;
   Entry& entry(int32_t page) { return entries_[static_cast<size_t>(page)]; }
   const Entry& entry(int32_t page) const { return entries_[static_cast<size_t>(page)]; }
-  PageName add_page(int32_t page, PageName predecessor, std::span<const TokenId> tokens);
+  // Makes `page` the one of these tokens behind the page `before`, unless there is one already.
+  // Which it is.
+  int32_t add_page(int32_t page, int32_t before, std::span<const TokenId> tokens);
+  // The page cannot be found any more. What is behind it cannot be either, and is lost.
   void erase(int32_t page);
+  // The same for a page with nothing behind it.
+  void erase_last(int32_t page);
 
   PagePool& pool_;
   bool is_on_;

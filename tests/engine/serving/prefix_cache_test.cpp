@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 
 namespace tessera {
@@ -129,6 +130,47 @@ TEST_F(PrefixCacheTest, WhatFollowsAPageThatIsLostCanBeFoundAgain) {
   cache_.publish();
   EXPECT_EQ(cache_.find(Tokens{1, 2, 3, 4, 5, 6, 7, 8, 9}).pages,
             (BlockTable{second.block_table()[0], second.block_table()[1]}));
+}
+
+// The second's first page is known by that of the first sequence. Without it nobody finds what is
+// behind, until the second adds all it has under its own.
+TEST_F(PrefixCacheTest, WhatIsBehindAPageThatIsLostIsLostWithIt) {
+  Sequence& first = computed({1, 2, 3, 4, 5});
+  Sequence& second = computed({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  pool_.lose(first.block_table()[0]);
+  for (const TokenId token : {10, 11, 12}) second.append(token);
+  pool_.grow(second.block_table(), second.num_tokens());
+  cache_.add(second, second.num_tokens());
+  cache_.publish();
+  EXPECT_EQ(pages_found({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}), 3);
+  second.release_cache();
+  EXPECT_EQ(pool_.num_kept_free_pages(), 3);
+  pool_.lose(cache_.find(Tokens{1, 2, 3, 4, 5}).pages[0]);
+  EXPECT_EQ(pool_.num_kept_free_pages(), 0);
+}
+
+// Also where several pages are behind one, in whatever order they go.
+TEST_F(PrefixCacheTest, PagesBehindTheSameOneGoOneByOne) {
+  Sequence& first = computed({1, 2, 3, 4, 5});
+  for (const TokenId token : {6, 7, 8}) {
+    const CachedPrefix prefix = cache_.find(Tokens{1, 2, 3, 4, token});
+    Sequence& sequence = sequences_.emplace_back(pool_);
+    sequence.start(Tokens{1, 2, 3, 4, token, 0, 0, 0});
+    sequence.adopt(prefix.pages, prefix.names);
+    pool_.grow(sequence.block_table(), 8);
+    cache_.add(sequence, 8);
+  }
+  cache_.publish();
+  const auto found = [&](TokenId token) {
+    return pages_found({1, 2, 3, 4, token, 0, 0, 0, 0}) - 1;
+  };
+  pool_.lose(sequences_[2].block_table()[1]);
+  EXPECT_EQ((std::array{found(6), found(7), found(8)}), (std::array<int64_t, 3>{1, 0, 1}));
+  pool_.lose(sequences_[3].block_table()[1]);
+  EXPECT_EQ((std::array{found(6), found(7), found(8)}), (std::array<int64_t, 3>{1, 0, 0}));
+  pool_.lose(first.block_table()[0]);
+  for (Sequence& sequence : sequences_) sequence.release_cache();
+  EXPECT_EQ(pool_.num_kept_free_pages(), 0);
 }
 
 TEST_F(PrefixCacheTest, ForgetsASequenceOrAll) {
