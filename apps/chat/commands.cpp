@@ -232,7 +232,7 @@ constexpr std::array kCommands = {
     ChatCommand{{"/read"}, kFileArgument, "send a file as your message", read_file},
     ChatCommand{{"/save"},
                 kFileArgument,
-                "save the conversation, replacing FILE; its whole KV pages as FILE.kv",
+                "save the conversation, replacing FILE; its KV pages as FILE.kv",
                 save},
     ChatCommand{{"/load"}, kFileArgument, "load a conversation, with FILE.kv if it fits", load},
 };

@@ -261,6 +261,10 @@ class Commands(Case):
         self.assertIn("top_k 7", result.err)
         self.assertIn("temperature 0.5", result.err)
 
+    def test_help_fits_a_terminal(self):
+        for line in self.chat("/help\n").err.splitlines():
+            self.assertLessEqual(len(line), 80)
+
     def test_set_alone_lists_what_can_be_set(self):
         err = self.chat("/set min_tokens 3\n/set temperature 0.5\n/set stats\n/set\n/show\n").err
         for line in ("temperature        0.5", "repetition_penalty 1.0", "max_tokens         4",
