@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/text/jinja/characters.h"
 #include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/printing.h"
 
@@ -94,26 +95,37 @@ class JsonPrinter {
     runtime_.count_text(text.size());
     add("\"");
     size_t kept = 0;  // where the bytes that stand for themselves begin
-    for (size_t i = 0; i < text.size(); ++i) {
-      const std::string escape = escaped(text.bytes()[i]);
+    for (size_t i = 0; i < text.size();) {
+      const Character character = character_at(text.bytes(), i);
+      const std::string escape = escaped(character.code_point);
+      const size_t begin = i;
+      i += character.num_bytes;
       if (escape.empty()) continue;
-      text_.append(text, kept, i);
+      text_.append(text, kept, begin);
+      runtime_.count_text(escape.size());
       add(escape);
-      kept = i + 1;
+      kept = i;
     }
     text_.append(text, kept, text.size());
     add("\"");
   }
 
-  static std::string escaped(char byte) {
+  std::string escaped(char32_t c) const {
     constexpr std::string_view kEscapes = "\"\\\b\f\n\r\t";
     constexpr std::string_view kNames = "\"\\bfnrt";
-    constexpr char kDigits[] = "0123456789abcdef";
-    const size_t place = kEscapes.find(byte);
+    const size_t place = c < 0x80 ? kEscapes.find(static_cast<char>(c)) : std::string_view::npos;
     if (place != std::string_view::npos) return {'\\', kNames[place]};
-    const auto code = static_cast<unsigned char>(byte);
-    if (code >= 0x20) return "";
-    return {'\\', 'u', '0', '0', kDigits[code >> 4], kDigits[code & 15]};
+    if (c >= 0x20 && (c < 0x7F || !style_.is_ascii)) return "";
+    if (c < 0x10000) return escaped_unit(c);
+    return escaped_unit(0xD7C0 + (c >> 10)) + escaped_unit(0xDC00 + (c & 0x3FF));
+  }
+
+  // Of UTF-16.
+  static std::string escaped_unit(char32_t unit) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string text = "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) text += kDigits[unit >> shift & 15];
+    return text;
   }
 
   const JsonStyle& style_;

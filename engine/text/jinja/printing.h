@@ -20,6 +20,7 @@ struct JsonStyle {
   std::string item_separator;
   std::string key_separator;
   bool sorts_keys = false;
+  bool is_ascii = false;  // other characters are escaped
 };
 
 // Strings keep the origins of their characters; escapes and punctuation are data.

@@ -41,7 +41,7 @@ bool is_iterable(const Value& value) {
 template <LetterCase kCase>
 Value test_case(Call& call) {
   call.bind({});
-  const Text& text = call.text();
+  const Text& text = ascii_only(call.text(), call);
   const std::string other =
       with_case(text, kCase == LetterCase::kUpper ? LetterCase::kLower : LetterCase::kUpper, call)
           .bytes();

@@ -40,6 +40,7 @@ Value filter_case(Call& call) {
 Value filter_title(Call& call) {
   call.bind({});
   const Text text = soft_text(call);
+  ascii_only(text, call);
   const Text lower = with_case(text, LetterCase::kLower, call);
   const Text upper = with_case(text, LetterCase::kUpper, call);
   Text result;
@@ -98,8 +99,8 @@ Value filter_indent(Call& call) {
 
 Value filter_tojson(Call& call) {
   const auto bound = call.bind({"ensure_ascii", "indent", "separators", "sort_keys"});
-  if (bound[0] != nullptr && bound[0]->is_true()) throw call.error("cannot escape non-ASCII");
   JsonStyle style = {.item_separator = ", ", .key_separator = ": "};
+  style.is_ascii = bound[0] != nullptr && bound[0]->is_true();
   if (bound[1] != nullptr && !bound[1]->is_none()) {
     style.indent = indentation_of(bound[1], call);
     style.item_separator = ",";

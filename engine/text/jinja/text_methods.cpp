@@ -207,7 +207,7 @@ Value method_is_digit(Call& call) {
 // Words begin behind everything that is no letter, unlike those of the filter.
 Value method_title(Call& call) {
   call.bind({});
-  const Text& text = call.text();
+  const Text& text = ascii_only(call.text(), call);
   const Text lower = with_case(text, LetterCase::kLower, call);
   const Text upper = with_case(text, LetterCase::kUpper, call);
   Text result;

@@ -8,9 +8,6 @@
 namespace tessera::jinja {
 namespace {
 
-char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-char ascii_upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
-
 std::string_view escape_of(char character) {
   switch (character) {
     case '&':
@@ -117,25 +114,6 @@ std::vector<Text> split_lines(const Text& text, Runtime& runtime) {
   }
   if (begin < bytes.size()) lines.push_back(text.slice(begin, bytes.size()));
   return lines;
-}
-
-Text with_case(const Text& text, LetterCase letter_case, const Call& call) {
-  if (!is_ascii(text.bytes())) throw call.error("knows the letters of ASCII only");
-  call.runtime.count_text(text.size());
-  Text result;
-  if (text.is_markup()) result.set_markup();
-  size_t begin = 0;
-  std::string bytes = text.bytes();
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const bool is_upper =
-        letter_case == LetterCase::kUpper || (letter_case == LetterCase::kCapitalized && i == 0);
-    bytes[i] = is_upper ? ascii_upper(bytes[i]) : ascii_lower(bytes[i]);
-  }
-  for (const Text::Run& run : text.runs()) {
-    result.append(std::string_view(bytes).substr(begin, run.end - begin), run.origin);
-    begin = run.end;
-  }
-  return result;
 }
 
 }  // namespace tessera::jinja

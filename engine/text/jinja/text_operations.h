@@ -23,7 +23,11 @@ std::vector<Text> split_lines(const Text& text, Runtime& runtime);
 
 // kCapitalized: the first character upper and the others lower; kTitle: of each word.
 enum class LetterCase : uint8_t { kUpper, kLower, kCapitalized };
-// Of ASCII alone: throws Error for text with other characters.
+// As Python has it. Throws Error where kCapitalized begins with one of the letters of which several
+// characters become, such as a ligature.
 Text with_case(const Text& text, LetterCase letter_case, const Call& call);
+
+// The text; throws Error when it has other characters.
+const Text& ascii_only(const Text& text, const Call& call);
 
 }  // namespace tessera::jinja

@@ -1,5 +1,9 @@
 // Details of Python and Jinja2 that show in what a template prints. Expected texts: Jinja2 with the
 // settings of Hugging Face.
+#include <utility>
+
+#include "engine/text/jinja/characters.h"
+#include "engine/text/sha256.h"
 #include "tests/engine/text/jinja/template_cases.h"
 
 namespace tessera::jinja {
@@ -54,6 +58,45 @@ TEST(JinjaDetails, MethodsOfText) {
                "TrueTrueFalseFalseFalseTrue"}});
   expect_failures({{"{{ '²'.isdigit() }}", "does not know"},
                    {"{{ 'ab'.startswith(['a']) }}", "needs a string"}});
+}
+
+TEST(JinjaDetails, LettersOfUnicodeHaveCases) {
+  expect_all({{"{{ 'grüße ÀÉ \\u0390 ŉ \\ufb01 \\u1f80 \\u1f08 \\u0399 \\u03a5 \\u1e97 \\u0587' | "
+               "upper }}",
+               "GRÜSSE ÀÉ \u0399\u0308\u0301 \u02bcN FI \u1f08\u0399 \u1f08 \u0399 \u03a5 T\u0308 "
+               "\u0535\u0552"},
+              {"{{ 'ÄÖÜ ẞ İI ǅ' | lower }} {{ 'ΑΣ, Σ ΑΣΑ' | lower }} {{ \"Α'Σ ΑΣ'Α\".lower() }}",
+               "äöü ß i\u0307i ǆ ας, σ ασα α'ς ασ'α"},
+              {"{{ 'éCOLE ÇA' | capitalize }} {{ 'ǆ Σ ΑΣ'.capitalize() }} {{ 'äß世界'.upper() }}",
+               "École ça ǅ σ ας ÄSS世界"}});
+  expect_failures({{"{{ 'ßa' | capitalize }}", "does not know how words with this letter begin"},
+                   {"{{ 'é' | title }}", "knows the letters of ASCII only"},
+                   {"{{ 'É' is upper }}", "knows the letters of ASCII only"}});
+}
+
+// The digests are those of Python 3.11; the ranges leave out blocks that newer tables add to.
+TEST(JinjaDetails, EveryLetterHasTheCasesOfPython) {
+  std::string text;
+  const std::pair<char32_t, char32_t> ranges[] = {
+      {0x80, 0x1C80}, {0x1E00, 0x2500}, {0xFB00, 0xFB18}};
+  for (const auto& [first, end] : ranges) {
+    for (char32_t c = first; c < end; ++c) {
+      std::string letter;
+      append_utf8(letter, c);
+      text += letter + " A" + letter + "Σ" + letter + "A ";
+    }
+  }
+  const auto digest = [&](const std::string& letter_case) {
+    return sha256(run("{{ '" + text + "' | " + letter_case + " }}"));
+  };
+  EXPECT_EQ(digest("upper"), "2671f1c62e45635b8659079ea1f745b59d4442333d7d834269ff49ea52f7121b");
+  EXPECT_EQ(digest("lower"), "6e6a3f905223485f85345fcd3884c8cae96b01fdb051014de687f8d3972fe682");
+}
+
+TEST(JinjaDetails, JsonMayBeAscii) {
+  expect_all({{"{{ ['é😀\\x7f\\n\"', {'ü': 1}] | tojson(ensure_ascii=true) }}",
+               R"(["\u00e9\ud83d\ude00\u007f\n\"", {"\u00fc": 1}])"},
+              {"{{ 'é\\x7f' | tojson }}{{ 'é' | tojson(ensure_ascii=false) }}", "\"é\x7f\"\"é\""}});
 }
 
 TEST(JinjaDetails, WhiteSpaceIsThatOfUnicode) {
