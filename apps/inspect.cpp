@@ -133,7 +133,9 @@ OrderedJson description_json(const ModelDescription& model, bool all_tensors) {
                         {"chat_template_problem", model.chat_template_problem},
                         {"device", model.device},
                         {"memory", memory_json(model)},
-                        {"warnings", model.warnings}};
+                        {"warnings", model.warnings},
+                        {"problems", OrderedJson::array()}};
+  for (const Error& problem : model.problems) object["problems"].push_back(problem.what());
   if (all_tensors) object["tensors"] = tensors_json(model.tensors);
   return object;
 }
@@ -161,6 +163,7 @@ std::string config_text(const ModelConfig& config) {
 }
 
 std::string tensors_text(const ModelDescription& model, bool all_tensors) {
+  if (model.tensors.empty()) return "";
   struct Sum {
     int64_t count = 0;
     uint64_t bytes = 0;
@@ -186,6 +189,7 @@ std::string tensors_text(const ModelDescription& model, bool all_tensors) {
 }
 
 std::string tokens_text(const ModelDescription& model) {
+  if (model.tokenizer_size == 0) return "";
   std::string text = concat("tokenizer      ", counted(model.tokenizer_size, "piece"), ", BOS ");
   text += model.bos_token ? std::to_string(*model.bos_token) : "none";
   text += ", ends at";
@@ -224,19 +228,33 @@ int show_expected_tensors(const InspectOptions& options, const Console& console)
   return kExitOk;
 }
 
-int run_inspect(const InspectOptions& options, const Console& console) {
-  if (options.expected_tensors) return show_expected_tensors(options, console);
-  const ModelDescription model = describe_model(options.engine);
+std::string problems_text(const ModelDescription& model) {
+  std::string text;
+  for (const Error& problem : model.problems)
+    text += concat("problem        ", problem.what(), '\n');
+  return text;
+}
+
+void show_description(const ModelDescription& model, const InspectOptions& options,
+                      const Console& console) {
   if (options.json) {
     const OrderedJson object = description_json(model, options.all_tensors);
     print(object.dump(2, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace) + "\n");
-    return kExitOk;
+    return;
   }
   for (const std::string& warning : model.warnings) console.say("warning: " + warning);
-  const std::string text =
-      "model          " + model.folder.path + "\n" + config_text(model.folder.config) +
-      tensors_text(model, options.all_tensors) + tokens_text(model) + memory_text(model);
+  const std::string text = "model          " + model.folder.path + "\n" +
+                           config_text(model.folder.config) +
+                           tensors_text(model, options.all_tensors) + tokens_text(model) +
+                           memory_text(model) + problems_text(model);
   print(escape_control_characters(text));
+}
+
+int run_inspect(const InspectOptions& options, const Console& console) {
+  if (options.expected_tensors) return show_expected_tensors(options, console);
+  const ModelDescription model = describe_what_is_there(options.engine);
+  show_description(model, options, console);
+  if (!model.problems.empty()) throw model.problems.front();
   return kExitOk;
 }
 
@@ -257,7 +275,8 @@ void add_inspect(CLI::App& app, Invocation& invocation) {
   command.remove_option(command.get_option("--check-weights"));  // none are loaded
   add_console_options(command, invocation.console);
   command.footer(
-      "Reads headers only, no weights. --expected-tensors reads nothing but config.json; with\n"
+      "Reads headers only, no weights. Where something is missing or wrong it shows the rest and\n"
+      "what the problem is, with exit code 1. --expected-tensors reads config.json alone; with\n"
       "--json it writes an object with name and shape on each line.\n"
       "\n"
       "Examples:\n"

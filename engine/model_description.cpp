@@ -11,23 +11,44 @@
 #include "model_loaders/weight_inventory.h"
 
 namespace tessera {
+namespace {
 
-ModelDescription describe_model(const EngineOptions& options) {
-  ModelDescription description;
-  description.folder = read_model_folder(options);
-  const ModelFolder& folder = description.folder;
-  const Checkpoint checkpoint = Checkpoint::open(folder.path);
-  WeightInventory inventory =
-      take_weight_inventory(checkpoint, description.folder.config, options.allow_unknown_weights);
-  description.skipped = std::move(inventory.skipped);
-  description.warnings = folder.warnings;
-  std::ranges::move(inventory.warnings, std::back_inserter(description.warnings));
+// Does a part of the description; where that fails, notes why and returns false.
+template <typename Function>
+bool attempt(const Function& describe, ModelDescription& description) {
+  try {
+    describe();
+    return true;
+  } catch (const ContextSizeError&) {
+    throw;  // of the command line, not of the folder
+  } catch (const Error& problem) {
+    description.problems.push_back(problem);
+    return false;
+  }
+}
+
+ModelFolder read_config_alone(const EngineOptions& options) {
+  ModelFolder folder;
+  folder.path = resolve_model_folder(options.model, options.cache_folder, folder.warnings);
+  folder.config = read_model_config(folder.path, options.allow_unknown_config, folder.warnings);
+  return folder;
+}
+
+void describe_weights(const EngineOptions& options, const Checkpoint& checkpoint,
+                      ModelDescription& description) {
   for (const auto& [name, entry] : checkpoint.tensors()) {
     description.tensors.push_back(entry);
     description.num_parameters += entry.shape.num_elements();
   }
   description.weights_bytes_on_disk = checkpoint.total_bytes();
+  WeightInventory inventory =
+      take_weight_inventory(checkpoint, description.folder.config, options.allow_unknown_weights);
+  description.skipped = std::move(inventory.skipped);
+  std::ranges::move(inventory.warnings, std::back_inserter(description.warnings));
+}
 
+void describe_tokenizer(const EngineOptions& options, ModelDescription& description) {
+  const ModelFolder& folder = description.folder;
   const auto tokenizer = Tokenizer::load(folder);
   description.tokenizer_size = tokenizer->size();
   description.bos_token = tokenizer->bos_token();
@@ -41,16 +62,49 @@ ModelDescription describe_model(const EngineOptions& options) {
   }
   description.eos_tokens =
       collect_stop_tokens(folder, *tokenizer, chat_template ? &*chat_template : nullptr);
+}
 
-  const auto backend = make_backend(options);
-  description.device = backend->device().description();
+void plan_memory_of(const EngineOptions& options, const Checkpoint& checkpoint, Backend& backend,
+                    ModelDescription& description) {
+  const ModelConfig& config = description.folder.config;
   try {
-    description.memory_plan = plan_memory(
-        folder.config, wanted_sizes(options), backend->fused_operations(folder.config.block),
-        ModelWeights::size_bytes(folder.config, checkpoint, backend->operations()));
+    description.memory_plan =
+        plan_memory(config, wanted_sizes(options), backend.fused_operations(config.block),
+                    ModelWeights::size_bytes(config, checkpoint, backend.operations()));
   } catch (const Error& problem) {
     description.memory_problem = problem.what();
   }
+}
+
+}  // namespace
+
+ModelDescription describe_what_is_there(const EngineOptions& options) {
+  ModelDescription description;
+  const bool has_text_files =
+      attempt([&] { description.folder = read_model_folder(options); }, description);
+  if (!has_text_files) description.folder = read_config_alone(options);
+  description.warnings = description.folder.warnings;
+  std::optional<Checkpoint> checkpoint;
+  const auto open_weights = [&] {
+    checkpoint = Checkpoint::open(description.folder.path);
+    describe_weights(options, *checkpoint, description);
+  };
+  const bool has_weights = attempt(open_weights, description);
+  if (has_text_files) attempt([&] { describe_tokenizer(options, description); }, description);
+
+  const auto backend = make_backend(options);
+  description.device = backend->device().description();
+  if (has_weights) {
+    plan_memory_of(options, *checkpoint, *backend, description);
+  } else {
+    description.memory_problem = "unknown without all weights";
+  }
+  return description;
+}
+
+ModelDescription describe_model(const EngineOptions& options) {
+  ModelDescription description = describe_what_is_there(options);
+  if (!description.problems.empty()) throw description.problems.front();
   return description;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/options.h"
 #include "engine/text/text_limit.h"
 #include "engine/text/token_id.h"
+#include "kernels/tensor/check.h"
 #include "model_loaders/model_folder.h"
 #include "model_loaders/tensor_entry.h"
 
@@ -31,7 +32,12 @@ struct ModelDescription {
   std::optional<TokenId> bos_token;
   std::vector<TokenId> eos_tokens;
   std::vector<std::string> warnings;
+  std::vector<Error> problems;  // why parts of it are missing
 };
+
+// What can be said of a folder whose config.json can be read; why the rest cannot is among the
+// problems. Throws Error where not even that can be read, or there is no such device.
+ModelDescription describe_what_is_there(const EngineOptions& options);
 
 // Throws Error as Engine::load does, but for memory that is short and a chat template that is
 // missing or wrong: the description tells of these.

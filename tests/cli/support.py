@@ -138,9 +138,14 @@ class Case(unittest.TestCase):
         self.assertEqual(result.code, code, f"{arguments}\nstderr:\n{result.err}")
         return result
 
-    def assert_one_error(self, result, text=""):
-        """One `error:` line that contains `text`, at most one hint, nothing on stdout."""
-        self.assertEqual(result.out, "")
+    def assert_one_error(self, result, text="", shows_rest=False):
+        """One `error:` line that contains `text`, at most one hint, nothing on stdout; with
+        `shows_rest` the rest of a description there, with the problem as a row."""
+        if shows_rest:
+            problem = result.error_lines[0].removeprefix("error: ")
+            self.assertIn(f"\nproblem        {problem}\n", result.out)
+        else:
+            self.assertEqual(result.out, "")
         self.assertEqual(len(result.error_lines), 1, result.err)
         self.assertIn(text, result.error_lines[0])
         for trace in ("terminate called", "Aborted", "core dumped"):

@@ -48,6 +48,19 @@ class Inspect(Case):
         self.assert_one_error(result, "--check-weights")
         self.assertNotIn("--check-weights", self.check("inspect", "--help").out)
 
+    def test_a_folder_with_something_missing(self):
+        for file, rows in [("tokenizer.model", ("parameters ", "memory         context")),
+                           ("model.safetensors", ("tokenizer  ", "chat template"))]:  # fmt: skip
+            folder = self.copy_model(file)
+            (folder / file).unlink()
+            result = self.check("inspect", "-m", folder, "--device", "cpu", code=1)
+            for row in ("layers         2\n", "device  ", *rows):
+                self.assertIn(row, result.out)
+            self.assert_one_error(result, file, shows_rest=True)
+            error = result.error_lines[0].removeprefix("error: ")
+            result = self.check("inspect", "-m", folder, "--device", "cpu", "--json", code=1)
+            self.assertEqual(json.loads(result.out)["problems"], [error])
+
     def test_tensors(self):
         self.assertIn("model.norm.weight", self.check("inspect", *self.model, "--tensors").out)
 
