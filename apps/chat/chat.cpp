@@ -60,7 +60,7 @@ Turn read_turn(LineEditor& editor) {
   InputLine line = editor.read("> ");
   while (line.text.ends_with('\n')) line.text.pop_back();
   const bool is_single = line.text.find('\n') == std::string::npos;
-  const bool is_fenced = is_single && !line.is_too_long && line.text.starts_with(kFence);
+  const bool is_fenced = is_single && line.text.starts_with(kFence);
   if (is_fenced) line = read_fenced(editor, std::move(line));
   if (line.status == InputLine::Status::kLine && !is_blank(line.text)) {
     // The fence stays in the history where the text would otherwise be taken for a command.

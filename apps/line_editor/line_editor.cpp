@@ -26,8 +26,11 @@ InputLine LineEditor::read_plain(const std::string& prompt) {
   bool is_too_long = false;
   InputBytes::Event event;
   for (char byte = 0; (event = bytes_.next(byte)) == InputBytes::Event::kByte && byte != '\n';) {
-    is_too_long = text.size() == kMaxMessageBytes;
-    if (!is_too_long) text += byte;
+    if (text.size() == kMaxMessageBytes) {
+      is_too_long = true;
+      text.erase(text.size() - kKeptEndBytes, 1);
+    }
+    text += byte;
   }
   if (text.ends_with('\r')) text.pop_back();
   if (std::exchange(is_first_line_, false)) text.erase(0, byte_order_mark_size(text));

@@ -22,8 +22,9 @@ struct InputLine {
   enum class Status : uint8_t { kLine, kEndOfInput, kInterrupted };
   Status status = Status::kLine;
   std::string text;          // without the final newline; a paste can hold several lines
-  bool is_too_long = false;  // text is only a part of it
+  bool is_too_long = false;  // text is only its beginning and its last kKeptEndBytes
 };
+inline constexpr size_t kKeptEndBytes = 16;
 
 // The longest message that is read from a pipe.
 inline constexpr size_t kMaxMessageBytes = size_t{64} << 20;

@@ -151,13 +151,25 @@ class Pipe(Case):
                          r"the conversation would take \d+ tokens and its answer 300, of 256\n"
                          r"hint: /set max_tokens \d+ asks for a shorter answer; ")  # fmt: skip
 
-    def test_a_line_of_any_length_takes_little_memory(self):
-        long = "a" * (65 << 20)
+    # From a file, so that the test itself stays small.
+    def test_a_message_of_any_length_fails_its_turn_only(self):
         refusal = "error: your message is longer than 67108864 bytes"
-        text = f'{long}\n"""x\n{long}\n"""\n"""{long[: 40 << 20]}\n{long[: 40 << 20]}"""\nhello\n'
-        result = self.chat(text, code=3)
-        self.assertEqual(result.error_lines, [refusal] * 3)
-        self.assertNotEqual(result.out, "")
+        fence = b'"""'
+        with open(self.folder / "typed", "wb") as typed:
+            for before, after in [(b"", b"\n"), (fence + b"x\n", b"\n" + fence + b"\n"),
+                                  (fence + b"x\n", fence + b"\n"), (fence, b"\nx" + fence + b"\n"),
+                                  (fence, fence + b"\n")]:  # fmt: skip
+                typed.write(before)
+                for _ in range(65):
+                    typed.write(b"a" * (1 << 20))
+                typed.write(after)
+            typed.write(b"hello\n")
+        with open(self.folder / "typed", "rb") as typed:
+            process = self.start("chat", *self.model, "-n", "8", stdin=typed)
+            out, err = process.communicate()
+        self.assertEqual(process.returncode, 3)
+        self.assertEqual(err.decode().splitlines().count(refusal), 5)
+        self.assertNotEqual(out, b"")
 
     def test_full_context_leaves_the_chat_usable(self):
         result = self.chat("word " * 300 + "\nhi\n", code=3)
