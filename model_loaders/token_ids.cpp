@@ -8,7 +8,6 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kNone = -1;
-constexpr int64_t kMaxTokenId = (int64_t{1} << 31) - 1;
 
 }  // namespace
 

@@ -11,6 +11,8 @@
 
 namespace tessera {
 
+inline constexpr int64_t kMaxTokenId = (int64_t{1} << 31) - 1;
+
 // The ids under `key`, one or a list of them, that are in [0, vocab_size); none when it is absent
 // or null. -1 stands for none, as some tools write it. Ids of no token, which never match anything,
 // are left out with one warning. Throws Error for what is no id.

@@ -11,11 +11,10 @@
 #include "model_loaders/file_reader.h"
 #include "model_loaders/json.h"
 #include "model_loaders/printable.h"
+#include "model_loaders/token_ids.h"
 
 namespace tessera {
 namespace {
-
-constexpr int64_t kMaxTokenId = (int64_t{1} << 31) - 1;
 
 // "<s>" or {"content": "<s>", ...}.
 std::optional<std::string> find_token(const JsonObject& json, std::string_view key) {
