@@ -45,7 +45,7 @@ std::string MemoryPlan::table() const {
                     " of ", page_size)) +
          row("activations", activation_bytes, "") + row("together", total_bytes(), "") +
          row("free", free_bytes, concat(kReserveBytes >> 20, " MiB of it stay in reserve")) +
-         row("in use", used_bytes, "before, by the driver and other processes");
+         row("in use", used_bytes, "before the model is loaded");
 }
 
 }  // namespace tessera

@@ -15,7 +15,7 @@ struct MemoryPlan {
   size_t kv_bytes = 0;            // num_pages pages, which all sequences share
   size_t activation_bytes = 0;    // activations, logits, step inputs, attention scratch
   size_t free_bytes = 0;          // on the device before loading
-  size_t used_bytes = 0;          // then, by the driver for this process, and by other processes
+  size_t used_bytes = 0;          // then: by other processes, and by a GPU's driver for this one
   StepLimits limits;
   int64_t page_size = 0;  // tokens
   int64_t num_pages = 0;

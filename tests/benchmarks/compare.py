@@ -21,8 +21,8 @@ def run_json(command):
 
 def row(name, ours, theirs):
     """One line: our median ± half the range, the peer's, and the ratio of the medians."""
-    median, spread = ours["median"], (ours["spread"] or 0) / 2  # none of one repetition
-    line = f"{name:24} {median:12,.1f} ± {spread:5.1%}"
+    median, spread = ours["median"], ours["spread"]  # no spread of one repetition
+    line = f"{name:24} {median:12,.1f} " + (f"± {spread / 2:5.1%}" if spread is not None else " " * 8)
     if theirs is None:
         return line
     peer = theirs["tokens_per_second"]
