@@ -230,8 +230,9 @@ int show_expected_tensors(const InspectOptions& options, const Console& console)
 
 std::string problems_text(const ModelDescription& model) {
   std::string text;
-  for (const Error& problem : model.problems)
+  for (const Error& problem : model.problems) {
     text += concat("problem        ", problem.what(), '\n');
+  }
   return text;
 }
 

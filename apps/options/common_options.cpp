@@ -272,10 +272,9 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
 }
 
 void add_console_options(CLI::App& app, ConsoleOptions& options) {
-  constexpr const char* kGroup = kMessagesGroup;
-  app.add_flag("-v,--verbose", options.is_verbose, "say more")->group(kGroup);
-  app.add_flag("-q,--quiet", options.quiet, "say nothing but errors")->group(kGroup);
-  app.add_flag("--no-progress", options.no_progress, "no progress bars")->group(kGroup);
+  app.add_flag("-v,--verbose", options.is_verbose, "say more")->group(kMessagesGroup);
+  app.add_flag("-q,--quiet", options.quiet, "say nothing but errors")->group(kMessagesGroup);
+  app.add_flag("--no-progress", options.no_progress, "no progress bars")->group(kMessagesGroup);
   app.add_option_function<std::string>(
          "--color",
          [&options](const std::string& text) {
@@ -291,7 +290,7 @@ void add_console_options(CLI::App& app, ConsoleOptions& options) {
          },
          "colours: auto, always or never; NO_COLOR is honoured (auto)")
       ->option_text("WHEN")
-      ->group(kGroup);
+      ->group(kMessagesGroup);
 }
 
 void add_stats_option(CLI::App& app, std::string& path) {

@@ -39,8 +39,10 @@ UsageError usage_error(const CLI::App& command, const ContextSizeError& error);
 // --temp, --seed, --stop, --max-tokens and their like.
 void add_sampling_options(CLI::App& app, SamplingOptions& options);
 
-// -v, -q, --color, --no-progress, which say the same in front of a command of a command.
+// The group of flags about what is said. Those of `bench` count for `bench attention` too.
 inline constexpr const char* kMessagesGroup = "Messages";
+
+// -v, -q, --color, --no-progress.
 void add_console_options(CLI::App& app, ConsoleOptions& options);
 
 void add_stats_option(CLI::App& app, std::string& path);
