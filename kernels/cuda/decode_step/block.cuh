@@ -85,8 +85,18 @@ struct FusedRotations {
   float2 of_token[kTokens][kHeadDim / 2];  // cos, sin
 };
 
+// What a token's second part of the residual stream is multiplied with before it is added to the
+// first, in steps of several tokens (joins_parts).
+template <int kTokens, bool kJoinsParts>
+struct FusedFactors {};
+template <int kTokens>
+struct FusedFactors<kTokens, true> {
+  uint64_t factors_known;
+  float factors[kTokens];
+};
+
 template <int kTokens, int kHeadDim, FusedInstance kInstance>
-struct FusedSignals {
+struct FusedSignals : FusedFactors<kTokens, joins_parts(kTokens, kInstance)> {
   using Share = FusedAttentionShare<kTokens>;
   using Rotations = FusedRotations<kTokens, kHeadDim>;
   static_assert(sizeof(Share) <= fused_share_bytes(kTokens));
@@ -114,7 +124,7 @@ struct FusedSignals {
   // A pass's sums, from the warps that compute to the warps that finish it.
   uint64_t sums_full[kSumBuffers];
   uint64_t sums_free[kSumBuffers];
-  static constexpr int kSumRows = kTokens * stream_parts(kTokens, kInstance);
+  static constexpr int kSumRows = kTokens * multiplied_parts(kTokens, stream_parts(kInstance));
   float sums[kSumBuffers][kFusedWarps][kSumRows][kSumStride];
 };
 

@@ -21,10 +21,11 @@ class FusedEpilogue {
  public:
   using Element = __nv_bfloat16;
   using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
-  // Whether the residual stream has two parts.
-  static constexpr bool kHasParts = stream_parts(kTokens, kInstance) > 1;
+  // Whether the residual stream has two parts, and whether the warps that multiply join them.
+  static constexpr bool kHasParts = stream_parts(kInstance) > 1;
+  static constexpr bool kJoinsParts = joins_parts(kTokens, kInstance);
   using Row = std::conditional_t<kHasParts, StreamRow, float>;
-  using Squares = StreamSquares<kTokens, kInstance>;
+  using Squares = StreamSquares<kInstance>;
 
   // If `token` is num_tokens or more, the warp finishes nothing.
   __device__ FusedEpilogue(const FusedDecodeArguments& arguments, Signals& signals, int token)
@@ -35,6 +36,21 @@ class FusedEpilogue {
     squares_ = Squares{};
     scale_ = 0.0f;
     output_.is_valid = false;
+  }
+
+  // Waits for the token's scales of a product of the residual stream, hands the other warps the
+  // factor of its second part, and waits for those of the other tokens, which it returns. Every
+  // warp that computes calls this once in each of these products: two in a layer, and the output
+  // head.
+  __device__ const float* exchange_factors() {
+    if (finishes()) {
+      wait_for_input_scale();
+      if (reread_lane_index() == 0) signals_.factors[token_] = added_scale_;
+    }
+    __syncwarp();
+    if (arrives_for_warp(reread_lane_index())) mbarrier_arrive(&signals_.factors_known);
+    mbarrier_wait(&signals_.factors_known, position_.product == kGateUp ? 1 : 0);
+    return signals_.factors;
   }
 
   // Asks for the words that the pass will need besides its sums. Most often they have been
@@ -61,13 +77,13 @@ class FusedEpilogue {
         if (position_.ends_in_residual()) {
           wait_for_residual();
           if constexpr (kHasParts) publish_part(0, __uint_as_float(terms_.addend));
-        } else if (scales_first()) {
+        } else if (!kJoinsParts && scales_first()) {
           wait_for_input_scale();
         }
         mbarrier_wait(&signals_.sums_full[place.stage], place.parity);
       }
       float sum = sum_of_warps(place, token_);
-      if constexpr (kHasParts) {
+      if constexpr (kHasParts && !kJoinsParts) {
         if (!position_.ends_in_residual()) sum += added_scale_ * sum_of_warps(place, 1);
       }
       if (position_.ends_in_residual()) {
@@ -82,14 +98,11 @@ class FusedEpilogue {
   }
 
   __device__ void end_product(bool rehearses = false) {
-    if constexpr (kHasParts) {
+    if constexpr (kHasParts && !kJoinsParts) {
       // A block without a pass of this product may still have the stream to publish.
       if (!position_.ends_in_residual() && !rehearses) wait_for_input_scale();
     }
     if (!finishes() || !position_.ends_in_residual()) return;
-    if constexpr (!is_llama(kInstance) && !kHasParts) {
-      if (has_post_norms()) add_normed(rehearses);
-    }
     publish_share(squares_after(), squares_, own_squares(), !rehearses);
   }
 
@@ -167,8 +180,6 @@ class FusedEpilogue {
     }
     if constexpr (kHasParts) {
       publish_added(sum, added, rehearses);
-    } else if (has_post_norms()) {
-      share_square(sum, squares_of_added(), rehearses);
     } else {
       publish_residual(__uint_as_float(terms_.addend) + added, rehearses);
     }
@@ -214,7 +225,8 @@ class FusedEpilogue {
     if (unsettled_.row < 0) return;
     const int residual =
         position_.product == kGateUp ? layout().residual_mid : layout().residual_in;
-    publish(words(residual) + unsettled_.row, unsettled_.stream + added_scale_ * post_term_);
+    publish(words(residual) + token_ * hidden_size() + unsettled_.row,
+            unsettled_.stream + added_scale_ * post_term_);
     unsettled_.row = -1;
   }
 
@@ -254,18 +266,6 @@ class FusedEpilogue {
     return kInstance == FusedInstance::kAnyBlock && arguments_.block.has_post_norms != 0;
   }
   __device__ int half() const { return is_mid() ? 0 : 1; }
-  // Where the squares of what the product adds to the residual stream are shared.
-  __device__ uint32_t* squares_of_added() const { return words(layout().squares_post[half()]); }
-
-  // Normalises what the product adds to the residual stream, and adds it. Each lane has kept one
-  // element, that of its row: with such a norm the product has a single pass (plan_fused_decode).
-  __device__ void add_normed(bool rehearses) {
-    publish_share(squares_of_added(), squares_, own_squares(), !rehearses);
-    const float scale =
-        rehearses ? 0.0f : wait_for_scale<kTokens>(arguments_, squares_of_added(), token_);
-    squares_ = 0.0f;
-    publish_residual(__uint_as_float(terms_.addend) + post_term_ * scale, rehearses);
-  }
 
   // Publishes a rounded value of each row in all replicas of [num_tokens][num_features / 2] pairs.
   // Every lane stores the values of all rows of its group in one replica, with one store of 16
@@ -289,7 +289,7 @@ class FusedEpilogue {
     if (scale_ != 0.0f) return;
     const int squares = position_.product == kGateUp ? layout().squares_mid : layout().squares_in;
     if constexpr (kHasParts) {
-      const StreamScales scales = wait_for_stream_scales(arguments_, words(squares));
+      const auto scales = wait_for_stream_scales<kTokens>(arguments_, words(squares), token_);
       scale_ = scales.stream;
       added_scale_ = scales.added;
       settle_residual();

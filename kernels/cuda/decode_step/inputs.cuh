@@ -2,13 +2,14 @@
 // left for each other (decode_step/exchange.cuh) to the registers of a warp.
 //
 // All inputs are pairs of bfloat16, [num_tokens][features / 2] words in the order of pair_place();
-// where the residual stream has two parts, [2][features / 2] of a single token. A warp brings only
-// its own chunks, each when it comes to it, so that it can begin with what is there while other
-// blocks still compute the rest.
+// where the residual stream has two parts, [num_tokens][2][features / 2]. A warp brings only its
+// own chunks, each when it comes to it, so that it can begin with what is there while other blocks
+// still compute the rest.
 #pragma once
 
 #include "kernels/cuda/decode_step/block.cuh"
 #include "kernels/cuda/decode_step/exchange.cuh"
+#include "kernels/cuda/primitives/mma.cuh"
 
 namespace tessera {
 
@@ -40,10 +41,12 @@ __device__ inline void store_shared(uint32_t address, uint4 value) {
 template <int kTokens, int kMaxParts>
 class FusedInputs {
  public:
-  static_assert(kMaxParts == 1 || (kMaxParts == 2 && kTokens == 1));
+  // How many parts are multiplied.
+  static constexpr int kKeptParts = multiplied_parts(kTokens, kMaxParts);
 
   // memory: address of [num_tokens] rows of `stride` bytes in shared memory, where a warp keeps its
   // chunks from pass to pass; not used if !is_kept. num_parts: of these inputs, up to kMaxParts.
+  // Before several tokens' inputs of more than one part are loaded, join() has to be called.
   __device__ FusedInputs(uint32_t memory, int stride, int num_tokens, const uint32_t* words,
                          int features, bool is_kept, int num_parts)
       : memory_(memory),
@@ -93,9 +96,9 @@ class FusedInputs {
     const int lane = reread_lane_index();
     const int token = kTokens == 1 ? 0 : lane / 4;
     const bool is_needed = kTokens == 1 ? lane < 8 * parts() : token < num_tokens_;
-    const int part = kMaxParts > 1 ? lane / 8 % 2 : 0;
+    const int part = kKeptParts > 1 ? lane / 8 % 2 : 0;
     const uint32_t address = kept(is_needed ? token : 0, i, part) + lane % 4 * 16;
-    const bool is_first_half = kMaxParts > 1 ? lane / 4 % 2 == 0 : lane < 4;
+    const bool is_first_half = kKeptParts > 1 ? lane / 4 % 2 == 0 : lane < 4;
 #pragma unroll
     for (int step = 0; step < kUnitSteps; ++step) {
       uint32_t words[4] = {};
@@ -116,6 +119,47 @@ class FusedInputs {
     for (int i = 0; i < num_chunks(); ++i) wait_for(i);
   }
 
+  // Brings the warp's chunks of both parts of several tokens' stream and keeps them as one: the
+  // first part and the second one times its token's factor. wait_for_factors(): waits for them and
+  // returns them, of all tokens. The first part was published before the second one was computed,
+  // and the factors come last.
+  template <typename WaitForFactors>
+  __device__ void join(WaitForFactors wait_for_factors) {
+    wait_for_all();
+    const float* factors = nullptr;
+#pragma unroll 1
+    for (int i = 0; i == 0 || i < num_chunks(); ++i) {
+      uint4 added[kTokens];
+#pragma unroll
+      for (int token = 0; token < kTokens; ++token) {
+        added[token] = has_chunk(i, token) ? missing_words() : uint4{};
+      }
+      const int lane = reread_lane_index();
+      const uint32_t* const source = words_ + features_ / 2 + chunk_words(i) + lane * 4;
+      poll([&] {  // as in wait_for()
+        load_if_missing(added[0], source);
+        return is_missing(added[0]);
+      });
+      poll([&] {
+        bool missing = false;
+#pragma unroll
+        for (int token = 0; token < kTokens; ++token) {
+          load_if_missing(added[token], source + token * row_words());
+        }
+#pragma unroll
+        for (const uint4& words : added) missing |= is_missing(words);
+        return missing;
+      });
+      if (i == 0) factors = wait_for_factors();
+#pragma unroll
+      for (int token = 0; token < kTokens; ++token) {
+        if (!has_chunk(i, token)) continue;
+        add_to_kept(kept(token, i, 0) + lane * 16, added[token], factors[token]);
+      }
+    }
+    __syncwarp();
+  }
+
  private:
   // How many loads of 16 bytes a lane has under way at a time. A warp has 7 chunks of a single
   // token in the down projection of an 8B model; a chunk of eight tokens is 8 loads.
@@ -125,10 +169,28 @@ class FusedInputs {
     return (reread_warp_index() + i * kFusedWarps) * (kUnitFeatures / 2);
   }
   // A constant for the compiler where there is only one.
-  __device__ int parts() const { return kMaxParts == 1 ? 1 : num_parts_; }
+  __device__ int parts() const { return kKeptParts == 1 ? 1 : num_parts_; }
+  __device__ bool has_chunk(int i, int token) const {
+    return i < num_chunks() && token < num_tokens_;
+  }
+  // From one token's words to the next one's.
+  __device__ int row_words() const {
+    return kMaxParts == 1 ? features_ / 2 : num_parts_ * (features_ / 2);
+  }
+  // Adds eight features times a factor to those that are kept at an address.
+  __device__ static void add_to_kept(uint32_t address, const uint4& added, float factor) {
+    uint32_t kept[4];
+    load_shared(kept, address);
+    const auto sum = [&](uint32_t stream, uint32_t pair) {
+      return pack_pair<__nv_bfloat16>(low_bfloat16(stream) + factor * low_bfloat16(pair),
+                                      high_bfloat16(stream) + factor * high_bfloat16(pair));
+    };
+    store_shared(address, make_uint4(sum(kept[0], added.x), sum(kept[1], added.y),
+                                     sum(kept[2], added.z), sum(kept[3], added.w)));
+  }
   // The address of a chunk that is kept. Without parts, chunks lie in the order of their features.
   __device__ uint32_t kept(int token, int i, int part) const {
-    const int words = kMaxParts == 1
+    const int words = kKeptParts == 1
                           ? chunk_words(i)
                           : kept_chunk(reread_warp_index(), i, part, features_ / kUnitFeatures) *
                                 (kUnitFeatures / 2);
@@ -163,13 +225,13 @@ class FusedInputs {
     const int lane = reread_lane_index();
     uint4 values[kCount];
     const auto misses = [&](int k) { return first + k < 32 && (missing_ >> (first + k) & 1) != 0; };
-    const auto part = [&](int k) { return kMaxParts == 1 ? 0 : k & (parts() - 1); };
+    const auto part = [&](int k) { return kKeptParts == 1 ? 0 : k & (parts() - 1); };
     const auto chunk = [&](int k) { return (first + k) / kTokens >> (parts() - 1); };
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       values[k] = misses(k) ? missing_words() : uint4{};
-      const int row = part(k) + k % kTokens;
-      load_if_missing(values[k], words_ + row * (features_ / 2) + chunk_words(chunk(k)) + lane * 4);
+      const int row = part(k) * (features_ / 2) + k % kTokens * row_words();
+      load_if_missing(values[k], words_ + row + chunk_words(chunk(k)) + lane * 4);
     }
     uint32_t found = 0;
 #pragma unroll

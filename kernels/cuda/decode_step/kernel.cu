@@ -22,8 +22,9 @@ class FusedStep {
   using Signals = FusedSignals<kTokens, kHeadDim, kInstance>;
   static constexpr bool kFinishesOwnPasses = !has_epilogue_warp(kTokens);
   static constexpr int kReplicas = exchange_replicas(kTokens);
-  static constexpr int kParts = stream_parts(kTokens, kInstance);
-  using Squares = StreamSquares<kTokens, kInstance>;
+  static constexpr int kParts = stream_parts(kInstance);
+  static constexpr bool kJoinsParts = joins_parts(kTokens, kInstance);
+  using Squares = StreamSquares<kInstance>;
 
   __device__ FusedStep(const FusedDecodeArguments& arguments, Signals& signals,
                        const UnitRing& ring, unsigned char* inputs)
@@ -109,7 +110,7 @@ class FusedStep {
                          __float_as_uint(values[2]), __float_as_uint(values[3])));
       const uint2 pairs = make_uint2(pack_pair<Element>(weighted[0], weighted[1]),
                                      pack_pair<Element>(weighted[2], weighted[3]));
-      uint32_t* const first = words(layout().weighted_in) + token * hidden_size_ / 2;
+      uint32_t* const first = words(layout().weighted_in) + token * kParts * hidden_size_ / 2;
       for (int replica = 0; replica < kReplicas; ++replica) {
         uint32_t* const target =
             first + replica * arguments_.num_tokens * kParts * hidden_size_ / 2;
@@ -197,19 +198,22 @@ class FusedStep {
   __device__ void multiply() {
     const FusedProduct& product = arguments_.products[position_.product];
     // A product that ends in the residual stream has one pass, seldom more.
-    const bool keeps_inputs =
-        !position_.ends_in_residual() && product.keeps_inputs(static_cast<int>(gridDim.x));
+    const bool keeps_inputs = !position_.ends_in_residual() &&
+                              (kJoinsParts || product.keeps_inputs(static_cast<int>(gridDim.x)));
     FusedInputs<kTokens, kParts> inputs(shared_address(input_memory_), arguments_.input_stride,
                                         arguments_.num_tokens, input_words(), product.features,
                                         keeps_inputs, num_parts());
     if constexpr (kFinishesOwnPasses) finish_.begin_product(position_);
+    if constexpr (kJoinsParts) {
+      if (num_parts() > 1) inputs.join([&] { return finish_.exchange_factors(); });
+    }
     LanePass pass;
     do {
       pass = passes_.next(signals_);
       if (pass.num_groups == 0) break;
       if constexpr (kFinishesOwnPasses) finish_.begin_pass(pass);
       PassSums sums{};
-      accumulate_pass<kInstance, kHeadDim>(sums, inputs, pass.num_groups, ring_);
+      accumulate_pass<kInstance>(sums, inputs, pass.num_groups, ring_);
       mbarrier_wait(&signals_.sums_free[place_.stage], place_.parity ^ 1);
       store_sums<kTokens>(signals_.sums[place_.stage][reread_warp_index()], sums);
       __syncwarp();
@@ -280,6 +284,9 @@ __device__ void fused_decode_block(const FusedDecodeArguments& launched) {
       mbarrier_init(&signals.planned, warp_arrivals());
       mbarrier_init(&signals.previous_layer_left, layer_leavers(kTokens) * warp_arrivals());
       mbarrier_init(&signals.words_cleared, warp_arrivals());
+      if constexpr (joins_parts(kTokens, kInstance)) {
+        mbarrier_init(&signals.factors_known, kFusedWarps * warp_arrivals());
+      }
     }
     fence_barrier_init();
   }
@@ -350,9 +357,9 @@ template <int kTokens, int kHeadDim>
 void launch_for_block(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& shape,
                       cudaStream_t stream) {
   const FusedInstance instance =
-      fused_instance(arguments.block, arguments.kv_scales != nullptr, kTokens, kHeadDim);
+      fused_instance(arguments.block, arguments.kv_scales != nullptr, kHeadDim);
   const auto launch_if = [&]<FusedInstance kInstance>() {
-    if constexpr (fused_instance_is_built(kInstance, kTokens, kHeadDim)) {
+    if constexpr (fused_instance_is_built(kInstance, kHeadDim)) {
       if (instance == kInstance) launch<kTokens, kHeadDim, kInstance>(arguments, shape, stream);
     }
   };

@@ -66,7 +66,7 @@ inline FusedBlock fused_block(const BlockSpec& block, int64_t head_dim) {
   }
   FusedBlock fused{
       .is_llama =
-          block == llama && fused_instance_is_built(FusedInstance::kLlama, 1, head_dim) ? 1 : 0,
+          block == llama && fused_instance_is_built(FusedInstance::kLlama, head_dim) ? 1 : 0,
       .has_qkv_bias = block.biases.qkv ? 1 : 0,
       .has_qk_norm = block.qk_norm == QkNorm::kPerHead ? 1 : 0,
       .has_post_norms = block.norm_placement == NormPlacement::kPreAndPost ? 1 : 0,
@@ -173,8 +173,7 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
   plan.num_kinds = std::max(1, static_cast<int>(kinds.size()));
   plan.num_windows =
       plan.num_kinds > 1 && kinds[0].sliding_window != kinds[1].sliding_window ? 2 : 1;
-  plan.stream_parts =
-      stream_parts(1, fused_instance(plan.block, plan.has_fp8_pages, 1, shape.head_dim));
+  plan.stream_parts = stream_parts(fused_instance(plan.block, plan.has_fp8_pages, shape.head_dim));
 
   const int64_t query_size = shape.num_heads * shape.head_dim;
   const auto as_int = [](int64_t value) { return static_cast<int>(value); };

@@ -172,19 +172,24 @@ constexpr bool reads_fp8(FusedInstance instance) {
 }
 constexpr int kv_element_bytes(FusedInstance instance) { return reads_fp8(instance) ? 1 : 2; }
 
-// Not every instance is built for every head_dim and number of tokens: models with wide heads have
-// norms of what the halves add, and with several tokens kAnyBlock reads as many units ahead as
-// kPreNorm would. Over float8_e4m3 pages no instance computes these norms.
-constexpr bool fused_instance_is_built(FusedInstance instance, int tokens, int64_t head_dim) {
+// Not every instance is built for every head_dim: models with wide heads have norms of what the
+// halves add. Over float8_e4m3 pages no instance computes these norms.
+constexpr bool fused_instance_is_built(FusedInstance instance, int64_t head_dim) {
   if (instance == FusedInstance::kAnyBlock) return true;
-  if (reads_fp8(instance)) return head_dim == 128;
-  return head_dim <= 128 && (is_llama(instance) || tokens == 1);
+  return reads_fp8(instance) ? head_dim == 128 : head_dim <= 128;
 }
 
-// In how many parts the residual stream goes into a product: the stream, and what a half of a layer
-// adds to it, which is added when the product's sums are complete (stream_parts.cuh).
-constexpr int stream_parts(int tokens, FusedInstance instance) {
-  return tokens == 1 && instance == FusedInstance::kAnyBlock ? 2 : 1;
+// In how many parts the residual stream goes to a product: the stream, and what a half of a layer
+// adds to it, whose factor comes later (stream_parts.cuh).
+constexpr int stream_parts(FusedInstance instance) {
+  return instance == FusedInstance::kAnyBlock ? 2 : 1;
+}
+// How many of `parts` parts the product multiplies. A single token's are added up when their sums
+// are complete; those of several tokens, for which a tensor-core tile has no columns left, before
+// they are multiplied.
+constexpr int multiplied_parts(int tokens, int parts) { return tokens == 1 ? parts : 1; }
+constexpr bool joins_parts(int tokens, FusedInstance instance) {
+  return multiplied_parts(tokens, stream_parts(instance)) < stream_parts(instance);
 }
 // The words of a share of squares where the stream has two parts.
 inline constexpr int kStreamSums = 4;
@@ -199,14 +204,13 @@ constexpr int kept_chunk(int warp, int i, int part, int num_chunks) {
 }
 
 // The first instance that computes the block, over keys and values in float8_e4m3 or in bfloat16.
-constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pages, int tokens,
+constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pages,
                                        int64_t head_dim) {
   if (has_fp8_pages) {
     return block.is_llama != 0 ? FusedInstance::kLlamaFp8 : FusedInstance::kPreNormFp8;
   }
   if (block.is_llama != 0) return FusedInstance::kLlama;
-  return block.has_post_norms == 0 &&
-                 fused_instance_is_built(FusedInstance::kPreNorm, tokens, head_dim)
+  return block.has_post_norms == 0 && fused_instance_is_built(FusedInstance::kPreNorm, head_dim)
              ? FusedInstance::kPreNorm
              : FusedInstance::kAnyBlock;
 }
@@ -215,24 +219,21 @@ constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pag
 // words, from the start of a copy. "pairs" are two bfloat16 in a word. "replicated" means that
 // exchange_replicas() of this lie one after the other.
 struct FusedExchangeLayout {
-  int residual_in;      // float [num_tokens][hidden_size], before the layer
-  int residual_mid;     // same, after attention
-  int weighted_in;      // replicated pairs [num_tokens][stream_parts][hidden_size / 2], residual_in
-                        // (or its parts) times the norm's weight
-  int weighted_mid;     // same of residual_mid
-  int squares_in;       // replicated float [num_tokens][kSquareShares], of residual_in; where that
-                        // has two parts, [kSquareShares][kStreamSums]
-  int squares_mid;      // same of residual_mid
-  int squares_post[2];  // replicated float [num_tokens][kSquareShares], of what attention and the
-                        // feed-forward network add, before the norms of that; only with these
-                        // norms, where the stream has one part
-  int qkv;              // float [num_tokens][qkv rows], rotated; without the norm's scale where
-                        // attention_applies_scale(), and without q/k norm's
-  int qk_squares;       // float [num_tokens][qkv rows / 16], of each item of queries and keys; only
-                        // with q/k norm
-  int attention_out;    // replicated pairs [num_tokens][num_heads * head_dim / 2]
-  int hidden;           // replicated pairs [num_tokens][intermediate_size / 2]
-  int size;             // of all these
+  int residual_in;    // float [num_tokens][hidden_size], before the layer
+  int residual_mid;   // same, after attention
+  int weighted_in;    // replicated pairs [num_tokens][stream_parts][hidden_size / 2], residual_in
+                      // (or its parts) times the norm's weight
+  int weighted_mid;   // same of residual_mid
+  int squares_in;     // replicated float [num_tokens][kSquareShares], of residual_in; where that
+                      // has two parts, [num_tokens][kSquareShares][kStreamSums]
+  int squares_mid;    // same of residual_mid
+  int qkv;            // float [num_tokens][qkv rows], rotated; without the norm's scale where
+                      // attention_applies_scale(), and without q/k norm's
+  int qk_squares;     // float [num_tokens][qkv rows / 16], of each item of queries and keys; only
+                      // with q/k norm
+  int attention_out;  // replicated pairs [num_tokens][num_heads * head_dim / 2]
+  int hidden;         // replicated pairs [num_tokens][intermediate_size / 2]
+  int size;           // of all these
 };
 
 struct FusedDecodePlan {
@@ -240,9 +241,9 @@ struct FusedDecodePlan {
   std::array<FusedProduct, kNumFusedProducts> products{};
   FusedBlock block{};
   bool has_fp8_pages = false;
-  int num_kinds = 1;     // of layers
-  int num_windows = 1;   // of these kinds
-  int stream_parts = 1;  // in a step of a single token
+  int num_kinds = 1;    // of layers
+  int num_windows = 1;  // of these kinds
+  int stream_parts = 1;
   int num_blocks = 0;
   int heads_per_kv_head = 0;
   int max_tokens = 0;
@@ -279,7 +280,7 @@ constexpr bool takes_step(const FusedDecodePlan& plan, const FusedStepSize& step
 constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan, int num_tokens) {
   const auto& products = plan.products;
   const int replicas = exchange_replicas(num_tokens);
-  const int parts = num_tokens == 1 ? plan.stream_parts : 1;
+  const int parts = plan.stream_parts;
   const int square_words = kSquareShares * (parts > 1 ? kStreamSums : 1);
   FusedExchangeLayout layout{};
   int end = 0;
@@ -294,9 +295,6 @@ constexpr FusedExchangeLayout fused_exchange_layout(const FusedDecodePlan& plan,
   layout.weighted_mid = take(replicas * parts * products[kQkv].features / 2);
   layout.squares_in = take(replicas * square_words);
   layout.squares_mid = take(replicas * square_words);
-  for (int& squares : layout.squares_post) {
-    squares = take(plan.block.has_post_norms != 0 && parts == 1 ? replicas * kSquareShares : 0);
-  }
   layout.qkv = take(products[kQkv].rows);
   layout.qk_squares = take(plan.block.has_qk_norm != 0 ? products[kQkv].rows / kItemRows : 0);
   layout.attention_out = take(replicas * products[kOProj].features / 2);
@@ -337,9 +335,9 @@ constexpr int64_t fused_rotation_bytes(int tokens, int64_t head_dim) {
 constexpr int64_t fused_static_bytes(FusedInstance instance, int tokens, int64_t head_dim) {
   const int64_t of_llama = tokens == 1 ? 47 * 128 : 29 * 1024;
   const int64_t of_wide_heads = 4 * tokens * std::max<int64_t>(head_dim - 128, 0);
-  const int64_t of_second_sums = stream_parts(tokens, instance) > 1 ? 18 * 128 : 0;
+  const int64_t of_parts = stream_parts(instance) > 1 ? (tokens == 1 ? 18 : 1) * 128 : 0;
   return instance == FusedInstance::kLlama ? of_llama
-                                           : of_llama + of_wide_heads + of_second_sums + 3 * 128;
+                                           : of_llama + of_wide_heads + of_parts + 3 * 128;
 }
 
 // How many stages of its ring a warp can spare for one with a chunk of hidden_size more. Large
@@ -369,10 +367,9 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
       tokens == 1
           ? std::max({products[kQkv].features, products[kOProj].features, products[kDown].features})
           : products[kQkv].features;
+  const int parts = multiplied_parts(tokens, plan.stream_parts);
   const int chunks_of_parts =
-      tokens == 1 && plan.stream_parts > 1
-          ? plan.stream_parts * chunk_rounds(products[kQkv].num_chunks()) * kFusedWarps
-          : 0;
+      parts > 1 ? parts * chunk_rounds(products[kQkv].num_chunks()) * kFusedWarps : 0;
   FusedSharedMemory memory{};
   // 64 bytes more than a multiple of 128, so that two tokens, which are read at a time, lie in
   // different banks.
@@ -383,7 +380,7 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   const int num_shares = attends_by_window(tokens) ? plan.num_windows : plan.num_kinds;
   const int64_t kind_bytes = (plan.num_kinds - 1) * fused_rotation_bytes(tokens, head_dim) +
                              (num_shares - 1) * fused_share_bytes(tokens);
-  const FusedInstance instance = fused_instance(plan.block, plan.has_fp8_pages, tokens, head_dim);
+  const FusedInstance instance = fused_instance(plan.block, plan.has_fp8_pages, head_dim);
   const int64_t left = shared_bytes - kAlignmentBytes -
                        fused_static_bytes(instance, tokens, head_dim) - memory.input_bytes -
                        kind_bytes;

@@ -38,13 +38,13 @@ struct UnitWeights {
 // so much longer. With a single token these are all units of a pass for one chunk. The instance for
 // any block reads half of them, because its warp that finishes the products needs more registers;
 // so does that for blocks other than Llama's over float8_e4m3, because of its attention. With
-// several tokens the inputs leave registers for two units, with attention that takes more than most
-// for one.
-constexpr int units_ahead(int tokens, FusedInstance instance, int head_dim) {
+// several tokens the inputs leave registers for two units; with attention that takes more than
+// most, or what joins the parts of the stream, for one.
+constexpr int units_ahead(int tokens, FusedInstance instance) {
   const bool has_large_attention = instance == FusedInstance::kPreNormFp8;
-  if (tokens > 1) return head_dim > 128 || has_large_attention ? 1 : 2;
-  return instance == FusedInstance::kAnyBlock || has_large_attention ? kPassGroups / 2
-                                                                     : kPassGroups;
+  const bool needs_registers = instance == FusedInstance::kAnyBlock || has_large_attention;
+  const int most = tokens > 1 ? 2 : kPassGroups;
+  return needs_registers ? most / 2 : most;
 }
 
 // A lane's sums of each group of a pass, for row unit_row(lane) of the group. With one token, lanes
@@ -90,10 +90,10 @@ __device__ void multiply_unit(float (&sums)[2], const UnitWeights& unit,
 }
 
 // Adds to `sums` what the warp's chunks contribute to the groups of a pass.
-template <FusedInstance kInstance, int kHeadDim, int kTokens, int kMaxParts>
+template <FusedInstance kInstance, int kTokens, int kMaxParts>
 __device__ void accumulate_pass(PassSums& sums, FusedInputs<kTokens, kMaxParts>& inputs,
                                 int num_groups, UnitRing& ring) {
-  constexpr int kAhead = units_ahead(kTokens, kInstance, kHeadDim);
+  constexpr int kAhead = units_ahead(kTokens, kInstance);
 #pragma unroll 1
   for (int i = 0; i < inputs.num_chunks(); ++i) {
     ChunkInputs<kTokens> chunk;

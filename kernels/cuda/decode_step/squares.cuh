@@ -50,7 +50,7 @@ __device__ inline float norm_scale(const FusedDecodeArguments& arguments, float 
 // it does where the stream has two parts, since it adds them.
 template <int kTokens, FusedInstance kInstance>
 __device__ bool attention_applies_scale(const FusedDecodeArguments& arguments) {
-  return kTokens == 1 && stream_parts(kTokens, kInstance) == 1 &&
+  return kTokens == 1 && stream_parts(kInstance) == 1 &&
          (is_llama(kInstance) || arguments.block.has_qkv_bias == 0);
 }
 
@@ -66,8 +66,8 @@ __device__ Share missing_share() {
 
 __device__ inline void add_share(float& sum, uint32_t share) { sum += __uint_as_float(share); }
 
-// Waits for all shares of a token's sum of squares and adds them up. words: squares_in, squares_mid
-// or squares_post of the exchange. Called by all lanes of a warp. Share: uint32_t, the bits of a
+// Waits for all shares of a token's sum of squares and adds them up. words: squares_in or
+// squares_mid of the exchange. Called by all lanes of a warp. Share: uint32_t, the bits of a
 // float, or uint4 where the residual stream has two parts; add_share(sum, share) adds one.
 template <int kTokens, typename Share, typename Squares>
 __device__ Squares wait_for_squares(const FusedDecodeArguments& arguments, const uint32_t* words,

@@ -1,15 +1,16 @@
-// The residual stream in two parts, in a step of a single token through the instance of the fused
-// decode kernel for any block.
+// The residual stream in two parts, in the instance of the fused decode kernel for any block.
 //
 // Where a norm stands between what a half of a layer adds and the residual stream, the stream into
 // the next product is h' = h + s p: h is the stream before, p what is added times the norm's
 // weight, and s the norm's scale. s depends on all rows. If whoever finishes rows waited for it
 // before they publish h', every half would wait for all blocks twice. But the product is linear:
 //   W (w h') / rms(h') = (W (w h) + s W (w p)) / rms(h'), w being the weight of the next norm.
-// So h and p travel apart, h even before p has been computed. They lie in columns of one
-// tensor-core tile of which a single token leaves most empty, and so take no instruction more. What
-// adds the product's sums up knows s and rms(h') by then, from four sums over all rows:
+// So h and p travel apart, h even before p has been computed. Those of a single token lie in
+// columns of one tensor-core tile of which it leaves most empty, and so take no instruction more.
+// What adds the product's sums up knows s and rms(h') by then, from four sums over all rows:
 //   |h'|^2 = |h|^2 + 2 s (h . p) + s^2 |p|^2.
+// Eight tokens fill these columns. Then every block waits for their factors s before it multiplies,
+// and adds the parts up itself (FusedInputs::join()); still no half waits for all blocks twice.
 // Blocks without such norms have s = 1.
 #pragma once
 
@@ -69,19 +70,20 @@ __device__ inline void publish_share(uint32_t* words, int share, const StreamSum
 }
 
 // What an instance sums over all rows.
-template <int kTokens, FusedInstance kInstance>
-using StreamSquares = std::conditional_t<(stream_parts(kTokens, kInstance) > 1), StreamSums, float>;
+template <FusedInstance kInstance>
+using StreamSquares = std::conditional_t<(stream_parts(kInstance) > 1), StreamSums, float>;
 
 struct StreamScales {
   float added;   // s
   float stream;  // 1 / rms(h')
 };
 
-// Waits for all shares of the sums and returns the scales. words: squares_in or squares_mid of the
-// exchange. Called by all lanes of a warp.
-__device__ inline StreamScales wait_for_stream_scales(const FusedDecodeArguments& arguments,
-                                                      const uint32_t* words) {
-  const StreamSums sums = wait_for_squares<1, uint4, StreamSums>(arguments, words, 0);
+// Waits for all shares of a token's sums and returns its scales. words: squares_in or squares_mid
+// of the exchange. Called by all lanes of a warp.
+template <int kTokens>
+__device__ StreamScales wait_for_stream_scales(const FusedDecodeArguments& arguments,
+                                               const uint32_t* words, int token) {
+  const auto sums = wait_for_squares<kTokens, uint4, StreamSums>(arguments, words, token);
   const float added =
       arguments.block.has_post_norms != 0 ? norm_scale(arguments, sums.of_added) : 1.0f;
   const float squares =

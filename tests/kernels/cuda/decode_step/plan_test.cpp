@@ -182,11 +182,18 @@ TEST(FusedDecodePlanTest, PartsOfTheResidualStreamDoNotOverlap) {
   const FusedSharedMemory memory =
       fused_shared_memory(plan_fused_decode(gemma, narrow), 1, 128, narrow.gpu.shared_bytes);
   EXPECT_GE(memory.input_bytes, 2 * kFusedWarps * kUnitFeatures * 2);
-  // Several tokens fill the columns of a tensor-core tile: their stream has one part.
+  // Several tokens' parts travel apart too, but blocks keep one of them: they join them.
   const FusedExchangeLayout several = fused_exchange_layout(plan, 3);
-  EXPECT_EQ(several.weighted_mid - several.weighted_in, 3 * 2048);
-  EXPECT_EQ(several.squares_post[0] - several.squares_mid, 3 * kSquareShares);
-  EXPECT_EQ(several.qkv - several.squares_post[1], 3 * kSquareShares);
+  EXPECT_EQ(several.weighted_mid - several.weighted_in, 3 * 2 * 2048);
+  EXPECT_EQ(several.squares_in - several.weighted_mid, 3 * 2 * 2048);
+  EXPECT_EQ(several.squares_mid - several.squares_in, 3 * kStreamSums * kSquareShares);
+  EXPECT_EQ(several.qkv - several.squares_mid, 3 * kStreamSums * kSquareShares);
+  for (const FusedInstance instance : {FusedInstance::kPreNorm, FusedInstance::kAnyBlock}) {
+    EXPECT_FALSE(joins_parts(1, instance));
+    EXPECT_EQ(joins_parts(8, instance), stream_parts(instance) == 2);
+  }
+  EXPECT_EQ(multiplied_parts(1, 2), 2);
+  EXPECT_EQ(multiplied_parts(8, 2), 1);
 }
 
 // Warps do not wait for each other between products, so none may write where another reads.
@@ -218,7 +225,7 @@ TEST(FusedDecodePlanTest, LightLayersAskForLessAtATime) {
 
 // Of a block of the kernel: dynamic and static shared memory of steps of so many tokens.
 int64_t shared_bytes(const FusedDecodePlan& plan, int tokens, int64_t head_dim) {
-  const FusedInstance instance = fused_instance(plan.block, plan.has_fp8_pages, tokens, head_dim);
+  const FusedInstance instance = fused_instance(plan.block, plan.has_fp8_pages, head_dim);
   return fused_shared_memory(plan, tokens, head_dim, kLlama8B.gpu.shared_bytes).total_bytes +
          fused_static_bytes(instance, tokens, head_dim);
 }
@@ -327,19 +334,18 @@ TEST(FusedDecodePlanTest, RunsTheModelsThatPeopleDownload) {
 }
 
 TEST(FusedDecodePlanTest, TakesTheInstanceThatAsksForLeast) {
-  const auto instance = [](const BlockSpec& block, int tokens, int64_t head_dim) {
-    return fused_instance(fused_block(block, head_dim), false, tokens, head_dim);
+  const auto instance = [](const BlockSpec& block, int64_t head_dim) {
+    return fused_instance(fused_block(block, head_dim), false, head_dim);
   };
   BlockSpec qwen3{.layers = std::vector<LayerSpec>(2)};
   qwen3.qk_norm = QkNorm::kPerHead;
   const BlockSpec llama{.layers = std::vector<LayerSpec>(2)};
-  EXPECT_EQ(instance(llama, 1, 128), FusedInstance::kLlama);
-  EXPECT_EQ(instance(llama, 8, 64), FusedInstance::kLlama);
-  EXPECT_EQ(instance(llama, 1, 256), FusedInstance::kAnyBlock);
-  EXPECT_EQ(instance(qwen3, 1, 128), FusedInstance::kPreNorm);
-  EXPECT_EQ(instance(qwen3, 8, 128), FusedInstance::kAnyBlock);
-  EXPECT_EQ(instance(qwen3, 1, 256), FusedInstance::kAnyBlock);
-  EXPECT_EQ(instance(gemma(2, 64), 1, 128), FusedInstance::kAnyBlock);
+  EXPECT_EQ(instance(llama, 128), FusedInstance::kLlama);
+  EXPECT_EQ(instance(llama, 64), FusedInstance::kLlama);
+  EXPECT_EQ(instance(llama, 256), FusedInstance::kAnyBlock);
+  EXPECT_EQ(instance(qwen3, 128), FusedInstance::kPreNorm);
+  EXPECT_EQ(instance(qwen3, 256), FusedInstance::kAnyBlock);
+  EXPECT_EQ(instance(gemma(2, 64), 128), FusedInstance::kAnyBlock);
 }
 
 TEST(FusedDecodePlanTest, LayersOfTwoKindsAreToldApart) {
