@@ -7,10 +7,6 @@
 namespace tessera {
 namespace {
 
-int64_t ceil_divide(int64_t dividend, int64_t divisor) {
-  return (dividend + divisor - 1) / divisor;
-}
-
 // Where a chunk that begins at `begin` may end at the latest: what is left is divided evenly, so
 // that no small rest remains, with an eighth more to find the end of a paragraph.
 int64_t chunk_limit(int64_t begin, int64_t end, const ChunkLimits& limits) {
