@@ -2,16 +2,19 @@
 
 #include <algorithm>
 
+#include "apps/process/signals.h"
+
 namespace tessera {
 namespace {
 
-// What a device of each type usually reaches in prefill, and reads in decode.
-struct UsualRates {
-  double operations_per_second;
-  double bytes_per_second;
-};
-constexpr UsualRates kCudaRates = {.operations_per_second = 3e14, .bytes_per_second = 2e12};
-constexpr UsualRates kCpuRates = {.operations_per_second = 1e11, .bytes_per_second = 2e10};
+// What devices of each type usually reach. CPUs differ tenfold.
+constexpr DeviceRates kCudaRates = {
+    .product_operations = 3e14, .attention_operations = 3e14, .read_bytes = 2e12};
+constexpr DeviceRates kCpuRates = {
+    .product_operations = 2e11, .attention_operations = 2e11, .read_bytes = 2e10};
+
+// What is over sooner is not worth measuring the device, which takes half a second.
+constexpr double kShortSeconds = 3.0;
 
 int64_t calls_at_once(const Engine& engine, const SummaryPlan& plan) {
   const MemoryPlan& memory = engine.memory_plan();
@@ -21,38 +24,59 @@ int64_t calls_at_once(const Engine& engine, const SummaryPlan& plan) {
       held, 1, std::min(static_cast<int64_t>(plan.calls.size()), memory.limits.max_sequences));
 }
 
-// Two for each weight of 16 bits, and of attention two for each element of keys and of values that
-// a token looks at: half of its call on average.
-double prefill_operations(const Engine& engine, const SummaryPlan& plan) {
-  const ModelConfig& config = engine.folder().config;
-  const auto tokens = static_cast<double>(plan.prompt_tokens());
-  const double looked_at = static_cast<double>(plan.longest_call()) / 2;
-  const auto elements = static_cast<double>(config.num_layers * config.num_heads * config.head_dim);
-  return tokens * (static_cast<double>(engine.weight_bytes_per_token()) + 4 * elements * looked_at);
+// Of the longest calls.
+uint64_t kv_bytes(const Engine& engine, const SummaryPlan& plan, int64_t num_calls) {
+  const MemoryPlan& memory = engine.memory_plan();
+  const int64_t tokens =
+      std::min(num_calls * plan.longest_call(), memory.num_pages * memory.page_size);
+  return static_cast<uint64_t>(tokens) * memory.kv_bytes_per_token;
 }
 
-// Of one step of the calls that run together.
-double step_bytes(const Engine& engine, const SummaryPlan& plan) {
-  return static_cast<double>(engine.weight_bytes_per_token()) +
-         static_cast<double>(kv_bytes_needed(engine, plan));
+// Two operations for each weight, of 16 bits, and of attention two for each element of keys and of
+// values that a token looks at: half of its call on average.
+double reading_seconds(const Engine& engine, const SummaryPlan& plan, const DeviceRates& rates) {
+  const ModelConfig& config = engine.folder().config;
+  const double looked_at = static_cast<double>(plan.longest_call()) / 2;
+  const auto elements = static_cast<double>(config.num_layers * config.num_heads * config.head_dim);
+  return static_cast<double>(plan.prompt_tokens()) *
+         (static_cast<double>(engine.weight_bytes_per_token()) / rates.product_operations +
+          4 * elements * looked_at / rates.attention_operations);
+}
+
+// Every step reads the weights, and the keys and values of the calls that run together.
+double answering_seconds(const Engine& engine, const SummaryPlan& plan, const DeviceRates& rates) {
+  const auto step_seconds = [&](int64_t at_once) {
+    return static_cast<double>(engine.weight_bytes_per_token() + kv_bytes(engine, plan, at_once)) /
+           rates.read_bytes;
+  };
+  const int64_t at_once = calls_at_once(engine, plan);
+  const int64_t turns = ceil_divide(static_cast<int64_t>(plan.calls.size()), at_once);
+  double seconds = static_cast<double>(turns) * step_seconds(at_once);
+  if (const auto [rounds, calls] = plan.merges; rounds > 0) {
+    const int64_t merged_at_once = std::min(at_once, ceil_divide(calls, rounds));
+    seconds += static_cast<double>(rounds) * step_seconds(merged_at_once);
+  }
+  return static_cast<double>(plan.answer_tokens) * seconds;
+}
+
+Forecast forecast_with(const Engine& engine, const SummaryPlan& plan, const DeviceRates& rates) {
+  return {.reading_seconds = reading_seconds(engine, plan, rates),
+          .answering_seconds = answering_seconds(engine, plan, rates)};
 }
 
 }  // namespace
 
 uint64_t kv_bytes_needed(const Engine& engine, const SummaryPlan& plan) {
-  const auto tokens = std::min(calls_at_once(engine, plan) * plan.longest_call(),
-                               engine.memory_plan().num_pages * engine.memory_plan().page_size);
-  return static_cast<uint64_t>(tokens) * engine.memory_plan().kv_bytes_per_token;
+  return kv_bytes(engine, plan, calls_at_once(engine, plan));
 }
 
-double estimated_seconds(const Engine& engine, const SummaryPlan& plan) {
-  const UsualRates rates = engine.device() == DeviceType::kCpu ? kCpuRates : kCudaRates;
-  const int64_t at_once = calls_at_once(engine, plan);
-  const int64_t turns =
-      (static_cast<int64_t>(plan.calls.size()) + at_once - 1) / at_once + plan.merges.rounds;
-  return prefill_operations(engine, plan) / rates.operations_per_second +
-         static_cast<double>(turns * plan.answer_tokens) * step_bytes(engine, plan) /
-             rates.bytes_per_second;
+Forecast make_forecast(const Engine& engine, const EngineOptions& options,
+                       const SummaryPlan& plan) {
+  if (engine.device() != DeviceType::kCpu) return forecast_with(engine, plan, kCudaRates);
+  const Forecast usual = forecast_with(engine, plan, kCpuRates);
+  if (usual.reading_seconds + usual.answering_seconds < kShortSeconds) return usual;
+  const DType weights = engine.folder().config.dtype.value_or(DType::kFloat32);
+  return forecast_with(engine, plan, measure_device_rates(options, weights, is_interrupted));
 }
 
 }  // namespace tessera

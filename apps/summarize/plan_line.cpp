@@ -1,5 +1,7 @@
 #include "apps/summarize/plan_line.h"
 
+#include <cmath>
+
 #include "apps/summarize/estimate.h"
 #include "apps/terminal/human_units.h"
 
@@ -36,17 +38,22 @@ std::string stretch_text(const ModelConfig& config) {
                 ')');
 }
 
+std::string time_text(const Forecast& forecast) {
+  return concat("about ", human_duration(forecast.reading_seconds), " to read, at most ",
+                human_duration(std::ceil(forecast.answering_seconds)), " to answer");
+}
+
 }  // namespace
 
-std::string plan_line(const Engine& engine, std::span<const MappedDocument> documents,
-                      const SummaryPlan& plan) {
+std::string plan_line(const Engine& engine, const EngineOptions& options,
+                      std::span<const MappedDocument> documents, const SummaryPlan& plan) {
   const std::string name =
       documents.size() == 1 ? printable(documents[0].name) : counted(documents.size(), "document");
   return concat(name, ": ", counted(plan.document_tokens, "token"), ", context ", plan.context_size,
                 stretch_text(engine.folder().config), ", ", plan.answer_tokens, " reserved for ",
                 plan.kind == SummaryPlan::Kind::kChunks ? "each" : "the", " summary; ", how(plan),
-                "; KV ", human_bytes(kv_bytes_needed(engine, plan)), "; about ",
-                human_duration(estimated_seconds(engine, plan)));
+                "; KV ", human_bytes(kv_bytes_needed(engine, plan)), "; ",
+                time_text(make_forecast(engine, options, plan)));
 }
 
 }  // namespace tessera

@@ -62,7 +62,7 @@ Report Summarizer::summarize(std::vector<Document> documents) {
   report.instruction = options_.instruction.text();
   report.plan = plan_summary(engine_, prompts_, options_, wanted_params_, report.documents);
   report.params = params_ = wanted_params_;
-  console_.say(plan_line(engine_, report.documents, report.plan));
+  console_.say(plan_line(engine_, options_.engine, report.documents, report.plan));
   const auto start = std::chrono::steady_clock::now();
   try {
     if (report.plan.kind == SummaryPlan::Kind::kChunks) {

@@ -97,7 +97,8 @@ void AttentionBenchmark::set_stop_question(StopQuestion should_stop) {
 }
 
 double AttentionBenchmark::matmul_rate() {
-  return measure_matmul_rate(impl_->operations, *impl_->measurement);
+  constexpr int64_t kRepetitions = 15;
+  return measure_matmul_rate(impl_->operations, *impl_->measurement, dtype(), kRepetitions);
 }
 
 double AttentionBenchmark::read_bandwidth() { return impl_->measurement->read_bandwidth(); }

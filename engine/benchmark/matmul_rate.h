@@ -6,8 +6,10 @@
 
 namespace tessera {
 
-// Floating-point operations per second of one large product of activations by linear(), the median
-// of several: 8192^3 on CUDA, 1024^3 on the CPU. Random numbers, since zeros multiply faster.
-double measure_matmul_rate(Operations& operations, DeviceMeasurement& measurement);
+// Floating-point operations per second of one large product of activations and weights of
+// `weight_dtype` by linear(), the median of `repetitions`: 8192^3 on CUDA, 1024^3 on the CPU.
+// Random numbers, since zeros multiply faster.
+double measure_matmul_rate(Operations& operations, DeviceMeasurement& measurement,
+                           DType weight_dtype, int64_t repetitions);
 
 }  // namespace tessera

@@ -48,7 +48,7 @@ class Summarize(Case):
         self.assertRegex(
             result.err.splitlines()[0],
             r"document\.txt: \d+ tokens, context 256, 8 reserved for the summary; one pass; "
-            r"KV [\d.]+ KiB; about \d+ s$",
+            r"KV [\d.]+ KiB; about \d+ s to read, at most \d+ s to answer$",
         )
 
     def test_a_cut_is_said(self):
