@@ -61,6 +61,7 @@ NumberLimits<Number> limits_in_body(const SamplingField& field,
 // Some fields have two names, such as max_tokens and max_completion_tokens.
 void read_sampling_field(const SamplingField& field, const OrderedJson& value,
                          const std::string& path, SamplingOptions& sampling) {
+  if (field.minus_one_is_unset && value == -1) return;
   const auto read_member = [&](auto member) {
     const auto before = sampling.*member;
     sampling.*member = number_at(value, path, limits_in_body(field, member));

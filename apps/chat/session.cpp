@@ -30,13 +30,13 @@ void ChatSession::set_thinking(bool thinks) {
 
 void ChatSession::set_sampling(const SamplingField& field, const std::string& text) {
   SamplingOptions changed = sampling_options_;
-  set_sampling_field(changed, field, text);
+  set_sampling_field(changed, field, std::string(field.name), text);
   SamplingParams params = resolve_sampling(changed, engine_.default_sampling());
   const bool sets_seed = field.name == kSeedName;
   // A seed stays until another is set: the one given at the start would repeat answers that /regen
   // has replaced.
   if (has_seed_ && !sets_seed) params.seed = params_.seed;
-  has_seed_ = has_seed_ || sets_seed || params.temperature != 0.0;
+  has_seed_ = (has_seed_ && !sets_seed) || changed.seed || params.temperature != 0.0;
   params_ = params;
   sampling_options_ = changed;
 }

@@ -251,13 +251,15 @@ void add_prompt_lookup_option(CLI::App& app, EngineOptions& options) {
 void add_sampling_options(CLI::App& app, SamplingOptions& options) {
   constexpr const char* kGroup = "Sampling";
   for (const SamplingField& field : sampling_fields()) {
-    std::visit(
-        [&](auto member) {
-          add_number(app, std::string(field.flags), options.*member, limits_of(field, member),
-                     std::string(field.help), field.suffix)
-              ->group(kGroup);
-        },
-        field.member);
+    const std::string flags(field.flags);
+    const auto read = [=, &options, &field](const CLI::results_t& texts) {
+      set_sampling_field(options, field, flag_name(flags), texts.back());
+      return true;
+    };
+    app.add_option(flags, read, std::string(field.help))
+        ->expected(1)
+        ->option_text("N")
+        ->group(kGroup);
   }
   app.add_option("--stop", options.stop, "end the answer before this text; may be repeated")
       ->check([](const std::string& text) { return text.empty() ? "must not be empty" : ""; })

@@ -66,10 +66,11 @@ Number parse_number(const std::string& name, const std::string& text,
 }
 
 template std::optional<int64_t> find_number(std::string_view, const NumberLimits<int64_t>&, Suffix);
+template std::optional<uint64_t> find_number(std::string_view, const NumberLimits<uint64_t>&,
+                                             Suffix);
+template std::optional<double> find_number(std::string_view, const NumberLimits<double>&, Suffix);
 template int64_t parse_number(const std::string&, const std::string&, const NumberLimits<int64_t>&,
                               Suffix);
-template uint64_t parse_number(const std::string&, const std::string&,
-                               const NumberLimits<uint64_t>&, Suffix);
 template double parse_number(const std::string&, const std::string&, const NumberLimits<double>&,
                              Suffix);
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "apps/options/number_option.h"
+#include "apps/process/exit_codes.h"
 #include "engine/engine.h"
 
 namespace tessera {
@@ -36,8 +37,9 @@ constexpr std::array kFields = {
                   "tokens the penalties look back; 0: all (0)", &SamplingOptions::penalty_window,
                   kPenaltyWindowLimits, Suffix::kKibi},
     SamplingField{"seed", "", "-s,--seed",
-                  "same seed, same answer (random; the statistics tell it)", &SamplingOptions::seed,
-                  kSeedLimits},
+                  "same seed, same answer; -1: a random one (random; the statistics tell it)",
+                  &SamplingOptions::seed, kSeedLimits, Suffix::kNone,
+                  /*minus_one_is_unset=*/true},
     SamplingField{"max_tokens", "max_completion_tokens", "-n,--max-tokens,--n-predict",
                   "longest answer in tokens; 0: until it ends or the context is full",
                   &SamplingOptions::max_tokens, kMaxTokensLimits, Suffix::kKibi},
@@ -72,13 +74,21 @@ const SamplingField* find_sampling_field(std::string_view name) {
 }
 
 void set_sampling_field(SamplingOptions& options, const SamplingField& field,
-                        const std::string& text) {
-  std::visit(
-      [&](auto member) {
-        options.*member =
-            parse_number(std::string(field.name), text, limits_of(field, member), field.suffix);
-      },
-      field.member);
+                        const std::string& name, const std::string& text) {
+  const auto set_member = [&](auto member) {
+    if (field.minus_one_is_unset && text == "-1") {
+      (options.*member).reset();
+      return;
+    }
+    const auto& limits = limits_of(field, member);
+    const auto value = find_number(text, limits, field.suffix);
+    if (!value) {
+      throw UsageError(
+          refusal(name, concat(field.minus_one_is_unset ? "-1 or " : "", limits.text()), text));
+    }
+    options.*member = *value;
+  };
+  std::visit(set_member, field.member);
 }
 
 SamplingParams resolve_sampling(const SamplingOptions& options, const SamplingParams& defaults) {

@@ -44,7 +44,8 @@ struct SamplingField {
   std::string_view help;
   Member member;
   Limits limits;
-  Suffix suffix = {};  // as people type the number; none in batch lines
+  Suffix suffix = {};               // as people type the number; none in batch lines
+  bool minus_one_is_unset = false;  // as if nobody had set the field
 };
 
 // `member` is that of `field`.
@@ -59,9 +60,10 @@ std::span<const SamplingField> sampling_fields();
 // The field called `name` or by its alias, "-" and "_" being the same; nullptr when there is none.
 const SamplingField* find_sampling_field(std::string_view name);
 
-// Reads `text` into the field. Throws Error when it is not a number within the field's limits.
+// Reads `text` into the field. Throws UsageError, which calls it `name`, when it is not a number
+// within the field's limits.
 void set_sampling_field(SamplingOptions& options, const SamplingField& field,
-                        const std::string& text);
+                        const std::string& name, const std::string& text);
 
 // Tokens to keep free for an answer where nobody says how long it may be.
 inline constexpr int64_t kUsualAnswerTokens = 512;

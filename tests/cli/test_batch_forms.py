@@ -193,14 +193,23 @@ class Fields(BatchCase):
 
     def test_negative_numbers_where_others_take_them(self):
         drawn = {"temperature": 100, "ignore_eos": True, "max_tokens": 8}
-        self.write_input(short_line("a", "x", seed=-1, top_k=-1, **drawn),
-                         short_line("b", "x", seed=2**64 - 1, **drawn),
+        self.write_input(short_line("a", "x", seed=-2, top_k=-1, **drawn),
+                         short_line("b", "x", seed=2**64 - 2, **drawn),
                          short_line("c", "x", seed=-(2**63), **drawn),
                          short_line("d", "x", seed=2**63, **drawn))  # fmt: skip
         self.batch()
         self.assertEqual(self.texts("a"), self.texts("b"))
         self.assertEqual(self.texts("c"), self.texts("d"))
         self.assertNotEqual(self.texts("a"), self.texts("c"))
+
+    def test_the_seed_minus_one_is_none(self):
+        drawn = {"temperature": 100, "ignore_eos": True, "max_tokens": 8}
+        for seed in ({"seed": -1}, {}):
+            self.write_input(short_line("a", "x", **seed, **drawn),
+                             short_line("b", "x", **seed, **drawn))  # fmt: skip
+            self.batch("--seed", "3", output=f"{len(seed)}.jsonl")
+        self.assertEqual(self.answers("0.jsonl"), self.answers("1.jsonl"))
+        self.assertNotEqual(*self.answers("1.jsonl").values())
 
     def test_the_largest_seed(self):
         self.write_input(short_line("a", "x", seed=2**64 - 1), short_line("b", "x"))

@@ -225,6 +225,14 @@ class Reproducibility(Case):
         self.assertEqual(self.check(*arguments, "--seed", "1").out, first)
         self.assertNotEqual(self.check(*arguments, "--seed", "2").out, first)
 
+    def test_seed_minus_one_is_a_random_one(self):
+        arguments = ["generate", *self.model, "-p", "x", "-n", "8", "--temp", "1.5", "--seed"]
+        seeds = {re.search(r"seed (\d+)", self.check(*arguments, *seed).err)[1]
+                 for seed in (["-1"], ["-1"], ["5", "--seed", "-1"])}  # fmt: skip
+        self.assertEqual(len(seeds), 3)
+        at_zero = self.check(*arguments[:-2], "0", "--seed", "-1")
+        self.assertNotIn("--seed has no effect", at_zero.err)
+
     def test_a_drawn_seed_is_printed_and_works(self):
         arguments = ["generate", *self.model, "-p", "x", "-n", "24", "--temp", "1.5"]
         drawn = self.check(*arguments)

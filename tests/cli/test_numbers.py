@@ -26,8 +26,8 @@ SAMPLING = {
     "--presence-penalty": ("a number in -2..2", ["-3", "3"]),
     "--frequency-penalty": ("a number in -2..2", ["-3", "3"]),
     "--repeat-last-n": ("an integer in 0..1073741824", ["-1", "1073741825"]),
-    "--seed": ("an integer in 0..18446744073709551615", ["-1", "18446744073709551616"]),
-    "-s": ("an integer in 0..18446744073709551615", ["-1"]),
+    "--seed": ("-1 or an integer in 0..18446744073709551615", ["-2", "18446744073709551616"]),
+    "-s": ("-1 or an integer in 0..18446744073709551615", ["-2", "-1.0"]),
     "--max-tokens": ("an integer in 0..1073741824", ["-1", "1073741825"]),
     "-n": ("an integer in 0..1073741824", ["-1"]),
     "--n-predict": ("an integer in 0..1073741824", ["-1"]),
@@ -202,7 +202,7 @@ class ChatParameters(Case):
         for text, words in [
             ("/set temperature abc", "temperature must be 0 or a number in 0.01..100, got 'abc'"),
             ("/set top_k 99999999999999999999", "got '99999999999999999999'"),
-            ("/set seed -1", "seed must be an integer in 0..18446744073709551615, got '-1'"),
+            ("/set seed -2", "seed must be -1 or an integer in 0..18446744073709551615, got '-2'"),
             ("/set max_tokens 1.5", "max_tokens must be an integer in 0..1073741824, got '1.5'"),
         ]:
             result = self.check("chat", *self.model, stdin=text + "\n", code=3)
