@@ -162,6 +162,8 @@ int parse_and_run(int argument_count, char** arguments) {
   } catch (const CLI::CallForVersion& version) {
     invocation.run = printing(concat(version.what(), '\n'));
   } catch (const CLI::Success&) {
+    const auto foreign = foreign_joined_flag(parsed_command(app), invocation.arguments);
+    if (foreign) return report_usage(app, Console(), foreign->what(), foreign->hint());
     invocation.run = printing(help_text(app));
   } catch (const CLI::ExtrasError&) {
     const UsageError error =
@@ -170,10 +172,9 @@ int parse_and_run(int argument_count, char** arguments) {
   } catch (const CLI::ParseError& error) {
     return report_usage(app, Console(), parse_problem(error), "");
   } catch (const UsageError& error) {
-    const std::string hint = error.hint().empty()
-                                 ? guess_at_joined_flags(parsed_command(app), invocation.arguments)
-                                 : error.hint();
-    return report_usage(app, Console(), error.what(), hint);
+    const auto foreign = foreign_joined_flag(parsed_command(app), invocation.arguments);
+    const bool has_guess = error.hint().empty() && foreign;
+    return report_usage(app, Console(), error.what(), has_guess ? foreign->hint() : error.hint());
   }
   return run(app, invocation);
 }

@@ -31,6 +31,9 @@ constexpr ForeignName kForeignCommands[] = {
 };
 constexpr ForeignName kForeignFlags[] = {
     {"V", "--version"},
+    {"hf", "-m REPO"},
+    {"hfr", "-m REPO"},
+    {"hf-repo", "-m REPO"},
     {"ngl", "--device cuda"},
     {"n-gpu-layers", "--device cuda"},
     {"gpu-layers", "--device cuda"},
@@ -84,6 +87,10 @@ std::optional<std::string> most_similar(std::string_view typed,
 }
 
 std::string guess(const std::string& meant) { return concat("perhaps you mean ", meant); }
+
+UsageError no_flag(const std::string& flag, const std::optional<std::string>& meant) {
+  return UsageError("there is no flag " + flag, meant ? guess(*meant) : "");
+}
 
 std::vector<std::string> names_of_commands(const CLI::App& command) {
   std::vector<std::string> names;
@@ -151,8 +158,7 @@ std::string flag_that_takes(const CLI::App& command, const std::string& value) {
 UsageError unexpected_argument(const CLI::App& command, const std::string& argument) {
   if (argument.starts_with('-')) {
     const std::string flag = argument.substr(0, argument.find('='));
-    const auto meant = meant_flag(command, flag);
-    return UsageError("there is no flag " + flag, meant ? guess(*meant) : "");
+    return no_flag(flag, meant_flag(command, flag));
   }
   const auto meant = meant_command(command, argument);
   if (meant || command.get_parent() == nullptr) {
@@ -161,17 +167,17 @@ UsageError unexpected_argument(const CLI::App& command, const std::string& argum
   return UsageError(concat("did not expect '", argument, "'"), flag_that_takes(command, argument));
 }
 
-std::string guess_at_joined_flags(const CLI::App& command,
-                                  const std::vector<std::string>& arguments) {
+std::optional<UsageError> foreign_joined_flag(const CLI::App& command,
+                                              const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     const bool has_letters_behind_one_dash =
         argument.size() > 2 && argument.starts_with('-') && !argument.starts_with("--");
     if (!has_letters_behind_one_dash) continue;
     if (const auto ours = translated(command, without_dashes(argument), kForeignFlags)) {
-      return guess(*ours);
+      return no_flag(argument, *ours);
     }
   }
-  return "";
+  return std::nullopt;
 }
 
 std::string parse_problem(const CLI::ParseError& error) {

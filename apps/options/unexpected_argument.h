@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,10 @@ namespace tessera {
 // it, or the flag that takes such a value; empty where nothing is similar.
 UsageError unexpected_argument(const CLI::App& command, const std::string& argument);
 
-// The same guess about flags of several letters behind one dash: "-ngl 99" has been read as -n with
-// the value "gl". For what was refused while `arguments` were read.
-std::string guess_at_joined_flags(const CLI::App& command,
-                                  const std::vector<std::string>& arguments);
+// The same about a flag of several letters behind one dash that another program has: "-ngl 99" has
+// been read as -n with the value "gl", and "-hf org/name" as -h. Nothing where no argument is one.
+std::optional<UsageError> foreign_joined_flag(const CLI::App& command,
+                                              const std::vector<std::string>& arguments);
 
 // What CLI11 refuses, in tessera's words where its own are hard to read.
 std::string parse_problem(const CLI::ParseError& error);

@@ -161,9 +161,11 @@ class UsageErrors(Case):
             (["chat", "--max-new-tokens", "9"], "no flag --max-new-tokens", "--max-tokens"),
             (["chat", "--n-gpu-layers=9"], "no flag --n-gpu-layers", "--device cuda"),
             (["bench", "-ngl", "99"], "no flag -ngl", "--device cuda"),
-            # Read as -n gl and -s ys.
+            # Read as -n gl, -s ys and -h.
             (["chat", "-ngl", "99"], "--max-tokens must be", "--device cuda"),
             (["generate", "-sys", "Be kind."], "--seed must be", "--system"),
+            (["chat", "-hf", "org/name"], "no flag -hf", "-m REPO"),
+            (["chat", "--hf-repo", "org/name"], "no flag --hf-repo", "-m REPO"),
             (["bench", "-p", "512"], "no flag -p", "--prompt-lengths"),
             (["bench", "-n", "128"], "no flag -n", "--decode-lengths"),
             # Not where the command has no such flag.
