@@ -86,7 +86,8 @@ int run_generate(const GenerateOptions& options, const Console& console) {
   check_files(options);
   std::string text = read_prompt(options, console);
   const auto kv = open_kv_option(options.kv_path, options.engine);
-  const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));
+  const Conversation opening =
+      kv ? kv->opening : Conversation(system_messages(options.prompt, console));
   resolve_sampling(options.sampling, {});
   const StatsFile stats(options.stats_path);
 

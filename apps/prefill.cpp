@@ -39,7 +39,7 @@ Conversation read_opening(const PrefillOptions& options, const Console& console)
                              [&options] { return read_text_limit(options.engine); }, console)
                              .text;
   require_text(document, options.file);
-  Conversation opening(system_messages(options.prompt));
+  Conversation opening(system_messages(options.prompt, console));
   opening.set_document(std::move(document));
   return opening;
 }

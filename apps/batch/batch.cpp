@@ -98,7 +98,8 @@ int run_batch(BatchOptions& options, const Console& console) {
   resolve_sampling(options.sampling, {});
   require_separate_files(options);
   const auto kv = open_kv_option(options.kv_path, options.engine);
-  const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));
+  const Conversation opening =
+      kv ? kv->opening : Conversation(system_messages(options.prompt, console));
   const bool has_own_seed = options.sampling.seed.has_value();
   const StatsFile stats(options.stats_path);
   say_how_typing_ends(options.input_path, console);

@@ -109,7 +109,7 @@ int run_bench(BenchOptions& options, const Console& console) {
       *std::max_element(options.batch_sizes.begin(), options.batch_sizes.end());
   options.engine.prefix_cache = false;  // its sequences are alike, and each is to be computed
   std::optional<BenchBaseline> baseline;
-  if (!options.compare_path.empty()) baseline = read_baseline(options.compare_path);
+  if (!options.compare_path.empty()) baseline = read_baseline(options.compare_path, console);
   const StatsFile json(options.json_path);
   std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   BenchReport report;

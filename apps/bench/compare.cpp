@@ -92,7 +92,8 @@ std::string comparison_row(const BenchCase& bench_case, const std::string& what,
 
 }  // namespace
 
-BenchBaseline read_baseline(const std::string& path) {
+BenchBaseline read_baseline(const std::string& path, const Console& console) {
+  say_how_typing_ends(path, console);
   const Json document = parse_strict_json(read_text(path, InvalidUtf8::kAlwaysRefuse), {path});
   const Fields report(document, path, "");
   BenchBaseline baseline;

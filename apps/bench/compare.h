@@ -23,7 +23,7 @@ struct BenchBaseline {
 
 // Throws Error naming the file and the field when it is not such a report, or one of a single
 // repetition, which has no spread.
-BenchBaseline read_baseline(const std::string& path);
+BenchBaseline read_baseline(const std::string& path, const Console& console);
 
 // Throws Error, with both sides, when the runs do not measure the same: another model (the last
 // part of its path, or the size of its weights), device or number format, or other cases.

@@ -130,7 +130,7 @@ int run_chat(ChatOptions& options, const PromptOptions& prompt, const Console& c
                          {{"--stats-json", options.stats_path}});
   resolve_sampling(options.sampling, {});
   const auto kv = open_kv_option(options.kv_path, options.engine);
-  const Conversation opening = kv ? kv->opening : Conversation(system_messages(prompt));
+  const Conversation opening = kv ? kv->opening : Conversation(system_messages(prompt, console));
   const std::unique_ptr<Engine> engine = load_engine(options.engine, console);
   engine->chat_template();  // throws before the person has typed when there is none
   ChatSession session(*engine, options, opening, console);

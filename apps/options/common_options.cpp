@@ -345,7 +345,8 @@ void require_separate_files(const EngineOptions& options, std::vector<NamedFile>
   }
 }
 
-std::vector<Message> system_messages(const PromptOptions& options) {
+std::vector<Message> system_messages(const PromptOptions& options, const Console& console) {
+  say_how_typing_ends(options.system_file, console);
   std::string text = options.system_file.empty()
                          ? checked_utf8(options.system, "--system", options.invalid_utf8)
                          : read_text(options.system_file, options.invalid_utf8);

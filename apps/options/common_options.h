@@ -70,8 +70,9 @@ inline constexpr const char* kKvContextReason =
 void require_separate_files(const EngineOptions& options, std::vector<NamedFile> inputs,
                             const std::vector<NamedFile>& outputs);
 
-// The system message as a conversation of one message, or none.
-std::vector<Message> system_messages(const PromptOptions& options);
+// The system message as a conversation of one message, or none. Where somebody has to type it, says
+// how that ends.
+std::vector<Message> system_messages(const PromptOptions& options, const Console& console);
 
 // Whether --rope-scaling auto was given and no -c, so that the context is what a prompt needs.
 bool prompt_chooses_context(const EngineOptions& options);

@@ -36,7 +36,8 @@ class Streams(Case):
         flags = [*self.model, "-n", "2"]
         for command in (["generate", *flags, "-p", "-"], ["generate", *flags, "-f", "-"],
                         ["summarize", *flags, "-"], ["tokenize", *self.model[:2], "-p", "-"],
-                        ["batch", *flags, "-i", "-", "-o", "-"]):  # fmt: skip
+                        ["batch", *flags, "-i", "-", "-o", "-"],
+                        ["generate", *flags, "--system-file", "-", "-p", "hello"]):  # fmt: skip
             with self.subTest(command=command):
                 terminal = self.terminal(*command)
                 terminal.expect("reading from the terminal; end with Ctrl-D\r\n")

@@ -104,7 +104,8 @@ void require_same_answers(const BatchOptions& options, BatchInput& input,
                           const std::vector<std::string>& shard_paths, const Console& console) {
   if (!options.resume || options.force) return;
   const auto kv = open_kv_option(options.kv_path, options.engine);
-  const Conversation opening = kv ? kv->opening : Conversation(system_messages(options.prompt));
+  const Conversation opening =
+      kv ? kv->opening : Conversation(system_messages(options.prompt, console));
   const auto count = static_cast<int64_t>(shard_paths.size());
   for (int64_t index = 0; index < count; ++index) {
     const std::string& path = shard_paths[static_cast<size_t>(index)];
