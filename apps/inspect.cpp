@@ -179,6 +179,7 @@ std::string tensors_text(const ModelDescription& model, bool all_tensors) {
                    human_bytes(tensor.size_bytes), '\n');
   }
   std::string text = concat("parameters     ", human_count(model.num_parameters),
+                            model.lacks_weight_files ? ", without the files that are missing" : "",
                             "\ntensors        ", model.tensors.size());
   for (const auto& [dtype, sum] : sum_by_dtype) {
     text += concat(", ", sum.count, " ", dtype, " (", human_bytes(sum.bytes), ")");

@@ -34,13 +34,16 @@ ModelFolder read_config_alone(const EngineOptions& options) {
   return folder;
 }
 
-void describe_weights(const EngineOptions& options, const Checkpoint& checkpoint,
-                      ModelDescription& description) {
+void describe_tensors(const Checkpoint& checkpoint, ModelDescription& description) {
   for (const auto& [name, entry] : checkpoint.tensors()) {
     description.tensors.push_back(entry);
     description.num_parameters += entry.shape.num_elements();
   }
   description.weights_bytes_on_disk = checkpoint.total_bytes();
+}
+
+void compare_with_config(const EngineOptions& options, const Checkpoint& checkpoint,
+                         ModelDescription& description) {
   WeightInventory inventory =
       take_weight_inventory(checkpoint, description.folder.config, options.allow_unknown_weights);
   description.skipped = std::move(inventory.skipped);
@@ -86,8 +89,12 @@ ModelDescription describe_what_is_there(const EngineOptions& options) {
   description.warnings = description.folder.warnings;
   std::optional<Checkpoint> checkpoint;
   const auto open_weights = [&] {
-    checkpoint = Checkpoint::open(description.folder.path);
-    describe_weights(options, *checkpoint, description);
+    std::optional<Error> missing;
+    checkpoint = Checkpoint::open_what_is_there(description.folder.path, missing);
+    description.lacks_weight_files = missing.has_value();
+    describe_tensors(*checkpoint, description);
+    if (missing) throw *missing;
+    compare_with_config(options, *checkpoint, description);
   };
   const bool has_weights = attempt(open_weights, description);
   if (has_text_files) attempt([&] { describe_tokenizer(options, description); }, description);

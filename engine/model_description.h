@@ -20,6 +20,7 @@ namespace tessera {
 struct ModelDescription {
   ModelFolder folder;
   std::vector<TensorEntry> tensors;
+  bool lacks_weight_files = false;  // tensors are those of the files that are there
   uint64_t weights_bytes_on_disk = 0;
   int64_t num_parameters = 0;
   std::vector<std::string> skipped;  // tensors that text does not need, a line for each kind

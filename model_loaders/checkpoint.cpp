@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "kernels/tensor/check.h"
 #include "kernels/tensor/checked_math.h"
 #include "model_loaders/file_reader.h"
 #include "model_loaders/foreign_format.h"
@@ -17,9 +16,9 @@ namespace {
 // Twice what the largest models have.
 constexpr size_t kMaxTensors = 200'000;
 
-// Throws when files of the index are missing, with what is lost.
-void check_shards_exist(const std::string& folder, const std::string& index_path,
-                        const ShardedIndex& index) {
+// What is lost where files of the index are missing.
+std::optional<Error> missing_shards(const std::string& folder, const std::string& index_path,
+                                    const ShardedIndex& index) {
   std::vector<size_t> tensors_in(index.files.size());
   for (const auto& [tensor, file] : index.file_index_of) ++tensors_in[file];
   std::string first_missing;
@@ -30,11 +29,11 @@ void check_shards_exist(const std::string& folder, const std::string& index_path
     if (missing_files++ == 0) first_missing = index.files[i];
     missing_tensors += tensors_in[i];
   }
-  if (missing_files == 0) return;
-  throw Error(concat(index_path, ": '", first_missing, "' is missing; ", missing_files, " of ",
-                     index.files.size(), " files and ", missing_tensors, " of ",
-                     index.file_index_of.size(), " tensors are not there"),
-              "download the model again");
+  if (missing_files == 0) return std::nullopt;
+  return Error(concat(index_path, ": '", first_missing, "' is missing; ", missing_files, " of ",
+                      index.files.size(), " files and ", missing_tensors, " of ",
+                      index.file_index_of.size(), " tensors are not there"),
+               "download the model again");
 }
 
 }  // namespace
@@ -61,10 +60,15 @@ struct Checkpoint::Impl {
     paths.push_back(path);
   }
 
-  void add_indexed_files(const std::string& folder, const std::string& index_path) {
+  void add_indexed_files(const std::string& folder, const std::string& index_path,
+                         std::optional<Error>& missing) {
     const ShardedIndex index = read_sharded_index(index_path);
-    check_shards_exist(folder, index_path, index);
-    for (const std::string& file : index.files) add_file(join_path(folder, file));
+    missing = missing_shards(folder, index_path, index);
+    for (const std::string& file : index.files) {
+      const std::string path = join_path(folder, file);
+      if (!missing || file_exists(path)) add_file(path);
+    }
+    if (missing) return;
     check_mapping(index_path, index);
     if (index.total_size_bytes && *index.total_size_bytes != static_cast<double>(total_bytes)) {
       warnings.push_back(concat(index_path, ": total_size is ",
@@ -98,6 +102,14 @@ struct Checkpoint::Impl {
 };
 
 Checkpoint Checkpoint::open(const std::string& folder) {
+  std::optional<Error> missing;
+  Checkpoint checkpoint = open_what_is_there(folder, missing);
+  if (missing) throw *missing;
+  return checkpoint;
+}
+
+Checkpoint Checkpoint::open_what_is_there(const std::string& folder,
+                                          std::optional<Error>& missing) {
   auto impl = std::make_unique<Impl>();
   const std::string single_path = join_path(folder, "model.safetensors");
   const std::string index_path = join_path(folder, "model.safetensors.index.json");
@@ -107,7 +119,7 @@ Checkpoint Checkpoint::open(const std::string& folder) {
       impl->warnings.push_back(index_path + ": not used, there is a model.safetensors");
     }
   } else if (file_exists(index_path)) {
-    impl->add_indexed_files(folder, index_path);
+    impl->add_indexed_files(folder, index_path, missing);
   } else {
     if (const auto error = recognise_foreign_folder(folder)) throw *error;
     throw Error(folder + ": no weights: neither model.safetensors nor model.safetensors.index.json",

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "kernels/tensor/check.h"
 #include "kernels/tensor/shape.h"
 #include "model_loaders/tensor_entry.h"
 
@@ -18,6 +20,10 @@ class Checkpoint {
   // Opens `model.safetensors`, else the files of `model.safetensors.index.json`, and validates
   // every header before any data is touched. Throws Error with path and numbers.
   static Checkpoint open(const std::string& folder);
+
+  // For who shows what a folder has: the same, but where files of the index are missing it opens
+  // the others, and says in `missing` what open() would have thrown.
+  static Checkpoint open_what_is_there(const std::string& folder, std::optional<Error>& missing);
 
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;

@@ -61,6 +61,22 @@ class Inspect(Case):
             result = self.check("inspect", "-m", folder, "--device", "cpu", "--json", code=1)
             self.assertEqual(json.loads(result.out)["problems"], [error])
 
+    def test_a_missing_shard(self):
+        folder = self.copy_model("shards")
+        whole = self.check("inspect", "-m", folder, "--json", "--tensors").out
+        (folder / "model.safetensors").rename(folder / "model-1.safetensors")
+        tensors = json.loads(whole)["tensors"]
+        index = {tensor["name"]: "model-1.safetensors" for tensor in tensors}
+        index["model.gone.weight"] = "model-2.safetensors"
+        text = json.dumps({"weight_map": index})
+        (folder / "model.safetensors.index.json").write_text(text)
+        result = self.check("inspect", "-m", folder, "--tensors", code=1)
+        self.assertIn(", without the files that are missing\n", result.out)
+        self.assertIn("model.norm.weight", result.out)
+        self.assertRegex(result.out, "problem .*'model-2.safetensors' is missing; 1 of 2 files")
+        result = self.check("inspect", "-m", folder, "--json", "--tensors", code=1)
+        self.assertEqual(json.loads(result.out)["tensors"], tensors)
+
     def test_tensors(self):
         self.assertIn("model.norm.weight", self.check("inspect", *self.model, "--tensors").out)
 

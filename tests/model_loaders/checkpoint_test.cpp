@@ -142,6 +142,18 @@ TEST_F(ShardedCheckpoint, CountsWhatAMissingFileLoses) {
                    "' is missing; 1 of 2 files and 1 of 2 tensors are not there"));
 }
 
+TEST_F(ShardedCheckpoint, OpensWhatIsThereForWhoShowsIt) {
+  std::optional<Error> missing;
+  EXPECT_EQ(Checkpoint::open_what_is_there(folder_.path(), missing).tensors().size(), 2u);
+  EXPECT_FALSE(missing);
+  std::filesystem::remove(folder_.path(kFirst));
+  const Checkpoint checkpoint = Checkpoint::open_what_is_there(folder_.path(), missing);
+  ASSERT_TRUE(missing);
+  EXPECT_EQ(missing->what(), open_error(folder_).message);
+  EXPECT_EQ(checkpoint.tensors().size(), 1u);
+  EXPECT_EQ(bytes_of(checkpoint, "b"), "BBBB");
+}
+
 TEST_F(ShardedCheckpoint, RefusesAWrongMapping) {
   write_index(kSecond, kSecond);
   EXPECT_THAT(open_error(folder_).message, HasSubstr("tensor 'a' is not in"));
