@@ -20,15 +20,17 @@ void check_json_text(std::string_view text, const JsonSource& source) {
   size_t nesting = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '{' || text[i] == '[') {
-      CHECK(++nesting <= kMaxJsonNesting, source.prefix(), "JSON nesting too deep at ",
-            source.byte_name, " ", i, " (limit ", kMaxJsonNesting, ")");
+      if (++nesting <= kMaxJsonNesting) continue;
+      throw JsonLimitError(concat(source.prefix(), "JSON nesting too deep at ", source.byte_name,
+                                  " ", i, " (limit ", kMaxJsonNesting, ")"));
     } else if ((text[i] == '}' || text[i] == ']') && nesting > 0) {
       --nesting;
     } else if (text[i] == '"') {
       const size_t begin = i++;
       while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
-      CHECK(i - begin <= kMaxJsonStringBytes, source.prefix(), "a JSON string at ",
-            source.byte_name, " ", begin, " is longer than ", kMaxJsonStringBytes, " bytes");
+      if (i - begin <= kMaxJsonStringBytes) continue;
+      throw JsonLimitError(concat(source.prefix(), "a JSON string at ", source.byte_name, " ",
+                                  begin, " is longer than ", kMaxJsonStringBytes, " bytes"));
     }
   }
 }

@@ -26,8 +26,15 @@ constexpr size_t kMaxJsonNesting = 64;
 // Bytes of one string: what the parser copies is bounded by this, not by the file.
 constexpr size_t kMaxJsonStringBytes = size_t{16} << 20;
 
-// Throws Error for a byte order mark, a NUL byte, nesting deeper than kMaxJsonNesting and strings
-// longer than kMaxJsonStringBytes. Does not check anything else.
+// The text may be valid, but is more than tessera takes. The message says of what, how much it
+// takes, and where.
+class JsonLimitError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Throws Error for a byte order mark and a NUL byte, JsonLimitError for nesting deeper than
+// kMaxJsonNesting and strings longer than kMaxJsonStringBytes. Does not check anything else.
 void check_json_text(std::string_view text, const JsonSource& source);
 
 // "path: invalid JSON at byte N"; `offset_bytes` counts from 0.

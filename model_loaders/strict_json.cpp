@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <unordered_set>
@@ -90,8 +91,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
         dynamic_cast<const nlohmann::detail::out_of_range*>(&problem) != nullptr;
     if (!is_number_too_large) throw invalid_json(source_, offset_bytes);
     // The parser stands behind the number.
-    throw Error(concat(source_.prefix(), "the number ", printable(token), " at ", source_.byte_name,
-                       ' ', position - std::min(position, token.size()), " is too large"));
+    throw JsonLimitError(concat(source_.prefix(), "the number ", printable(token), " at ",
+                                source_.byte_name, ' ', position - std::min(position, token.size()),
+                                " is too large (limit ", std::numeric_limits<double>::max(), ")"));
   }
 
  private:
@@ -104,8 +106,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 
   // Places the value where the text has it and returns that place.
   Json& place(Json value) {
-    CHECK(++num_values_ <= kMaxValues, source_.prefix(), "has more than ", kMaxValues,
-          " JSON values");
+    if (++num_values_ > kMaxValues) {
+      throw JsonLimitError(concat(source_.prefix(), "has more than ", kMaxValues, " JSON values"));
+    }
     if (open_.empty()) return root_ = std::move(value);
     Json& container = *open_.back();
     if (container.is_object()) {

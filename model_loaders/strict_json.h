@@ -11,8 +11,8 @@ namespace tessera {
 
 // The document. Whatever is wrong with the text is an Error that says where: what check_json_text()
 // refuses, bytes that are not UTF-8, text after the end, a key that its object already has (also
-// spelled with escapes), a number that no double holds, more than two million values. No exception
-// of the parser leaves this function.
+// spelled with escapes); JsonLimitError for a number that no double holds and for more than two
+// million values. No exception of the parser leaves this function.
 nlohmann::json parse_strict_json(std::string_view text, const JsonSource& source);
 
 struct OrderedJsonOptions {

@@ -69,6 +69,8 @@ std::variant<BatchRequest, BatchProblem> parse_batch_request(std::string_view li
     request.custom_id = find_custom_id(parsed);
     parse_line(parsed, request);
     return request;
+  } catch (const JsonLimitError& error) {
+    return BatchProblem{std::move(request.custom_id), "json_limit_exceeded", error.what()};
   } catch (const Error& error) {
     return BatchProblem{std::move(request.custom_id), std::move(code), error.what()};
   }

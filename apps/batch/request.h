@@ -42,7 +42,7 @@ struct BatchRequest {
 // Why a line is no request. `message` names the field by its path, e.g. "body.messages[1].role".
 struct BatchProblem {
   std::string custom_id;  // "" when it could not be read
-  std::string code;       // "invalid_json", "invalid_request", ...
+  std::string code;       // "invalid_json", "json_limit_exceeded", "invalid_request", ...
   std::string message;
 };
 

@@ -230,6 +230,24 @@ class Errors(BatchCase):
         stats = json.loads((self.folder / "stats").read_text())
         self.assertLess(stats["peak_resident_bytes"], line_bytes)
 
+    def test_json_over_a_limit_is_not_called_invalid(self):
+        self.write_input(short_line("a", "x"))
+        with open(self.folder / "in.jsonl", "a") as file:
+            file.write('{"prompt": "x", "metadata": ' + "[" * 64 + "]" * 64 + "}\n")
+            file.write('{"prompt": "' + "x" * (16 << 20) + 'y"}\n')
+            file.write('{"prompt": "x", "seed": 1e999}\n')
+            file.write('{"prompt": }\n')
+        self.batch(code=3)
+        records = read_records(self.folder / "out.jsonl")
+        errors = {record["error"]["line"]: record["error"]
+                  for record in records if record["error"]}  # fmt: skip
+        for line, message in [(2, "nesting too deep at byte 91 (limit 64)"),
+                              (3, "longer than 16777216 bytes"),
+                              (4, "1e999 at byte 24 is too large (limit 1.79769e+308)")]:
+            self.assertEqual(errors[line]["code"], "json_limit_exceeded")
+            self.assertIn(message, errors[line]["message"])
+        self.assertEqual(errors[5]["code"], "invalid_json")
+
     def test_duplicate_ids(self):
         self.write_input(short_line("a", "x"), short_line("b", "x"), short_line("a", "y"))
         result = self.batch(code=1)

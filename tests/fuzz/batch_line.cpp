@@ -74,7 +74,8 @@ std::string json_of(const BatchRequest& request) {
 
 // Throws it, so that it is a refusal like those of other targets.
 [[noreturn]] void refuse(const BatchProblem& problem) {
-  require(problem.code == "invalid_json" || problem.code == "invalid_request",
+  require(problem.code == "invalid_json" || problem.code == "json_limit_exceeded" ||
+              problem.code == "invalid_request",
           "a problem has one of the documented codes");
   require(!problem.message.empty(), "a problem says what it is");
   require_utf8(problem.custom_id, "custom_id");

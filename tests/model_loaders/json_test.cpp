@@ -152,9 +152,10 @@ TEST(Json, RefusesWhatIsNotJson) {
         "{\"a\": \"\xff\"}", "{\"a\": \"\xc0\xaf\"}", "{\"a\": \"\\ud800\"}", "{\"a\": \"\n\"}"}) {
     EXPECT_THAT(parse_message(text), HasSubstr("c.json: invalid JSON at byte ")) << text;
   }
-  EXPECT_EQ(parse_message(R"({"a": 1e999})"), "c.json: the number 1e999 at byte 6 is too large");
+  EXPECT_EQ(parse_message(R"({"a": 1e999})"),
+            "c.json: the number 1e999 at byte 6 is too large (limit 1.79769e+308)");
   EXPECT_EQ(parse_message(R"({"a": [1, -1e400 ]})"),
-            "c.json: the number -1e400 at byte 10 is too large");
+            "c.json: the number -1e400 at byte 10 is too large (limit 1.79769e+308)");
   EXPECT_EQ(parse_message("[1, 2]"), "c.json: must be a JSON object, got a list of 2");
 }
 
