@@ -315,8 +315,9 @@ void add_raw_option(CLI::App& app, PromptOptions& options) {
   CLI::Option* const raw =
       app.add_flag("--raw", options.raw, "continue the text itself, without a chat template");
   raw->group("Prompt");
-  exclude(app, *raw,
-          {"--system", "--system-file", "--template-arg", "--chat-template", "--no-think"});
+  exclude(
+      app, *raw,
+      {"--system", "--system-file", "--template-arg", "--chat-template", "--think", "--no-think"});
 }
 
 void add_replace_invalid_option(CLI::App& app, InvalidUtf8& policy) {

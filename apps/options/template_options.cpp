@@ -63,9 +63,14 @@ void add_template_option(CLI::App& app, EngineOptions& options) {
 }
 
 void add_thinking_options(CLI::App& app, ThinkingOptions& options) {
+  CLI::Option* const think = app.add_flag_callback(
+      "--think", [&options] { options.thinks = true; },
+      "think before answering, where the model's template can ask for that");
+  think->group(kGroup);
   app.add_flag_callback(
          "--no-think", [&options] { options.thinks = false; },
          "answer without thinking first, where the model's template can ask for that")
+      ->excludes(think)
       ->group(kGroup);
   app.add_flag("--show-thinking", options.is_shown,
                "what the model thinks goes to standard output also where that is no terminal")

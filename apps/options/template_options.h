@@ -18,7 +18,7 @@ struct ThinkingOptions {
   bool is_shown = false;
 };
 
-// --no-think and --show-thinking.
+// --think, --no-think and --show-thinking.
 void add_thinking_options(CLI::App& app, ThinkingOptions& options);
 
 }  // namespace tessera

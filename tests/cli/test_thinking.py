@@ -4,7 +4,7 @@ import json
 
 from chat_terminal import ChatCase
 from support import read_records
-from thinking_model import OPEN_TEMPLATE, TEMPLATE, make_thinking
+from thinking_model import OPEN_TEMPLATE, QUIET_TEMPLATE, TEMPLATE, make_thinking
 
 DIM, PLAIN = "\x1b[2m", "\x1b[0m"
 
@@ -48,11 +48,26 @@ class Generate(ThinkingCase):
         for asked in (["--no-think"], ["--template-arg", "enable_thinking=false"]):
             self.assertEqual(self.generate("--show-thinking", *asked, flags=flags).out, "yes\n")
 
+    def test_think(self):
+        flags = self.thinking_model(QUIET_TEMPLATE)
+        self.assertEqual(self.generate("--show-thinking", flags=flags).out, "yes\n")
+        for asked in (["--think"], ["--template-arg", "enable_thinking=true"]):
+            result = self.generate("--show-thinking", *asked, flags=flags)
+            self.assertEqual(result.out, "h m\n\nyes\n")
+        result = self.check("chat", *flags, "--think", "--show-thinking", stdin="x\n/show\n")
+        self.assertEqual(result.out, "h m\n\nyes\n")
+        self.assertIn("think        on", result.err)
+        self.write("doc.txt", "one two")
+        result = self.check("summarize", *flags, "doc.txt", "-n", "32", "--think",
+                            "--show-thinking")  # fmt: skip
+        self.assertEqual(result.out, "h m\n\nyes\n")
+
     def test_no_switch(self):
         flags = self.thinking_model("{{ messages[-1].content }}~")
-        result = self.generate("--no-think", flags=flags)
-        self.assertEqual(result.out, "yes\n")
-        self.assertIn("chat template has no switch for thinking (enable_thinking)", result.err)
+        for asked in ("--no-think", "--think"):
+            result = self.generate(asked, flags=flags)
+            self.assertEqual(result.out, "yes\n")
+            self.assertIn("chat template has no switch for thinking (enable_thinking)", result.err)
 
     def test_raw_text_is_left_alone(self):
         flags = self.thinking_model()

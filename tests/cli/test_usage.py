@@ -35,6 +35,9 @@ class Help(Case):
         for command, one, other in [
             ("generate", "-p,--prompt", "-f,--file"),
             ("generate", "--raw", "--no-think"),
+            ("generate", "--raw", "--think"),
+            ("chat", "--think", "--no-think"),
+            ("summarize", "--think", "--no-think"),
             ("batch", "--devices", "--device"),
             ("summarize", "--kv", "--chunk-tokens"),
             ("tokenize", "--ids", "--render"),
@@ -112,7 +115,7 @@ class UsageErrors(Case):
 
     def test_raw_text_has_no_messages(self):
         for flags in (["--system", "S"], ["--system-file", "S"], ["--template-arg", "a=1"],
-                      ["--chat-template", "chatml"], ["--no-think"]):  # fmt: skip
+                      ["--chat-template", "chatml"], ["--no-think"], ["--think"]):  # fmt: skip
             with self.subTest(flags=flags):
                 self.assert_usage_error("generate", *raw(self.model), "-p", "x", *flags,
                                         text=f"{flags[0]} excludes --raw")  # fmt: skip

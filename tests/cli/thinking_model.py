@@ -17,6 +17,9 @@ SUCCESSORS = ["~{h m}yes$", "#y", ">h"]
 TEMPLATE = """\
 {%- for m in messages %}[{{ m.role }}:{{ m.content }}:{{ m.reasoning_content is defined }}]
 {%- endfor %}{{ '#' if enable_thinking is defined and not enable_thinking else '~' }}"""
+# Thinks only where it is asked to.
+QUIET_TEMPLATE = """\
+{{ messages[-1].content }}{{ '~' if enable_thinking is defined and enable_thinking else '#' }}"""
 # The prompt itself begins the thought.
 OPEN_TEMPLATE = "{{ messages[-1].content }}<think>"
 
