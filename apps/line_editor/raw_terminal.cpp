@@ -145,6 +145,12 @@ void RawTerminal::ensure_raw() {
   }
 }
 
+void RawTerminal::keep_at_interrupt(bool keeps) {
+  g_raw.c_lflag &= ~static_cast<tcflag_t>(NOFLSH);
+  if (keeps) g_raw.c_lflag |= NOFLSH;
+  if (g_is_raw != 0) tcsetattr(STDIN_FILENO, TCSANOW, &g_raw);
+}
+
 bool RawTerminal::take_resized() { return take(g_was_resized); }
 bool RawTerminal::take_continued() { return take(g_was_continued); }
 bool RawTerminal::has_changed() { return g_was_resized != 0 || g_was_continued != 0; }

@@ -21,6 +21,11 @@ class RawTerminal {
   // shows the process as stopped until it is called back.
   static void ensure_raw();
 
+  // What a Ctrl-C costs. Usually the kernel throws away what has been typed and nobody has read,
+  // and with it what has been written and the terminal has not shown yet. With `keeps` it leaves
+  // both: for while there is an answer, whose last words would be missing on the screen.
+  static void keep_at_interrupt(bool keeps);
+
   // Whether the window has changed its size, or the process was stopped and continues, since the
   // last call of the same function.
   static bool take_resized();

@@ -56,6 +56,7 @@ TerminalEditor::TerminalEditor(InputBytes& bytes, const std::string& history_pat
 
 InputLine TerminalEditor::read(const std::string& prompt) {
   buffer_.assign("");
+  RawTerminal::keep_at_interrupt(false);
   RawTerminal::ensure_raw();
   RawTerminal::take_continued();  // during an answer: the prompt has yet to be shown
   view_.begin(prompt);
@@ -75,6 +76,7 @@ InputLine TerminalEditor::read(const std::string& prompt) {
 }
 
 InputLine TerminalEditor::finish(InputLine::Status status) {
+  if (status == InputLine::Status::kLine) RawTerminal::keep_at_interrupt(true);
   show();
   view_.finish();
   if (status == InputLine::Status::kInterrupted) history_.add_draft(buffer_.text());

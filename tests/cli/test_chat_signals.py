@@ -1,6 +1,7 @@
 """Ctrl-C, Ctrl-D and Ctrl-Z in a chat."""
 
 import signal
+import termios
 import time
 
 from chat_terminal import ChatCase
@@ -14,6 +15,24 @@ class Interrupt(ChatCase):
         terminal.expect("hello\r\n.")  # the echo, and the first of the answer
         terminal.send("\x03")
         terminal.expect(r"gen \d+ tok", timeout=10)
+        terminal.expect_prompt()
+        self.leave(terminal)
+
+    def test_the_kernel_discards_nothing_of_an_answer(self):
+        def discards():
+            return not terminal.modes() & termios.NOFLSH
+
+        terminal = self.chat("--ignore-eos", "-n", "100000", flags=self.long_model())
+        self.assertTrue(discards(), "what was typed before Ctrl-C at the prompt")
+        terminal.send("hello\r")
+        terminal.expect("hello\r\n.")
+        self.assertFalse(discards())
+        terminal.send("/help\x03")
+        terminal.expect_prompt()
+        terminal.expect("/help")  # typed before it, and not lost either
+        self.assertTrue(discards())
+        terminal.send("\r")
+        terminal.expect("/exit")
         terminal.expect_prompt()
         self.leave(terminal)
 
