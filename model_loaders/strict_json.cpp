@@ -68,7 +68,10 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool boolean(bool value) override { return add(value); }
   bool number_integer(int64_t value) override { return add(value); }
   bool number_unsigned(uint64_t value) override { return add(value); }
-  bool number_float(double value, const std::string&) override { return add(value); }
+  bool number_float(double value, const std::string& digits) override {
+    if (kIsOrdered && left_out_depth_ == 0 && !is_left_out_) check_is_no_integer(digits);
+    return add(value);
+  }
   bool string(std::string& value) override { return add(std::move(value)); }
   bool binary(typename Json::binary_t&) override { return false; }  // has no form in text
   bool start_object(size_t) override { return open(Json::object()); }
@@ -102,6 +105,14 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool is_new_key(const std::string& key) {
     if constexpr (kIsOrdered) return keys_.back().insert(key).second;
     return !open_.back()->contains(key);
+  }
+
+  // The parser takes integers of more than 64 bits for floats, which have other digits.
+  void check_is_no_integer(const std::string& digits) const {
+    const bool has_key = !open_.empty() && open_.back()->is_object();
+    CHECK(digits.find_first_of(".eE") != std::string::npos, source_.prefix(),
+          has_key ? concat(printable(key_), ": ") : "", "the integer ", printable(digits),
+          " does not fit in 64 bits");
   }
 
   // Places the value where the text has it and returns that place.

@@ -25,12 +25,14 @@ bool is_name(std::string_view text) {
              std::string_view::npos;
 }
 
-// JSON as it is; anything else is a string of its characters.
-std::string json_of(const std::string& value) {
+// JSON as it is; anything else is a string of its characters. JSON that is refused, such as an
+// integer of many digits, was not meant to be a string.
+std::string json_of(const std::string& name, const std::string& value) {
   try {
-    parse_ordered_json(value, {});
+    parse_ordered_json(value, {concat(kFlag, ' ', name)});
     return value;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (nlohmann::json::accept(value)) throw UsageError(error.what());
     return nlohmann::json(value).dump();
   }
 }
@@ -41,7 +43,9 @@ TemplateArgument parse_argument(const std::string& text) {
     throw UsageError(refusal(kFlag, "NAME=VALUE", text));
   }
   if (find_invalid_utf8(text)) throw UsageError(concat(kFlag, " is not UTF-8"));
-  return {text.substr(0, equals), json_of(text.substr(equals + 1))};
+  std::string name = text.substr(0, equals);
+  std::string json = json_of(name, text.substr(equals + 1));
+  return {std::move(name), std::move(json)};
 }
 
 }  // namespace

@@ -34,8 +34,18 @@ jinja::Dict named_tokens(const TokenizerConfig& config, const Tokenizer& tokeniz
   return tokens;
 }
 
+template <typename Work>
+auto with_path(const std::string& path, const std::string& hint, Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw Error(concat(path, ": ", error.what()), hint, error.where());
+  }
+}
+
 Value json_value(const std::string& json, const std::string& name, Origin origin) {
-  return jinja::value_of_json(parse_ordered_json(json, {.path = printable(name)}), origin);
+  return with_path(printable(name), "",
+                   [&] { return jinja::value_of_json(parse_ordered_json(json, {}), origin); });
 }
 
 // As Hugging Face passes it on: without what is null, and with an answer's reasoning under a second
@@ -68,15 +78,6 @@ void add_arguments(jinja::Dict& variables, const std::vector<TemplateArgument>& 
       CHECK(argument.name != taken, taken, " is not an argument of chat templates");
     }
     variables.set(template_text(argument.name), json_value(argument.json, argument.name, origin));
-  }
-}
-
-template <typename Work>
-auto with_path(const std::string& path, const std::string& hint, Work work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    throw Error(concat(path, ": ", error.what()), hint, error.where());
   }
 }
 
@@ -138,8 +139,8 @@ void JinjaChatTemplate::append_template_text(std::string_view text,
 
 std::vector<Segment> JinjaChatTemplate::render(std::span<const Message> messages,
                                                const ChatInputs& inputs, const Pause& pause) const {
-  const jinja::Text text =
-      with_path(path_, hint_, [&] { return template_.render(variables(messages, inputs), pause); });
+  const jinja::Dict given = variables(messages, inputs);
+  const jinja::Text text = with_path(path_, hint_, [&] { return template_.render(given, pause); });
   std::vector<Segment> segments;
   size_t begin = 0;
   for (const jinja::Text::Run& run : text.runs()) {

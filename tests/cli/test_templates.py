@@ -32,7 +32,11 @@ class Templates(Case):
         for argument, words, code in [("a", "must be NAME=VALUE, got 'a'", 2),
                                       ("1=2", "must be NAME=VALUE, got '1=2'", 2),
                                       ("b=1", "the chat template has no variable 'b'", 1),
-                                      ("messages=[]", "messages is not an argument", 1)]:  # fmt: skip
+                                      ("messages=[]", "messages is not an argument", 1),
+                                      (f'a={{"b": {10**30}}}',
+                                       f"--template-arg a: b: the integer {10**30} does not fit", 2),
+                                      (f"a={2**64 - 1}",
+                                       f"a: the integer {2**64 - 1} does not fit", 1)]:  # fmt: skip
             with self.subTest(argument=argument):
                 result = self.check("generate", *flags, "-p", "x", "--template-arg", argument,
                                     code=code)  # fmt: skip
@@ -73,6 +77,17 @@ class Templates(Case):
         del messages[1]["content"]  # what is null is left out, as transformers does
         messages[2] = {key: messages[2][key] for key in ("role", "content", "tool_call_id", "name")}
         self.assertEqual(json.dumps(given), json.dumps(messages))
+
+    def test_integers_of_tools_are_exact_or_refused(self):
+        flags = self.model_with("{{ raise_exception(tools | tojson) }}")
+        body = {"messages": [{"role": "user", "content": "x"}]}
+        numbers = [2**63 - 1, -(2**63), 2**63, 2**64 - 1, 2**64, -(2**63) - 1, 10**30]
+        errors = self.batch(flags, *({**body, "tools": [{"maximum": n}]} for n in numbers))
+        for number, error in zip(numbers[:2], errors):
+            self.assertIn(f'[{{"maximum": {number}}}]', error["message"])
+        for number, error in zip(numbers[2:], errors[2:]):
+            self.assertIn(f"the integer {number} does not fit in 64 bits", error["message"])
+        self.assertTrue(errors[3]["message"].startswith("tools: the integer"), errors[3])
 
     def test_tools_have_a_template_of_their_own(self):
         named = [{"name": "default", "template": "{{ raise_exception('plain') }}"},

@@ -110,6 +110,21 @@ TEST(Json, CanKeepTheOrderOfKeys) {
   EXPECT_THROW(parse_ordered_json(R"({"o": {"a": 1, "a": 2}})", {}), Error);
 }
 
+// What is written again must have the digits that were read.
+TEST(Json, KeepsIntegersOrRefusesThem) {
+  const std::string text = R"([18446744073709551615,-9223372036854775808,0.5,1e+30])";
+  EXPECT_EQ(parse_ordered_json(text, {}).dump(), text);
+  const auto message = [](const std::string& refused) {
+    return thrown_error([&] { parse_ordered_json(refused, {"c.json"}); }).message;
+  };
+  EXPECT_EQ(message(R"({"a": {"maximum": 18446744073709551616}})"),
+            "c.json: maximum: the integer 18446744073709551616 does not fit in 64 bits");
+  EXPECT_EQ(message("[1, -9223372036854775809]"),
+            "c.json: the integer -9223372036854775809 does not fit in 64 bits");
+  EXPECT_EQ(parse_ordered_json(R"({"x": 18446744073709551616, "y": 1})", {}, {.left_out = "x"}),
+            nlohmann::ordered_json({{"y", 1}}));
+}
+
 // Long work can be ended: whoever asks is called every quarter of a megabyte.
 TEST(Json, PausesInLongTexts) {
   int num_pauses = 0;

@@ -11,7 +11,7 @@ Value value_of_json(const nlohmann::ordered_json& json, Origin origin) {
   if (json.is_number_float()) return Value(json.get<double>());
   if (json.is_number()) {
     CHECK(!json.is_number_unsigned() || json.get<uint64_t>() <= INT64_MAX, "the integer ",
-          json.dump(), " is too large");
+          json.dump(), " does not fit in 64 bits with a sign");
     return Value(json.get<int64_t>());
   }
   if (json.is_array()) {
