@@ -12,11 +12,13 @@
 namespace tessera {
 namespace {
 
+constexpr std::string_view kWindowSwitch = "use_sliding_window";
+
 // The window of layers that have one; 0: none has. Absent means the class default, null means none.
 int64_t read_window(const JsonObject& json, const LayerRules& rules) {
   // A window in a family without windows stays unread and is reported as not understood, unless the
   // file itself switches it off, as those do that were made from Qwen's.
-  if (!rules.sliding_window && json.find_bool("use_sliding_window") == false) {
+  if (!rules.sliding_window && json.find_bool(kWindowSwitch) == false) {
     json.find_integer("sliding_window", 0, kMaxContextTokens);
     json.find_integer("max_window_layers", 0, kMaxContextTokens);
   }
@@ -25,12 +27,18 @@ int64_t read_window(const JsonObject& json, const LayerRules& rules) {
     const auto given = json.find_integer("sliding_window", 1, kMaxContextTokens);
     if (json.contains("sliding_window")) window = given.value_or(0);
   }
-  if (!rules.window_has_switch) {
-    // The switch of other families: harmless where there is nothing to switch off.
-    if (window == 0) json.find_bool("use_sliding_window");
-    return window;
-  }
-  return json.find_bool("use_sliding_window").value_or(false) ? window : 0;
+  const bool is_on = json.find_bool(kWindowSwitch).value_or(false);
+  return is_on || !rules.window_has_switch ? window : 0;
+}
+
+// The switch of some families says nothing to the class of another, where tools leave it in.
+void warn_of_window(const JsonObject& json, const ModelFamily& family, int64_t window,
+                    const std::vector<bool>& slides, std::vector<std::string>& warnings) {
+  const bool has_window = std::ranges::find(slides, true) != slides.end();
+  if (!has_window || json.find_bool(kWindowSwitch) != false) return;
+  warnings.push_back(
+      concat(json.path(), ": ", json.field(kWindowSwitch), " is false, but the sliding_window of ",
+             window, " is kept: ", family.model_type, " has no such switch in transformers 5"));
 }
 
 // Which layers turn queries and keys, as far as it does not depend on windows.
@@ -175,6 +183,7 @@ void read_layers(const JsonObject& json, const ModelFamily& family, ModelConfig&
   std::vector<bool> rotates = read_rotating_layers(json, rules, config.num_layers);
   const std::vector<bool> slides = read_sliding_layers(json, rules, window, rotates);
   stop_rotation_of_full_layers(rules, window, slides, rotates);
+  warn_of_window(json, family, window, slides, warnings);
 
   const TypeTables tables = read_tables(json, family, slides, config, warnings);
   for (size_t i = 0; i < slides.size(); ++i) {

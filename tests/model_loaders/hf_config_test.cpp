@@ -168,11 +168,34 @@ TEST(HfConfig, TakesASwitchOfWindowsThatChangesNothing) {
                                     "max_window_layers": 28)")),
             0);
   EXPECT_EQ(window_of(read_mistral(R"(, "sliding_window": null, "use_sliding_window": false)")), 0);
-  // transformers has the window all the same, vLLM does not.
-  EXPECT_THAT(problem_of_type("mistral", R"(, "use_sliding_window": false)"),
-              HasSubstr("not understood, results may be wrong: use_sliding_window"));
+  EXPECT_EQ(window_of(read_mistral(R"(, "sliding_window": 16, "use_sliding_window": true)")), 16);
   EXPECT_THAT(problem_of_type("llama", R"(, "use_sliding_window": true, "sliding_window": 4096)"),
               HasSubstr("not understood, results may be wrong: sliding_window"));
+}
+
+// Only the classes of Qwen and SmolLM3 have the switch in transformers 5.24; what all others make
+// of it is nothing.
+TEST(HfConfig, KeepsAWindowThatTheClassHasNoSwitchFor) {
+  const auto read = [](const std::string& type, const std::string& keys) {
+    std::vector<std::string> warnings;
+    const std::string text = R"({"model_type": ")" + type + R"(", "num_hidden_layers": 2,
+        "sliding_window": 16, "use_sliding_window": false)" +
+                             keys + "}";
+    ModelConfig config = read_hf_config(JsonObject::parse(text, "c.json"), false, warnings);
+    return std::pair(windows_of(config), warnings);
+  };
+  for (const char* const type :
+       {"mistral", "ministral", "ministral3", "phi3", "gemma3_text", "olmo3", "cohere2"}) {
+    const auto [windows, warnings] = read(type, "");
+    EXPECT_THAT(windows, Each(16)) << type;
+    EXPECT_THAT(warnings, ElementsAre(std::string("c.json: use_sliding_window is false, but the "
+                                                  "sliding_window of 16 is kept: ") +
+                                      type + " has no such switch in transformers 5"));
+  }
+  const auto [windows, warnings] = read("mistral", R"(,
+      "layer_types": ["full_attention", "full_attention"])");
+  EXPECT_THAT(windows, Each(0));
+  EXPECT_THAT(warnings, IsEmpty());
 }
 
 TEST(HfConfig, AppliesUniformLayerTypes) {
