@@ -103,6 +103,15 @@ bool JsonObject::has_same(std::string_view key, const JsonObject& other) const {
   return contains(key) && other.contains(key) && *object_->find(key) == *other.object_->find(key);
 }
 
+JsonObject JsonObject::updated(const JsonObject& other) const {
+  auto document = std::make_shared<Document>();
+  document->path = path();
+  document->root = *object_;
+  document->root.update(*other.object_);
+  const Json* const root = &document->root;
+  return JsonObject(std::move(document), root, prefix_);
+}
+
 std::string JsonObject::field(std::string_view key) const { return prefix_ + printable(key); }
 
 std::vector<std::string> JsonObject::unread_fields() const {

@@ -72,6 +72,10 @@ class JsonObject {
   std::optional<std::vector<JsonObject>> find_objects(
       std::string_view key, std::string_view expected = "a list of objects") const;
 
+  // The fields of `other` in place of those of the same name, or beside them. What is read of it
+  // does not count as read here.
+  JsonObject updated(const JsonObject& other) const;
+
   // "rope_scaling.factor": the key with the path of this object in the document.
   std::string field(std::string_view key) const;
 

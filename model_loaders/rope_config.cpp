@@ -30,35 +30,56 @@ void warn_once(std::string warning, std::vector<std::string>& warnings) {
   }
 }
 
+void warn_of_difference(const JsonObject& json, std::vector<std::string>& warnings) {
+  warn_once(
+      concat(json.path(), ": rope_scaling and rope_parameters differ; rope_scaling is taken, ",
+             "as in transformers 5"),
+      warnings);
+}
+
+// The parameters themselves, or those of each layer type.
+std::vector<JsonObject> parameters_of_types(const JsonObject& v5) {
+  std::vector<JsonObject> types;
+  for (const std::string& key : v5.keys()) {
+    if (!is_layer_type(key)) continue;
+    if (auto parameters = v5.find_object(key)) types.push_back(std::move(*parameters));
+  }
+  return types.empty() ? std::vector<JsonObject>{v5} : types;
+}
+
 // rope_scaling and rope_parameters are both there: in transformers 5 the first then takes the place
 // of the second as a whole. So it does here, unless a theta would be lost that stands in
 // rope_parameters alone: nobody means that who adds rope_scaling.
 void replace_parameters(const JsonObject& json, const JsonObject& v4, const JsonObject& v5,
                         const RopeRules& rules, std::vector<std::string>& warnings) {
   constexpr std::string_view kTheta = "rope_theta";
-  const std::vector<std::string> keys = v5.keys();
-  CHECK(std::ranges::none_of(keys, is_layer_type) && !rules.sliding_layers_differ, json.path(),
-        ": both rope_scaling and rope_parameters are given; only one of them can be meant");
   const auto theta_of = [&](const JsonObject& object) {
     return object.find_number(kTheta, 1.0, kMaxTheta);
   };
   const std::optional<double> own = theta_of(v4);
   const double taken = own ? *own : theta_of(json).value_or(rules.table.theta);
-  const double replaced = theta_of(v5).value_or(taken);
-  if (replaced != taken) {
-    throw Error(concat(json.path(), ": ", v5.field(kTheta), " is ", replaced,
-                       ", but rope_scaling takes the place of rope_parameters and rope_theta is ",
-                       taken, " with it"),
-                "write all of them into rope_parameters");
+  for (const JsonObject& parameters : parameters_of_types(v5)) {
+    const double replaced = theta_of(parameters).value_or(taken);
+    if (replaced != taken) {
+      throw Error(concat(json.path(), ": ", parameters.field(kTheta), " is ", replaced,
+                         ", but rope_scaling takes the place of rope_parameters and rope_theta is ",
+                         taken, " with it"),
+                  "write all of them into rope_parameters");
+    }
+    const auto is_same = [&](const std::string& key) {
+      return key == kTheta || v4.has_same(key, parameters);
+    };
+    if (!std::ranges::all_of(parameters.keys(), is_same)) warn_of_difference(json, warnings);
   }
-  const auto is_same = [&](const std::string& key) {
-    return key == kTheta || v4.has_same(key, v5);
-  };
-  if (std::ranges::all_of(keys, is_same)) return;
-  warn_once(
-      concat(json.path(), ": rope_scaling and rope_parameters differ; rope_scaling is taken, ",
-             "as in transformers 5"),
-      warnings);
+}
+
+// The same in families whose layers with a window have a table of their own, which rope_scaling
+// does not stretch: it is put over the parameters of the others, key by key.
+JsonObject scaled_parameters(const JsonObject& json, const JsonObject& v4,
+                             const JsonObject& parameters, std::vector<std::string>& warnings) {
+  const auto is_same = [&](const std::string& key) { return v4.has_same(key, parameters); };
+  if (!std::ranges::all_of(v4.keys(), is_same)) warn_of_difference(json, warnings);
+  return parameters.updated(v4);
 }
 
 // Of v5, those of the layer type when they are given per type; of v4, those of all layers, or of
@@ -68,8 +89,9 @@ Parameters select_parameters(const JsonObject& json, std::string_view layer_type
   const std::optional<JsonObject> v4 = json.find_object("rope_scaling");
   const std::optional<JsonObject> v5 = json.find_object("rope_parameters");
   const bool is_v4 = v4 && !v4->keys().empty();
-  if (is_v4 && v5) replace_parameters(json, *v4, *v5, rules, warnings);
-  if (is_v4 || !v5) {
+  const bool replaces = is_v4 && v5 && !rules.sliding_layers_differ;
+  if (replaces) replace_parameters(json, *v4, *v5, rules, warnings);
+  if (replaces || !v5) {
     const bool is_other = rules.sliding_layers_differ && layer_type == kSlidingAttention;
     return {.object = is_other ? std::nullopt : v4, .is_nested = rules.sliding_layers_differ};
   }
@@ -84,7 +106,10 @@ Parameters select_parameters(const JsonObject& json, std::string_view layer_type
   const std::optional<JsonObject> selected = v5->find_object(layer_type);
   CHECK(selected, v5->path(), ": ", v5->field(layer_type),
         " is missing; the layers of this model are of that type");
-  return {.object = selected, .is_v5 = true, .is_nested = true};
+  const bool is_scaled = is_v4 && !replaces && layer_type == kFullAttention;
+  return {.object = is_scaled ? scaled_parameters(json, *v4, *selected, warnings) : selected,
+          .is_v5 = true,
+          .is_nested = true};
 }
 
 // A number that config.json may have beside the parameters, among them or both. Where transformers

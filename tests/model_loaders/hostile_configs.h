@@ -100,7 +100,8 @@ inline const HostileConfig kHostileRope[] = {
     {R"("rope_scaling": "linear")", "rope_scaling must be an object, got \"linear\""},
     {R"("rope_scaling": {"type": "linear", "factor": 2.0},
         "rope_parameters": {"full_attention": {"rope_theta": 1.5}})",
-     "both rope_scaling and rope_parameters are given"},
+     "rope_parameters.full_attention.rope_theta is 1.5, but rope_scaling takes the place of "
+     "rope_parameters and rope_theta is 10000 with it"},
     {R"("rope_scaling": {"type": "linear", "factor": 2.0},
         "rope_parameters": {"rope_theta": 1.5})",
      "rope_parameters.rope_theta is 1.5, but rope_scaling takes the place of rope_parameters and "

@@ -96,5 +96,47 @@ TEST(RopeScaling, TakesThePlaceOfRopeParameters) {
             5.0);
 }
 
+// As AutoConfig of transformers 5.24 has it.
+TEST(RopeScaling, TakesThePlaceOfTheParametersOfAllLayerTypes) {
+  const auto [config, warning] = warned("ministral", R"("num_hidden_layers": 2,
+      "layer_types": ["full_attention", "sliding_attention"], "rope_theta": 7.5,
+      "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+      "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0},
+                          "sliding_attention": {"rope_type": "default", "rope_theta": 7.5}})");
+  ASSERT_THAT(config.rope_tables, testing::SizeIs(1));
+  EXPECT_EQ(config.rope_tables[0].theta, 7.5);
+  EXPECT_EQ(config.rope_tables[0].scaling.factor, 4.0);
+  EXPECT_THAT(warning, HasSubstr("rope_scaling is taken, as in transformers 5"));
+  EXPECT_THAT(problem_of_type("ministral", R"(,
+                  "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+                  "rope_parameters": {"full_attention": {"rope_theta": 10000.0},
+                                      "sliding_attention": {"rope_theta": 5.0}})"),
+              HasSubstr("rope_parameters.sliding_attention.rope_theta is 5, but rope_scaling"));
+}
+
+// Where layers with a window have a table of their own, it is the others that are stretched.
+TEST(RopeScaling, IsPutOverTheParametersOfFullLayers) {
+  for (const char* const family : {"gemma3_text", "olmo3"}) {
+    const auto [config, warning] = warned(family, R"(
+        "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+        "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1000000.0},
+                            "sliding_attention": {"rope_type": "default", "rope_theta": 7.5}})");
+    ASSERT_THAT(config.rope_tables, testing::SizeIs(2)) << family;
+    EXPECT_EQ(config.rope_tables[0], (RopeTable{.theta = 7.5})) << family;
+    EXPECT_EQ(config.rope_tables[1].theta, 1e6) << family;
+    EXPECT_EQ(config.rope_tables[1].scaling.factor, 4.0) << family;
+    EXPECT_THAT(warning, HasSubstr("rope_scaling is taken, as in transformers 5")) << family;
+  }
+  // Nothing is lost, and what rope_scaling leaves out stays as it was.
+  const ModelConfig same = config_of_type("gemma3_text", R"(, "rope_scaling": {"factor": 4.0},
+      "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 4.0},
+                          "sliding_attention": {"rope_type": "default"}})");
+  EXPECT_EQ(same.rope_tables[1].scaling.factor, 4.0);
+  EXPECT_THAT(problem_of_type("gemma3_text", R"(, "rope_scaling": {"factor": 4.0},
+                  "rope_parameters": {"full_attention": {"rope_type": "linear", "scale": 4.0},
+                                      "sliding_attention": {"rope_type": "default"}})"),
+              HasSubstr("rope_parameters.full_attention.scale is not understood"));
+}
+
 }  // namespace
 }  // namespace tessera
