@@ -97,7 +97,7 @@ void add_json(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens,
   printer.add(concat("],\"count\":", tokens.size(), "}\n"));
 }
 
-// Behind the special tokens that `tokens` begin with because every prompt of the model does.
+// Behind the special tokens that the model's prompts begin with.
 auto prefix_end(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
   const auto [in_tokens, in_prefix] = std::ranges::mismatch(tokens, tokenizer.prompt_prefix());
   const bool has_bos = !tokens.empty() && tokens.front() == tokenizer.bos_token();
@@ -194,8 +194,7 @@ void add_output_options(CLI::App& command, TokenizeOptions& options) {
       add_form("--render", Form::kRendered, "the text that the template makes");
   rendered->needs("--chat");
   command
-      .add_flag("--no-bos", options.no_bos,
-                "leave out the special tokens that every prompt begins with")
+      .add_flag("--no-bos", options.no_bos, "leave out the special tokens that prompts begin with")
       ->excludes(rendered)
       ->group(kGroup);
 }

@@ -23,7 +23,6 @@ class SegmentEncoder {
       }
     }
     finish_text(std::nullopt);
-    add_prompt_prefix();
     return std::move(tokens_);
   }
 
@@ -47,12 +46,6 @@ class SegmentEncoder {
     tokens_.insert(tokens_.end(), encoded.begin(), encoded.end());
     done_bytes_ += text_.size();
     text_.clear();
-  }
-
-  void add_prompt_prefix() {
-    const std::vector<TokenId>& prefix = tokenizer_.prompt_prefix();
-    if (prefix.empty() || (!tokens_.empty() && tokens_.front() == prefix.front())) return;
-    tokens_.insert(tokens_.begin(), prefix.begin(), prefix.end());
   }
 
   const Tokenizer& tokenizer_;

@@ -17,8 +17,9 @@ struct Segment {
   std::string content;
 };
 
-// Begins with BOS when the model wants one, never with two. Neighbouring texts are tokenised as
-// one: to the model they always were. Special segments name special tokens of the tokenizer.
+// Nothing is put in front: what a template renders is the whole prompt, as in transformers and
+// vLLM, and begins with BOS where it writes one. Neighbouring texts are tokenised as one: to the
+// model they always were. Special segments name special tokens of the tokenizer.
 std::vector<TokenId> encode_segments(const Tokenizer& tokenizer, std::span<const Segment> segments,
                                      const EncodeProgress& progress = {});
 

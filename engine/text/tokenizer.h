@@ -87,11 +87,11 @@ class Tokenizer {
 
   std::optional<TokenId> bos_token() const;
   std::optional<TokenId> eos_token() const;
-  // What a prompt begins with unless its template already put the first of these there: BOS, with
-  // some models several special tokens, or nothing.
+  // What a prompt that no template renders begins with: BOS, with some models several special
+  // tokens, or nothing.
   const std::vector<TokenId>& prompt_prefix() const;
-  // What a tokenizer.json puts behind a prompt that no template renders, as EOS of models that were
-  // trained to expect it; mostly nothing.
+  // What a tokenizer.json puts behind such a prompt, as EOS of models that were trained to expect
+  // it; mostly nothing.
   const std::vector<TokenId>& prompt_suffix() const;
 
  private:

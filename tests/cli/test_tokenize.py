@@ -120,6 +120,15 @@ class Chat(Case):
         without = self.check("tokenize", *self.flags, "--chat", self.path, "--no-bos").out
         self.assertEqual([int(word) for word in without.split()], shown["ids"][1:])
 
+    def test_a_template_without_bos_has_none(self):
+        # As in transformers and vLLM; a text alone has it.
+        self.write("plain.jinja", "{% for m in messages %}{{ m.content }}{% endfor %}")
+        self.write("one.json", json.dumps([{"role": "user", "content": "Hi there"}]))
+        chat = self.check("tokenize", *self.flags, "--chat", "one.json",
+                          "--chat-template", "plain.jinja").out  # fmt: skip
+        text = self.check("tokenize", *self.flags, "-p", "Hi there").out
+        self.assertEqual(chat.split(), text.split()[1:])
+
     def test_forms_of_a_chat(self):
         expected = self.render(self.path)
         for document in ({"messages": MESSAGES}, {"messages": MESSAGES, "temperature": 0.5},
