@@ -22,7 +22,7 @@ class Interrupt(ChatCase):
         def discards():
             return not terminal.modes() & termios.NOFLSH
 
-        terminal = self.chat("--ignore-eos", "-n", "100000", flags=self.long_model())
+        terminal = self.chat("--ignore-eos", flags=self.long_model())
         self.assertTrue(discards(), "what was typed before Ctrl-C at the prompt")
         terminal.send("hello\r")
         terminal.expect("hello\r\n.")
