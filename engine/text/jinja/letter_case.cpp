@@ -1,7 +1,10 @@
 // Upper and lower case as Python's strings have them.
 #include <utf8proc.h>
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "engine/text/jinja/characters.h"
 #include "engine/text/jinja/text_operations.h"
@@ -41,21 +44,45 @@ constexpr std::u32string_view kCapitals =
 constexpr char32_t kDottedCapitalI = 0x130;
 constexpr char32_t kCapitalSigma = 0x3A3;
 constexpr char32_t kFinalSigma = 0x3C2;
+constexpr char32_t kCapitalSharpS = 0x1E9E;  // of utf8proc; in Unicode's tables ß begins with Ss
+constexpr char32_t kCapitalIota = 0x399;
+constexpr char32_t kIotaBelow = 0x345;  // a mark: what becomes of an iota behind a capital
 
-bool is_in(char32_t c, char32_t first, char32_t last) { return c >= first && c <= last; }
+using CodePoints = std::pair<char32_t, char32_t>;  // from the first to the last
 
-// Unicode's property Cased of what is not Case_Ignorable.
-bool is_cased(char32_t c) {
+// Unicode's Other_Lowercase and Other_Uppercase: what has a case without being a cased letter.
+constexpr CodePoints kOtherLowercase[] = {
+    {0xAA, 0xAA},       {0xBA, 0xBA},       {0x2B0, 0x2B8},     {0x2C0, 0x2C1},    {0x2E0, 0x2E4},
+    {0x345, 0x345},     {0x37A, 0x37A},     {0x1D2C, 0x1D6A},   {0x1D78, 0x1D78},  {0x1D9B, 0x1DBF},
+    {0x2071, 0x2071},   {0x207F, 0x207F},   {0x2090, 0x209C},   {0x2170, 0x217F},  {0x24D0, 0x24E9},
+    {0x2C7C, 0x2C7D},   {0xA69C, 0xA69D},   {0xA770, 0xA770},   {0xA7F8, 0xA7F9},  {0xAB5C, 0xAB5F},
+    {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA}};
+constexpr CodePoints kOtherUppercase[] = {
+    {0x2160, 0x216F}, {0x24B6, 0x24CF}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
+
+template <size_t kSize>
+bool is_in(char32_t c, const CodePoints (&ranges)[kSize]) {
+  return std::ranges::any_of(
+      ranges, [c](const CodePoints& range) { return c >= range.first && c <= range.second; });
+}
+
+// kTitle is that of letters such as U+01C5, of which the first half is a capital.
+std::optional<LetterCase> case_of(char32_t c) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
     case UTF8PROC_CATEGORY_LU:
+      return LetterCase::kUpper;
     case UTF8PROC_CATEGORY_LL:
+      return LetterCase::kLower;
     case UTF8PROC_CATEGORY_LT:
-      return true;
+      return LetterCase::kTitle;
     default:
-      return c == 0xAA || c == 0xBA || is_in(c, 0x2160, 0x217F) || is_in(c, 0x24B6, 0x24E9) ||
-             is_in(c, 0x1F130, 0x1F149) || is_in(c, 0x1F150, 0x1F169) || is_in(c, 0x1F170, 0x1F189);
+      if (is_in(c, kOtherLowercase)) return LetterCase::kLower;
+      if (is_in(c, kOtherUppercase)) return LetterCase::kUpper;
+      return std::nullopt;
   }
 }
+
+bool is_cased(char32_t c) { return case_of(c).has_value(); }
 
 // The several capitals of a letter; empty where there is one.
 std::u32string_view several_capitals(char32_t letter) {
@@ -87,34 +114,60 @@ bool is_case_ignorable(char32_t c) {
 // Writes the characters of a text one by one, in another case.
 class CaseWriter {
  public:
-  CaseWriter(std::string_view text, const Call& call) : text_(text), call_(call) {}
+  CaseWriter(std::string_view text, LetterCase letter_case)
+      : text_(text), letter_case_(letter_case) {}
 
-  std::string next(size_t begin, const Character& character, LetterCase letter_case) {
+  std::string next(size_t begin, const Character& character) {
     const char32_t c = character.code_point;
+    const LetterCase letter_case = case_at(begin);
     std::string bytes;
     if (c >= 0x80 && character.num_bytes == 1) {
       bytes = text_[begin];  // no character
     } else if (letter_case == LetterCase::kLower) {
       append_lower(c, begin + character.num_bytes, bytes);
+    } else if (letter_case == LetterCase::kUpper) {
+      append_upper(c, bytes);
     } else {
-      append_upper(c, letter_case, bytes);
+      append_title(c, bytes);
     }
-    if (!is_case_ignorable(c)) is_behind_cased_ = is_cased(c);
+    is_within_word_ = is_cased(c);
+    if (!is_case_ignorable(c)) is_behind_cased_ = is_within_word_;
     return bytes;
   }
 
  private:
-  void append_upper(char32_t c, LetterCase letter_case, std::string& bytes) const {
-    const auto code_point = static_cast<utf8proc_int32_t>(c);
+  // Words begin behind everything that has no case.
+  LetterCase case_at(size_t begin) const {
+    const bool is_capitalized = letter_case_ == LetterCase::kCapitalized;
+    if (!is_capitalized && letter_case_ != LetterCase::kTitle) return letter_case_;
+    const bool begins = is_capitalized ? begin == 0 : !is_within_word_;
+    return begins ? LetterCase::kTitle : LetterCase::kLower;
+  }
+
+  static void append_upper(char32_t c, std::string& bytes) {
     const std::u32string_view several = several_capitals(c);
-    if (letter_case == LetterCase::kCapitalized) {
-      if (!several.empty()) throw call_.error("does not know how words with this letter begin");
-      return append_utf8(bytes, static_cast<char32_t>(utf8proc_totitle(code_point)));
-    }
     if (several.empty()) {
+      const auto code_point = static_cast<utf8proc_int32_t>(c);
       return append_utf8(bytes, static_cast<char32_t>(utf8proc_toupper(code_point)));
     }
     for (const char32_t capital : several) append_utf8(bytes, capital);
+  }
+
+  // What begins a word. Of several capitals the first letter stays one.
+  static void append_title(char32_t c, std::string& bytes) {
+    const auto titled = static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(c)));
+    const std::u32string_view several = several_capitals(c);
+    const bool has_own = titled != c && titled != kCapitalSharpS;
+    if (has_own || case_of(c) == LetterCase::kTitle || several.empty()) {
+      return append_utf8(bytes, titled);
+    }
+    bool is_behind_letter = false;
+    for (const char32_t capital : several) {
+      const auto lower = utf8proc_tolower(static_cast<utf8proc_int32_t>(capital));
+      const char32_t rest = capital == kCapitalIota ? kIotaBelow : static_cast<char32_t>(lower);
+      append_utf8(bytes, is_behind_letter ? rest : capital);
+      is_behind_letter = is_behind_letter || case_of(capital) == LetterCase::kUpper;
+    }
   }
 
   void append_lower(char32_t c, size_t end, std::string& bytes) const {
@@ -135,31 +188,39 @@ class CaseWriter {
   }
 
   std::string_view text_;
-  const Call& call_;
+  LetterCase letter_case_;
+  bool is_within_word_ = false;   // the character before has a case
   bool is_behind_cased_ = false;  // as far as ignorable characters do not stand between
 };
 
 }  // namespace
 
-Text with_case(const Text& text, LetterCase letter_case, const Call& call) {
+Text with_case(const Text& text, LetterCase letter_case, Runtime& runtime) {
   constexpr size_t kMaxGrowth = 3;
-  call.runtime.count_text(text.size() * (is_ascii(text.bytes()) ? 1 : kMaxGrowth));
+  runtime.count_text(text.size() * (is_ascii(text.bytes()) ? 1 : kMaxGrowth));
   Text result;
   if (text.is_markup()) result.set_markup();
-  CaseWriter writer(text.bytes(), call);
+  CaseWriter writer(text.bytes(), letter_case);
   for (size_t i = 0; i < text.size();) {
     const Character character = character_at(text.bytes(), i);
-    const bool is_rest = letter_case == LetterCase::kCapitalized && i > 0;
-    result.append(writer.next(i, character, is_rest ? LetterCase::kLower : letter_case),
-                  text.origin_at(i));
+    result.append(writer.next(i, character), text.origin_at(i));
     i += character.num_bytes;
   }
   return result;
 }
 
-const Text& ascii_only(const Text& text, const Call& call) {
-  if (!is_ascii(text.bytes())) throw call.error("knows the letters of ASCII only");
-  return text;
+bool has_only_case(std::string_view text, LetterCase letter_case, Runtime& runtime) {
+  runtime.count_text(text.size());
+  bool has_letter = false;
+  for (size_t i = 0; i < text.size();) {
+    const Character character = character_at(text, i);
+    i += character.num_bytes;
+    if (character.code_point >= 0x80 && character.num_bytes == 1) continue;  // no character
+    const std::optional<LetterCase> own = case_of(character.code_point);
+    if (own && own != letter_case) return false;
+    has_letter = has_letter || own;
+  }
+  return has_letter;
 }
 
 }  // namespace tessera::jinja

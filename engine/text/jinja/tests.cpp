@@ -3,6 +3,7 @@
 
 #include "engine/text/jinja/builtins.h"
 #include "engine/text/jinja/operators.h"
+#include "engine/text/jinja/printing.h"
 #include "engine/text/jinja/text_operations.h"
 
 namespace tessera::jinja {
@@ -38,14 +39,12 @@ bool is_iterable(const Value& value) {
   return is_sequence(value) || value.as_iterable() != nullptr || value.as_loop() != nullptr;
 }
 
+// Of what any value prints.
 template <LetterCase kCase>
 Value test_case(Call& call) {
   call.bind({});
-  const Text& text = ascii_only(call.text(), call);
-  const std::string other =
-      with_case(text, kCase == LetterCase::kUpper ? LetterCase::kLower : LetterCase::kUpper, call)
-          .bytes();
-  return Value(with_case(text, kCase, call).bytes() == text.bytes() && other != text.bytes());
+  const Text text = printed(call.subject(), call.runtime);
+  return Value(has_only_case(text.bytes(), kCase, call.runtime));
 }
 
 template <bool kIsOdd>

@@ -33,23 +33,32 @@ Value filter_trim(Call& call) {
 template <LetterCase kCase>
 Value filter_case(Call& call) {
   call.bind({});
-  return call.runtime.make(with_case(soft_text(call), kCase, call));
+  return call.runtime.make(with_case(soft_text(call), kCase, call.runtime));
 }
 
-// Words begin behind white space and -, (, {, [, <.
+// Words begin behind white space and -, (, {, [, <. The rest of a word does not know how it begins.
 Value filter_title(Call& call) {
   call.bind({});
   const Text text = soft_text(call);
-  ascii_only(text, call);
-  const Text lower = with_case(text, LetterCase::kLower, call);
-  const Text upper = with_case(text, LetterCase::kUpper, call);
+  const auto separates = [](char32_t c) {
+    return is_space(c) || std::u32string_view(U"-({[<").find(c) != std::u32string_view::npos;
+  };
   Text result;
-  bool begins_word = true;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text.bytes()[i];
-    result.append(begins_word ? upper : lower, i, i + 1);
-    begins_word = std::string_view("-({[<").find(c) != std::string_view::npos ||
-                  is_space(static_cast<unsigned char>(c));
+  const auto append = [&](size_t begin, size_t end, LetterCase letter_case) {
+    result.append(with_case(text.slice(begin, end), letter_case, call.runtime));
+  };
+  for (size_t i = 0; i < text.size();) {
+    const Character first = character_at(text.bytes(), i);
+    size_t end = i + first.num_bytes;
+    append(i, end, LetterCase::kUpper);
+    const size_t rest = end;
+    while (!separates(first.code_point) && end < text.size()) {
+      const Character next = character_at(text.bytes(), end);
+      if (separates(next.code_point)) break;
+      end += next.num_bytes;
+    }
+    append(rest, end, LetterCase::kLower);
+    i = end;
   }
   return call.runtime.make(std::move(result));
 }

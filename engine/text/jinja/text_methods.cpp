@@ -143,7 +143,7 @@ Value method_remove(Call& call) {
 template <LetterCase kCase>
 Value method_case(Call& call) {
   call.bind({});
-  return call.runtime.make(with_case(call.text(), kCase, call));
+  return call.runtime.make(with_case(call.text(), kCase, call.runtime));
 }
 
 Value method_find(Call& call) {
@@ -204,21 +204,6 @@ Value method_is_digit(Call& call) {
   return Value(!text.empty());
 }
 
-// Words begin behind everything that is no letter, unlike those of the filter.
-Value method_title(Call& call) {
-  call.bind({});
-  const Text& text = ascii_only(call.text(), call);
-  const Text lower = with_case(text, LetterCase::kLower, call);
-  const Text upper = with_case(text, LetterCase::kUpper, call);
-  Text result;
-  bool begins_word = true;
-  for (size_t i = 0; i < text.size(); ++i) {
-    result.append(begins_word ? upper : lower, i, i + 1);
-    begins_word = lower.bytes()[i] < 'a' || lower.bytes()[i] > 'z';
-  }
-  return call.runtime.make(std::move(result));
-}
-
 constexpr Builtin kTextMethods[] = {
     {"strip", method_strip<Side::kBoth>},
     {"lstrip", method_strip<Side::kLeft>},
@@ -234,7 +219,7 @@ constexpr Builtin kTextMethods[] = {
     {"upper", method_case<LetterCase::kUpper>},
     {"lower", method_case<LetterCase::kLower>},
     {"capitalize", method_case<LetterCase::kCapitalized>},
-    {"title", method_title},
+    {"title", method_case<LetterCase::kTitle>},
     {"find", method_find},
     {"count", method_count},
     {"join", method_join},

@@ -21,13 +21,11 @@ Text replaced(const Text& text, const Text& pattern, const Text& replacement, in
 // Without their line ends.
 std::vector<Text> split_lines(const Text& text, Runtime& runtime);
 
-// kCapitalized: the first character upper and the others lower; kTitle: of each word.
-enum class LetterCase : uint8_t { kUpper, kLower, kCapitalized };
-// As Python has it. Throws Error where kCapitalized begins with one of the letters of which several
-// characters become, such as a ligature.
-Text with_case(const Text& text, LetterCase letter_case, const Call& call);
-
-// The text; throws Error when it has other characters.
-const Text& ascii_only(const Text& text, const Call& call);
+// As Python's strings have them. kCapitalized: the first character is a title's and the others are
+// lower; kTitle: of each word, which begins behind every character without a case.
+enum class LetterCase : uint8_t { kUpper, kLower, kCapitalized, kTitle };
+Text with_case(const Text& text, LetterCase letter_case, Runtime& runtime);
+// Whether there are letters, and all of them are kUpper or kLower.
+bool has_only_case(std::string_view text, LetterCase letter_case, Runtime& runtime);
 
 }  // namespace tessera::jinja

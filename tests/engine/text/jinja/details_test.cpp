@@ -68,21 +68,28 @@ TEST(JinjaDetails, LettersOfUnicodeHaveCases) {
               {"{{ 'ÄÖÜ ẞ İI ǅ' | lower }} {{ 'ΑΣ, Σ ΑΣΑ' | lower }} {{ \"Α'Σ ΑΣ'Α\".lower() }}",
                "äöü ß i\u0307i ǆ ας, σ ασα α'ς ασ'α"},
               {"{{ 'éCOLE ÇA' | capitalize }} {{ 'ǆ Σ ΑΣ'.capitalize() }} {{ 'äß世界'.upper() }}",
-               "École ça ǅ σ ας ÄSS世界"}});
-  expect_failures({{"{{ 'ßa' | capitalize }}", "does not know how words with this letter begin"},
-                   {"{{ 'é' | title }}", "knows the letters of ASCII only"},
-                   {"{{ 'É' is upper }}", "knows the letters of ASCII only"}});
+               "École ça ǅ σ ας ÄSS世界"},
+              {"{{ 'ßa ﬁn ᾀ ǆa ŉ' | capitalize }}|{{ 'éa ÇA ﬁx-ßa (ΑΣ' | title }}|"
+               "{{ \"éa ÇA ﬁx-ßa (ΑΣ ᾳ ᾷ ǆǄ it's\".title() }}",
+               "Ssa ﬁn ᾀ ǆa ŉ|Éa Ça FIx-SSa (Ασ|Éa Ça Fix-Ssa (Ας ᾼ \u0391\u0342\u0345 ǅǆ It'S"},
+              {"{{ ('<ab' | safe).title() + '&' }}", "<Ab&amp;"},
+              {"{{ 'É' is upper }}{{ 'Éé' is upper }}{{ 'ǅ' is upper }}{{ 'ǅ' is lower }}"
+               "{{ 'ª中' is lower }}{{ '中' is lower }}{{ 5 is upper }}{{ none is lower }}"
+               "{{ true is lower }}{{ nosuch is upper }}{{ 'ÀB1 Ⅳ' is upper }}{{ '' is lower }}"
+               "{{ ['A'] is upper }}",
+               "TrueFalseFalseFalseTrueFalseFalseFalseFalseFalseTrueFalseTrue"}});
 }
 
 // The digests are those of Python 3.11; the ranges leave out blocks that newer tables add to.
 TEST(JinjaDetails, EveryLetterHasTheCasesOfPython) {
-  std::string text;
+  std::string text, letters;
   const std::pair<char32_t, char32_t> ranges[] = {
       {0x80, 0x1C80}, {0x1E00, 0x2500}, {0xFB00, 0xFB18}};
   for (const auto& [first, end] : ranges) {
     for (char32_t c = first; c < end; ++c) {
       std::string letter;
       append_utf8(letter, c);
+      letters += letter;
       text += letter + " A" + letter + "Σ" + letter + "A ";
     }
   }
@@ -91,6 +98,16 @@ TEST(JinjaDetails, EveryLetterHasTheCasesOfPython) {
   };
   EXPECT_EQ(digest("upper"), "2671f1c62e45635b8659079ea1f745b59d4442333d7d834269ff49ea52f7121b");
   EXPECT_EQ(digest("lower"), "6e6a3f905223485f85345fcd3884c8cae96b01fdb051014de687f8d3972fe682");
+  EXPECT_EQ(digest("title"), "5d8e8f4f7e26ee032ed69d40ae2b579ff0d143707ccf565d62d4dc6b5341c749");
+  EXPECT_EQ(sha256(run("{{ '" + text + "'.title() }}")),
+            "ce349147d7b26ec06f721d7346b041072b8131942ea34f8d076493ef2f9c2472");
+  const auto digest_of_each = [&](const std::string& printed) {
+    return sha256(run("{% for c in '" + letters + "' %}" + printed + "{% endfor %}"));
+  };
+  EXPECT_EQ(digest_of_each("{{ c | capitalize }} "),
+            "f1c690a6bf40435cbf600300445f1d8f9164167bd1cb014bcbd5c30b45494dab");
+  EXPECT_EQ(digest_of_each("{{ 1 if c is upper else 0 }}{{ 'l' if c is lower else '-' }}"),
+            "877f4b7070616d8402b64c70cb9faf87b9265dcf087ce28762cc73f41217a482");
 }
 
 TEST(JinjaDetails, JsonMayBeAscii) {
