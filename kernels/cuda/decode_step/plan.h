@@ -331,7 +331,8 @@ constexpr int64_t fused_rotation_bytes(int tokens, int64_t head_dim) {
 
 // Static shared memory: barriers, sums, arguments, the share and rotations of the first kind of
 // layers. Instances other than Llama's over bfloat16 pages have more arguments
-// (fused_argument_bytes).
+// (fused_argument_bytes); where the stream has two parts, there are a single token's sums of the
+// second one, or several tokens' factors of it.
 constexpr int64_t fused_static_bytes(FusedInstance instance, int tokens, int64_t head_dim) {
   const int64_t of_llama = tokens == 1 ? 47 * 128 : 29 * 1024;
   const int64_t of_wide_heads = 4 * tokens * std::max<int64_t>(head_dim - 128, 0);

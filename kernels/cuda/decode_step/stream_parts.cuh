@@ -10,7 +10,8 @@
 // What adds the product's sums up knows s and rms(h') by then, from four sums over all rows:
 //   |h'|^2 = |h|^2 + 2 s (h . p) + s^2 |p|^2.
 // Eight tokens fill these columns. Then every block waits for their factors s before it multiplies,
-// and adds the parts up itself (FusedInputs::join()); still no half waits for all blocks twice.
+// and adds the parts up itself (FusedInputs::join()), which rounds them to bfloat16 once more;
+// still no half waits for all blocks twice.
 // Blocks without such norms have s = 1.
 #pragma once
 
