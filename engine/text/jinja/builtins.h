@@ -19,6 +19,8 @@ Function find_test(std::string_view name);
 // value.name(...) of texts, dicts and lists
 Function find_method(const Value& value, std::string_view name);
 Function find_text_method(std::string_view name);
+// text.format(...) as Python has it. Throws Error for what it does not know: !r, fields in fields.
+Value method_format(Call& call);
 
 // raise_exception, strftime_now, namespace, range, dict
 Function find_function(std::string_view name);

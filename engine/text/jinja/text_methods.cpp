@@ -220,6 +220,7 @@ constexpr Builtin kTextMethods[] = {
     {"lower", method_case<LetterCase::kLower>},
     {"capitalize", method_case<LetterCase::kCapitalized>},
     {"title", method_case<LetterCase::kTitle>},
+    {"format", method_format},
     {"find", method_find},
     {"count", method_count},
     {"join", method_join},

@@ -60,6 +60,33 @@ TEST(JinjaDetails, MethodsOfText) {
                    {"{{ 'ab'.startswith(['a']) }}", "needs a string"}});
 }
 
+TEST(JinjaDetails, TextsFormatTheirFields) {
+  expect_all(
+      {{"{{ '{}-{}'.format(1, 'é') }} "
+        "{{ '{0}{1}{0}'.format('a', none) }} {{ '{a}{{}}'.format(a=[1, 'x']) }} "
+        "{{ '{x[a]} {x[b][0]}{0[1]}'.format('ab', x={'a': true, 'b': [7]}) }}",
+        "1-é aNonea [1, 'x']{} True 7b"},
+       {"{{ '{:>5}|{:é<4}|{:^6}|{:.2}|{:05}|{:5}'.format('世', 'a', 'bc', 'éàü', 'b', true) }}",
+        "    世|aééé|  bc  |éà|b0000|    1"},
+       {"{{ '{:08.3f} {:+d} {:,} {:_x} {:>05} {:=+6}'.format(-3.14159, 7, -1234567, 1048576, 42, "
+        "5) }} {{ '{:.1%} {:e} {:<012%}|{:012}'.format(0.256, 12345.678, 3.14159, -0.0) }}",
+        "-003.142 +7 -1,234,567 10_0000 00042 +    5 25.6% 1.234568e+04 314.159000%0|"
+        "-000000000.0"}});
+  expect_failures({{"{{ '{}{0}'.format(1) }}", "have a number and others have none"},
+                   {"{{ '{}'.format() }}", "format: has no argument 0"},
+                   {"{{ '{a}'.format(1) }}", "format: has no argument 'a'"},
+                   {"{{ '{0.a.b}'.format({}) }}", "'a' is undefined"},
+                   {"{{ '}'.format(1) }}", "a single '}' in the format"},
+                   {"{{ '{'.format(1) }}", "a single '{' in the format"},
+                   {"{{ '{:d}'.format('a') }}", "a string has the format of a number"},
+                   {"{{ '{:5}'.format(none) }}", "the format of none is not one for it"},
+                   {"{{ '{:.2s}'.format(1) }}", "the format of an integer is not one for it"},
+                   {"{{ '{!r}'.format(1) }}", "as !r, is not supported"},
+                   {"{{ '{:{}}'.format(1, 2) }}", "a field within a field is not supported"},
+                   {"{{ '{:2000}'.format(1) }}", "a number of the format is too large"},
+                   {"{{ ('<' | safe).format() }}", "of a text that is safe is not supported"}});
+}
+
 TEST(JinjaDetails, LettersOfUnicodeHaveCases) {
   expect_all({{"{{ 'grüße ÀÉ \\u0390 ŉ \\ufb01 \\u1f80 \\u1f08 \\u0399 \\u03a5 \\u1e97 \\u0587' | "
                "upper }}",
