@@ -28,8 +28,9 @@ size_t piece_size(std::string_view text) {
   return character_boundary(text, kPieceBytes);
 }
 
-// The ends of tokens if together they are the bytes of `piece`. `is_first`: the space that some
-// tokenizers put in front of a text is left out.
+// The ends of tokens if together they are the bytes of `piece`, but for spaces: some tokenizers
+// make one of several, and none of those at the ends. `is_first`: the space that some tokenizers
+// put in front of a text is left out.
 std::optional<std::vector<uint32_t>> exact_ends(const Tokenizer& tokenizer,
                                                 const std::vector<TokenId>& tokens,
                                                 std::string_view piece, bool is_first) {
@@ -38,11 +39,14 @@ std::optional<std::vector<uint32_t>> exact_ends(const Tokenizer& tokenizer,
   size_t at = 0;
   for (const TokenId token : tokens) {
     const std::string bytes = tokenizer.token_bytes(token, is_first && ends.empty());
-    if (!piece.substr(at).starts_with(bytes)) return std::nullopt;
+    while (!piece.substr(at).starts_with(bytes)) {
+      if (!piece.substr(at).starts_with(' ')) return std::nullopt;
+      ++at;
+    }
     at += bytes.size();
     ends.push_back(static_cast<uint32_t>(at));
   }
-  if (at != piece.size()) return std::nullopt;
+  if (piece.find_first_not_of(' ', at) != std::string_view::npos) return std::nullopt;
   return ends;
 }
 
@@ -72,6 +76,7 @@ TokenMap map_tokens(const Tokenizer& tokenizer, std::string_view text,
     at += size;
     if (progress) progress(at, text.size());
   }
+  if (!map.ends.empty()) map.ends.back() = static_cast<uint32_t>(text.size());
   return map;
 }
 

@@ -19,9 +19,9 @@ struct TokenMap {
 };
 
 // A long text is tokenised in pieces of up to 64 KiB that end with a line where there is one, and
-// smaller ones where a tokenizer changes the text (composes accents, removes spaces): there only
-// the ends of pieces are ends of tokens. `text` is UTF-8, less than 4 GiB. Throws what `progress`
-// throws.
+// smaller ones where a tokenizer changes more of the text than runs of spaces (composes accents):
+// there only the ends of pieces are ends of tokens. `text` is UTF-8, less than 4 GiB. Throws what
+// `progress` throws.
 TokenMap map_tokens(const Tokenizer& tokenizer, std::string_view text,
                     const EncodeProgress& progress = {});
 

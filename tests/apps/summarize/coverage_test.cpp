@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "apps/summarize/chunks.h"
 #include "apps/summarize/cuts.h"
 #include "apps/summarize/prompts.h"
 #include "engine/text/utf8.h"
+#include "model_loaders/file_reader.h"
 #include "tests/apps/summarize/odd_documents.h"
+#include "tests/engine/text/tokenizer_file.h"
 #include "tests/source_folder.h"
 
 namespace tessera {
@@ -93,6 +96,24 @@ TEST_P(Coverage, AMapEndsWithTheText) {
 
 INSTANTIATE_TEST_SUITE_P(Tokenizers, Coverage,
                          testing::Values("", "/tests/engine/text/data/qwen2.json"));
+
+// Cutting the text around each run of spaces would cut words, which adds tokens.
+TEST(TokenMap, RunsOfSpacesThatBecomeOneAddNoTokens) {
+  nlohmann::json file = nlohmann::json::parse(
+      read_whole_file(source_folder().string() + "/weights/demo/tokenizer.json", 1 << 24));
+  file["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", " +"}}}, {"content", " "}};
+  const auto tokenizer = load_tokenizer_file("tokenizer.json", file.dump(), {}, 1 << 20);
+  std::string text;
+  for (int i = 0; i < 300; ++i) {
+    text += std::string(static_cast<size_t>(i % 4), ' ') +
+            "Sentences are  parted by several   spaces.  Once upon a time.\n";
+  }
+  text += "  ";
+  const TokenMap map = map_tokens(*tokenizer, text);
+  EXPECT_EQ(map.ends.size(), tokenizer->encode(text).size());
+  EXPECT_TRUE(std::ranges::is_sorted(map.ends));
+  EXPECT_EQ(map.ends.back(), text.size());
+}
 
 TEST(Middle, BeginningAndEndAreReadAndNothingTwice) {
   for (int index = 0; index < kNumOddDocuments; ++index) {
