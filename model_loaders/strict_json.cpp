@@ -109,10 +109,10 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 
   // The parser takes integers of more than 64 bits for floats, which have other digits.
   void check_is_no_integer(const std::string& digits) const {
+    if (digits.find_first_of(".eE") != std::string::npos) return;
     const bool has_key = !open_.empty() && open_.back()->is_object();
-    CHECK(digits.find_first_of(".eE") != std::string::npos, source_.prefix(),
-          has_key ? concat(printable(key_), ": ") : "", "the integer ", printable(digits),
-          " does not fit in 64 bits");
+    throw JsonLimitError(concat(source_.prefix(), has_key ? concat(printable(key_), ": ") : "",
+                                "the integer ", printable(digits), " does not fit in 64 bits"));
   }
 
   // Places the value where the text has it and returns that place.

@@ -20,8 +20,9 @@ struct OrderedJsonOptions {
   Pause pause = {};           // called every few hundred kilobytes of text
 };
 
-// The same with the keys of every object in the order of the text. Throws Error for integers that
-// do not fit in 64 bits too: what is parsed so is written again, with the same digits.
+// The same with the keys of every object in the order of the text. Throws JsonLimitError for
+// integers that do not fit in 64 bits too: what is parsed so is written again, with the same
+// digits.
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonSource& source,
                                           const OrderedJsonOptions& options = {});
 

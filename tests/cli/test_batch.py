@@ -237,6 +237,7 @@ class Errors(BatchCase):
             file.write('{"prompt": "x", "metadata": ' + "[" * 64 + "]" * 64 + "}\n")
             file.write('{"prompt": "' + "x" * (16 << 20) + 'y"}\n')
             file.write('{"prompt": "x", "seed": 1e999}\n')
+            file.write('{"prompt": "x", "metadata": {"a": 18446744073709551616}}\n')
             file.write('{"prompt": }\n')
         self.batch(code=3)
         records = read_records(self.folder / "out.jsonl")
@@ -244,10 +245,11 @@ class Errors(BatchCase):
                   for record in records if record["error"]}  # fmt: skip
         for line, message in [(2, "nesting too deep at byte 91 (limit 64)"),
                               (3, "longer than 16777216 bytes"),
-                              (4, "1e999 at byte 24 is too large (limit 1.79769e+308)")]:
+                              (4, "1e999 at byte 24 is too large (limit 1.79769e+308)"),
+                              (5, "a: the integer 18446744073709551616 does not fit")]:
             self.assertEqual(errors[line]["code"], "json_limit_exceeded")
             self.assertIn(message, errors[line]["message"])
-        self.assertEqual(errors[5]["code"], "invalid_json")
+        self.assertEqual(errors[6]["code"], "invalid_json")
 
     def test_duplicate_ids(self):
         self.write_input(short_line("a", "x"), short_line("b", "x"), short_line("a", "y"))
