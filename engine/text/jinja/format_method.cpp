@@ -1,5 +1,6 @@
 // "{:<5} and {name}".format(...)
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -218,20 +219,20 @@ class FieldFormatter {
   }
 
   std::string digits_of(int64_t integer, const FieldSpec& spec) const {
-    const uint64_t base = spec.type == 'b'                       ? 2
-                          : spec.type == 'o'                     ? 8
-                          : spec.type == 'x' || spec.type == 'X' ? 16
-                                                                 : 10;
+    const int base = spec.type == 'b'                       ? 2
+                     : spec.type == 'o'                     ? 8
+                     : spec.type == 'x' || spec.type == 'X' ? 16
+                                                            : 10;
     if (spec.precision) throw call_.error("an integer has no precision");
     if (base != 10 && spec.grouping == ',') throw call_.error("',' groups decimal digits only");
-    uint64_t rest =
-        integer < 0 ? 0 - static_cast<uint64_t>(integer) : static_cast<uint64_t>(integer);
-    std::string digits;
-    do {
-      digits += (spec.type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[rest % base];
-      rest /= base;
-    } while (rest > 0);
-    std::ranges::reverse(digits);
+    auto magnitude = static_cast<uint64_t>(integer);
+    if (integer < 0) magnitude = 0 - magnitude;
+    char buffer[64];  // in base 2
+    const auto written = std::to_chars(buffer, buffer + sizeof(buffer), magnitude, base);
+    std::string digits(buffer, written.ptr);
+    for (char& digit : digits) {
+      if (spec.type == 'X' && digit >= 'a') digit = static_cast<char>(digit - 'a' + 'A');
+    }
     return spec.grouping == 0 ? digits : grouped(digits, spec.grouping, base == 10 ? 3 : 4);
   }
 
