@@ -41,7 +41,8 @@ class FusedEpilogue {
   // Waits for the token's scales of a product of the residual stream, hands the other warps the
   // factor of its second part, and waits for those of the other tokens, which it returns. Every
   // warp that computes calls this once in each of these products: two in a layer, and the output
-  // head.
+  // head. No warp writes the next product's factors while another reads these: in between it has
+  // finished a product that ends in the residual stream, to whose sums all warps contribute.
   __device__ const float* exchange_factors() {
     if (finishes()) {
       wait_for_input_scale();
