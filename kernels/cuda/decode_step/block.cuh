@@ -30,7 +30,7 @@ struct FusedRegisters {
 };
 constexpr FusedRegisters fused_registers(int tokens, int head_dim, FusedInstance instance) {
   if (tokens > 1 || head_dim > 128) return {.compute = 208, .other = 88};
-  if (instance == FusedInstance::kAnyBlock) return {.compute = 200, .other = 104};
+  if (computes_any_block(instance)) return {.compute = 200, .other = 104};
   if (!is_llama(instance)) return {.compute = 216, .other = 72};
   return {.compute = 224, .other = 56};
 }

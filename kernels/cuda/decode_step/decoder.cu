@@ -19,11 +19,14 @@ Buffer upload_array(const void* host, size_t bytes, std::string_view purpose) {
   return buffer;
 }
 
-// Keys or values as the copy engine takes them; float8_e4m3 elements in pairs.
+// Keys or values as the copy engine takes them: float8_e4m3 elements in pairs, the tokens that
+// share a row as one.
 Tensor copied_pages(Tensor pages) {
   if (pages.dtype != DType::kFloat8E4M3) return pages;
+  const int64_t row_tokens = tokens_per_row(static_cast<int>(pages.dim(3)), 1);
   pages.dtype = DType::kBFloat16;
-  pages.shape = {pages.dim(0), pages.dim(1), pages.dim(2), pages.dim(3) / 2};
+  pages.shape = {pages.dim(0), pages.dim(1), pages.dim(2) / row_tokens,
+                 pages.dim(3) * row_tokens / 2};
   return pages;
 }
 
@@ -32,13 +35,15 @@ Buffer upload_maps(const FusedDecoderModel& model) {
   const auto add_weight = [&](const WeightMatrix& weight) {
     maps.push_back(make_weight_tensor_map(weight.data, kUnitRows, kUnitFeatures));
   };
-  const int box_tokens = unit_tokens(static_cast<int>(model.sizes.head_dim),
-                                     static_cast<int>(size_of(model.pages.front().keys.dtype)));
+  const auto head_dim = static_cast<int>(model.sizes.head_dim);
+  const auto element_bytes = static_cast<int>(size_of(model.pages.front().keys.dtype));
+  const int box_rows =
+      unit_tokens(head_dim, element_bytes) / tokens_per_row(head_dim, element_bytes);
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const LayerWeights& layer = model.layers[i];
     add_weight(layer.qkv_proj);  // the order of FusedMap
-    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].keys), box_tokens));
-    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].values), box_tokens));
+    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].keys), box_rows));
+    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].values), box_rows));
     add_weight(layer.o_proj);
     add_weight(layer.gate_up_proj);
     add_weight(layer.down_proj);

@@ -264,7 +264,7 @@ class FusedEpilogue {
   }
 
   __device__ bool has_post_norms() const {
-    return kInstance == FusedInstance::kAnyBlock && arguments_.block.has_post_norms != 0;
+    return computes_any_block(kInstance) && arguments_.block.has_post_norms != 0;
   }
   __device__ int half() const { return is_mid() ? 0 : 1; }
 

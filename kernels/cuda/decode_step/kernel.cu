@@ -368,6 +368,7 @@ void launch_for_block(const FusedDecodeArguments& arguments, const FusedDecodeLa
   launch_if.template operator()<FusedInstance::kPreNormFp8>();
   launch_if.template operator()<FusedInstance::kPreNorm>();
   launch_if.template operator()<FusedInstance::kAnyBlock>();
+  launch_if.template operator()<FusedInstance::kAnyBlockFp8>();
 }
 
 template <int kHeadDim>

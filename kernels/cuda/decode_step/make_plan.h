@@ -113,10 +113,6 @@ inline std::string fused_decode_shape_problem(const FusedDecodeShape& shape) {
     return concat("it keeps keys and values in bfloat16 or float8_e4m3, not in ",
                   to_string(shape.pages));
   }
-  if (has_fp8_pages && shape.head_dim != 128) {
-    return concat("head_dim is ", shape.head_dim, ", not 128, as keys and values in ",
-                  to_string(shape.pages), " need");
-  }
   if (shape.weights != WeightFormat::kDense) {
     return concat("it reads ", to_string(WeightFormat::kDense), " weights, not ",
                   to_string(shape.weights));
@@ -164,11 +160,6 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
   if (!plan.runs()) return plan;
   plan.block = fused_block(block, shape.head_dim);
   plan.has_fp8_pages = shape.pages == DType::kFloat8E4M3;
-  if (plan.has_fp8_pages && plan.block.has_post_norms != 0) {
-    plan.problem = concat("over keys and values in ", to_string(shape.pages),
-                          " it computes no norms after the halves");
-    return plan;
-  }
   const std::vector<LayerSpec> kinds = fused_kinds(block);
   plan.num_kinds = std::max(1, static_cast<int>(kinds.size()));
   plan.num_windows =

@@ -16,7 +16,7 @@ __device__ inline float inverse_power(float scale) {
 }
 
 // A lane has the four elements from 4 lane on; of a wide head it has four more, kElements further
-// on.
+// on. Of a narrow head half of the lanes have none.
 template <int kHeadDim, bool kFp8>
 struct NewestRow {
   static constexpr int kElements = 4 * kWarpSize;
@@ -54,53 +54,54 @@ struct NewestRow {
     }
   }
 
-  // Writes the row into the unit, in which it is row `row`.
-  __device__ void write_row(uint32_t unit, int row) const {
+  // Writes the row into the unit, in which it is that of token `token`.
+  __device__ void write_row(uint32_t unit, int token) const {
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
       const int column = i * kElements + reread_lane_index() * 4;
       if (column >= kHeadDim) break;
-      if constexpr (kFp8) {
-        const uint32_t address = unit + row * 128 + (column / 16 ^ row % 8) * 16 + column % 16;
-        asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(vectors[i].x) : "memory");
-      } else {
-        const uint32_t address = unit + column / 64 * (kUnitTokens * 128) + row * 128 +
-                                 (column % 64 / 8 ^ row % 8) * 16 + column % 8 * 2;
-        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(vectors[i].x),
-                     "r"(vectors[i].y)
-                     : "memory");
-      }
+      store_shared(place(unit, token, column), vectors[i].x, vectors[i].y);
     }
   }
 
   // The copy of a unit may have read the newest token's row before it was written. So this writes
   // the row into the unit again, and zeros into the rows behind it, which may hold NaN.
-  __device__ void write(uint32_t unit, int newest_row) const {
+  __device__ void write(uint32_t unit, int newest_token) const {
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
       const int column = i * kElements + reread_lane_index() * 4;
       if (column >= kHeadDim) break;
       uint32_t low = vectors[i].x;
-      if constexpr (kFp8) {
+      uint32_t high = vectors[i].y;
 #pragma unroll 1
-        for (int row = newest_row; row < kUnitTokens; ++row) {
-          const uint32_t address = unit + row * 128 + (column / 16 ^ row % 8) * 16 + column % 16;
-          asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(low) : "memory");
-          low = 0;
-        }
-      } else {
-        uint32_t high = vectors[i].y;
-        const uint32_t panel = unit + column / 64 * (kUnitTokens * 128) + column % 8 * 2;
-#pragma unroll 1
-        for (int row = newest_row; row < kUnitTokens; ++row) {
-          const uint32_t address = panel + row * 128 + (column % 64 / 8 ^ row % 8) * 16;
-          asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(low), "r"(high)
-                       : "memory");
-          low = high = 0;
-        }
+      for (int token = newest_token; token < kUnitTokens; ++token) {
+        store_shared(place(unit, token, column), low, high);
+        low = high = 0;
       }
     }
     __syncwarp();
+  }
+
+ private:
+  // Where the unit has the elements of a token from `column` on: panels of 128 bytes a row, the
+  // chunks of 16 bytes in a row permuted by XOR with the row's number. A row may have two tokens.
+  __device__ static uint32_t place(uint32_t unit, int token, int column) {
+    constexpr int kElementBytes = kFp8 ? 1 : 2;
+    constexpr int kRowTokens = tokens_per_row(kHeadDim, kElementBytes);
+    constexpr int kPanelBytes = kUnitTokens / kRowTokens * kUnitRowBytes;
+    const int row = token / kRowTokens;
+    const int byte = token % kRowTokens * (kUnitRowBytes / kRowTokens) + column * kElementBytes;
+    return unit + byte / kUnitRowBytes * kPanelBytes + row * kUnitRowBytes +
+           (byte % kUnitRowBytes / 16 ^ row % 8) * 16 + byte % 16;
+  }
+  // Four elements: of e4m3 in `low`, of bfloat16 in both.
+  __device__ static void store_shared(uint32_t address, uint32_t low, uint32_t high) {
+    if constexpr (kFp8) {
+      asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(low) : "memory");
+    } else {
+      asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(low), "r"(high)
+                   : "memory");
+    }
   }
 };
 

@@ -94,6 +94,12 @@ inline constexpr int kMaxKindWords = 4;
 constexpr int unit_tokens(int head_dim, int element_bytes = 2) {
   return kUnitBytes / (element_bytes * head_dim);
 }
+// The copy engine leaves rows of 128 bytes. Where a token's keys or values are shorter, a row has
+// those of two tokens.
+inline constexpr int kUnitRowBytes = 128;
+constexpr int tokens_per_row(int head_dim, int element_bytes = 2) {
+  return std::max(kUnitRowBytes / (element_bytes * head_dim), 1);
+}
 
 enum FusedProductIndex : uint8_t { kQkv, kOProj, kGateUp, kDown, kLmHead, kNumFusedProducts };
 
@@ -158,32 +164,32 @@ struct FusedBlock {
 // The instances of the kernel, which differ in what of a block they compute. Code that is left out
 // takes no registers, which then hold weights.
 enum class FusedInstance : uint8_t {
-  kLlama,       // Llama's block alone: does not read FusedBlock
-  kPreNorm,     // all but norms of what the halves add
-  kAnyBlock,    // everything
-  kLlamaFp8,    // as kLlama, over keys and values in float8_e4m3
-  kPreNormFp8,  // as kPreNorm, over these
+  kLlama,     // Llama's block alone: does not read FusedBlock
+  kPreNorm,   // all but norms of what the halves add
+  kAnyBlock,  // everything
+  // The same over keys and values in float8_e4m3.
+  kLlamaFp8,
+  kPreNormFp8,
+  kAnyBlockFp8,
 };
 constexpr bool is_llama(FusedInstance instance) {
   return instance == FusedInstance::kLlama || instance == FusedInstance::kLlamaFp8;
 }
-constexpr bool reads_fp8(FusedInstance instance) {
-  return instance == FusedInstance::kLlamaFp8 || instance == FusedInstance::kPreNormFp8;
+constexpr bool computes_any_block(FusedInstance instance) {
+  return instance == FusedInstance::kAnyBlock || instance == FusedInstance::kAnyBlockFp8;
 }
+constexpr bool reads_fp8(FusedInstance instance) { return instance >= FusedInstance::kLlamaFp8; }
 constexpr int kv_element_bytes(FusedInstance instance) { return reads_fp8(instance) ? 1 : 2; }
 
 // Not every instance is built for every head_dim: models with wide heads have norms of what the
-// halves add. Over float8_e4m3 pages no instance computes these norms.
+// halves add.
 constexpr bool fused_instance_is_built(FusedInstance instance, int64_t head_dim) {
-  if (instance == FusedInstance::kAnyBlock) return true;
-  return reads_fp8(instance) ? head_dim == 128 : head_dim <= 128;
+  return computes_any_block(instance) || head_dim <= 128;
 }
 
 // In how many parts the residual stream goes to a product: the stream, and what a half of a layer
 // adds to it, whose factor comes later (stream_parts.cuh).
-constexpr int stream_parts(FusedInstance instance) {
-  return instance == FusedInstance::kAnyBlock ? 2 : 1;
-}
+constexpr int stream_parts(FusedInstance instance) { return computes_any_block(instance) ? 2 : 1; }
 // How many of `parts` parts the product multiplies. A single token's are added up when their sums
 // are complete; those of several tokens, for which a tensor-core tile has no columns left, before
 // they are multiplied.
@@ -206,13 +212,12 @@ constexpr int kept_chunk(int warp, int i, int part, int num_chunks) {
 // The first instance that computes the block, over keys and values in float8_e4m3 or in bfloat16.
 constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pages,
                                        int64_t head_dim) {
-  if (has_fp8_pages) {
-    return block.is_llama != 0 ? FusedInstance::kLlamaFp8 : FusedInstance::kPreNormFp8;
+  using enum FusedInstance;
+  if (block.is_llama != 0) return has_fp8_pages ? kLlamaFp8 : kLlama;
+  if (block.has_post_norms == 0 && fused_instance_is_built(kPreNorm, head_dim)) {
+    return has_fp8_pages ? kPreNormFp8 : kPreNorm;
   }
-  if (block.is_llama != 0) return FusedInstance::kLlama;
-  return block.has_post_norms == 0 && fused_instance_is_built(FusedInstance::kPreNorm, head_dim)
-             ? FusedInstance::kPreNorm
-             : FusedInstance::kAnyBlock;
+  return has_fp8_pages ? kAnyBlockFp8 : kAnyBlock;
 }
 
 // Where the blocks leave 32-bit words for each other; see decode_step/exchange.cuh. Offsets are in

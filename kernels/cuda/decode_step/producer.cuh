@@ -178,6 +178,7 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
                                const CUtensorMap* keys, const CUtensorMap* values,
                                RingFiller<FusedSignals<kTokens, kHeadDim, kInstance>>& filler) {
   constexpr int kUnitTokens = unit_tokens(kHeadDim, kv_element_bytes(kInstance));
+  constexpr int kRowTokens = tokens_per_row(kHeadDim, kv_element_bytes(kInstance));
   prefetch_later_map(arguments, keys);
   prefetch_later_map(arguments, values);
   mbarrier_wait(&signals.planned, 0);
@@ -194,7 +195,8 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
     for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
       const int token = unit * kUnitTokens;
       const auto page_index = static_cast<int>(attention.page_size.divide(token));
-      const int row = token - page_index * static_cast<int>(attention.page_size.divisor());
+      const int row =
+          (token - page_index * static_cast<int>(attention.page_size.divisor())) / kRowTokens;
       const int page =
           place < kMaxFusedPages ? own.pages[place + page_index - first] : table[page_index];
       filler.page_rows(keys, row, piece.kv_head, page);

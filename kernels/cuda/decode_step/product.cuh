@@ -42,7 +42,7 @@ struct UnitWeights {
 // most, or what joins the parts of the stream, for one.
 constexpr int units_ahead(int tokens, FusedInstance instance) {
   const bool has_large_attention = instance == FusedInstance::kPreNormFp8;
-  const bool needs_registers = instance == FusedInstance::kAnyBlock || has_large_attention;
+  const bool needs_registers = computes_any_block(instance) || has_large_attention;
   const int most = tokens > 1 ? 2 : kPassGroups;
   return needs_registers ? most / 2 : most;
 }
