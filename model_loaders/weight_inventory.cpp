@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <initializer_list>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -67,6 +69,18 @@ bool is_equal(const Checkpoint& checkpoint, const TensorEntry& a, const TensorEn
   return a_bytes == b_bytes;
 }
 
+// Whether both matrices are the same. A megabyte at the beginning, in the middle and at the end is
+// compared: matrices that were trained apart differ everywhere.
+bool is_same_matrix(const Checkpoint& checkpoint, const TensorEntry& a, const TensorEntry& b) {
+  constexpr uint64_t kComparedBytes = uint64_t{1} << 20;
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  const uint64_t size = std::min(kComparedBytes, a.size_bytes);
+  const uint64_t last = a.size_bytes - size;
+  return std::ranges::all_of(
+      std::initializer_list<uint64_t>{0, last / 2, last},
+      [&](uint64_t begin) { return is_equal(checkpoint, a, b, begin, size); });
+}
+
 // Where config.json says no dtype, transformers takes that of the checkpoint's tensors.
 void adopt_dtype(const Checkpoint& checkpoint, ModelConfig& config) {
   if (config.dtype) return;
@@ -85,6 +99,18 @@ void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config) {
   }
   config.ties_embeddings =
       !config.is_untied && checkpoint.find(name_of(WeightRole::kLmHead, config)) == nullptr;
+}
+
+std::vector<std::string> adopt_output_matrix(const Checkpoint& checkpoint, ModelConfig& config) {
+  if (!config.ties_embeddings) return {};
+  const TensorEntry* const embedding = checkpoint.find(name_of(WeightRole::kEmbedTokens, config));
+  const TensorEntry* const output = checkpoint.find(name_of(WeightRole::kLmHead, config));
+  if (embedding == nullptr || output == nullptr) return {};
+  if (is_same_matrix(checkpoint, *embedding, *output)) return {};
+  config.ties_embeddings = false;
+  return {concat(checkpoint.file_paths()[output->file_index],
+                 ": tie_word_embeddings is true, but tensor '", output->name, "' is not equal to '",
+                 embedding->name, "'; both are used, as in transformers 5")};
 }
 
 std::vector<std::string> skipped_tensors(const Checkpoint& checkpoint) {
@@ -107,7 +133,6 @@ std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
   const std::vector<std::string> missing = missing_weights(checkpoint, config);
   CHECK(missing.empty(), tensors_of(checkpoint, missing), " missing", first_names(missing));
   check_weight_shapes(checkpoint, config);
-  check_tied_embeddings(checkpoint, config);
   std::vector<std::string> warnings = checkpoint.warnings();
   const std::vector<std::string> unknown = unknown_weights(checkpoint, config);
   if (unknown.empty()) return warnings;
@@ -123,8 +148,11 @@ WeightInventory take_weight_inventory(const Checkpoint& checkpoint, ModelConfig&
                                       bool allow_unknown) {
   adopt_layout(checkpoint, config);
   adopt_dtype(checkpoint, config);
-  return {.skipped = skipped_tensors(checkpoint),
-          .warnings = check_weight_inventory(checkpoint, config, allow_unknown)};
+  WeightInventory inventory{.skipped = skipped_tensors(checkpoint),
+                            .warnings = adopt_output_matrix(checkpoint, config)};
+  std::ranges::move(check_weight_inventory(checkpoint, config, allow_unknown),
+                    std::back_inserter(inventory.warnings));
+  return inventory;
 }
 
 std::vector<std::string> missing_weights(const Checkpoint& checkpoint, const ModelConfig& config) {
@@ -165,23 +193,6 @@ void check_weight_shapes(const Checkpoint& checkpoint, const ModelConfig& config
                          source.shape_fields, " of config.json"));
     }
   }
-}
-
-void check_tied_embeddings(const Checkpoint& checkpoint, const ModelConfig& config) {
-  if (!config.ties_embeddings) return;
-  constexpr uint64_t kComparedBytes = uint64_t{1} << 20;
-  const TensorEntry* const embedding = checkpoint.find(name_of(WeightRole::kEmbedTokens, config));
-  const TensorEntry* const output = checkpoint.find(name_of(WeightRole::kLmHead, config));
-  if (embedding == nullptr || output == nullptr) return;
-  bool is_same = embedding->dtype == output->dtype && embedding->shape == output->shape;
-  const uint64_t size = std::min(kComparedBytes, embedding->size_bytes);
-  const uint64_t last = embedding->size_bytes - size;
-  for (const uint64_t begin : {uint64_t{0}, last / 2, last}) {
-    is_same = is_same && is_equal(checkpoint, *embedding, *output, begin, size);
-  }
-  CHECK(is_same, checkpoint.file_paths()[output->file_index],
-        ": tie_word_embeddings is true, but tensor '", output->name, "' is not equal to '",
-        embedding->name, "'");
 }
 
 }  // namespace tessera

@@ -15,6 +15,11 @@ namespace tessera {
 // changes nothing in other models.
 void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config);
 
+// Where tie_word_embeddings is true, but the checkpoint has an output matrix that is another than
+// the embedding, it is the one that was trained: `config` is no longer tied. Returns a warning that
+// says so.
+std::vector<std::string> adopt_output_matrix(const Checkpoint& checkpoint, ModelConfig& config);
+
 // A line for each part of the model around the language model that has tensors in the checkpoint:
 // "436 tensors of the vision tower, 0.87 GB".
 std::vector<std::string> skipped_tensors(const Checkpoint& checkpoint);
@@ -28,12 +33,12 @@ std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
 
 struct WeightInventory {
   std::vector<std::string> skipped;   // what skipped_tensors() returns
-  std::vector<std::string> warnings;  // what check_weight_inventory() returns
+  std::vector<std::string> warnings;  // adopt_output_matrix()'s and check_weight_inventory()'s
 };
 
 // What whoever opens a checkpoint does first: adopt_layout(), the dtype of the embedding where
-// config.json says none, both of which change `config`, and then what the two others say of it.
-// Throws as check_weight_inventory() does.
+// config.json says none, adopt_output_matrix(), all of which change `config`, and then what the two
+// others say of it. Throws as check_weight_inventory() does.
 WeightInventory take_weight_inventory(const Checkpoint& checkpoint, ModelConfig& config,
                                       bool allow_unknown);
 
@@ -48,10 +53,5 @@ std::vector<std::string> unknown_weights(const Checkpoint& checkpoint, const Mod
 // Throws Error for the first tensor whose shape differs, with both shapes and the fields of
 // config.json that give the needed one. Missing tensors are not its concern.
 void check_weight_shapes(const Checkpoint& checkpoint, const ModelConfig& config);
-
-// Throws Error when tie_word_embeddings is true and the checkpoint has an output matrix that is
-// another than the embedding. A megabyte at the beginning, in the middle and at the end of both is
-// compared: matrices that were trained apart differ everywhere.
-void check_tied_embeddings(const Checkpoint& checkpoint, const ModelConfig& config);
 
 }  // namespace tessera

@@ -177,19 +177,35 @@ TEST(WeightInventory, AdoptsTheLayoutBeforeItIsCompared) {
   EXPECT_THAT(inventory.warnings, ElementsAre(HasSubstr("surprise.weight")));
 }
 
-TEST(WeightInventory, ATiedOutputMatrixIsTheEmbedding) {
+// As transformers 5, which ties nothing then.
+TEST(WeightInventory, AnOutputMatrixOfItsOwnIsNotTied) {
   ModelConfig config = tiny_config();
   config.ties_embeddings = true;
-  check_tied_embeddings(open(tiny_weights(tiny_config())), config);
-  SafetensorsBuilder builder;
-  builder.add("model.embed_tokens.weight", "BF16", "[10, 8]", std::string(160, 'x'));
-  builder.add("lm_head.weight", "BF16", "[10, 8]", std::string(159, 'x') + "y");
-  const Checkpoint checkpoint = open(builder.file());
-  EXPECT_THAT(thrown_error([&] { check_tied_embeddings(checkpoint, config); }).message,
-              HasSubstr("tie_word_embeddings is true, but tensor 'lm_head.weight' is not equal to "
-                        "'model.embed_tokens.weight'"));
-  config.ties_embeddings = false;
-  check_tied_embeddings(checkpoint, config);
+  EXPECT_THAT(take_weight_inventory(open(tiny_weights(tiny_config())), config, false).warnings,
+              IsEmpty());
+  EXPECT_TRUE(config.ties_embeddings);
+  const auto checkpoint_of = [](const std::string& shape, const std::string& output) {
+    SafetensorsBuilder builder;
+    for (const WeightSource& weight : all_sources(tiny_config())) {
+      const bool is_output = weight.name == "lm_head.weight";
+      const auto bytes = static_cast<size_t>(weight.shape.num_elements()) * 2;
+      builder.add(weight.name, "BF16", is_output ? shape : concat(weight.shape),
+                  is_output ? output : std::string(bytes, 'x'));
+    }
+    return open(builder.file());
+  };
+  const Checkpoint differs = checkpoint_of("[10, 8]", std::string(159, 'x') + "y");
+  EXPECT_THAT(
+      take_weight_inventory(differs, config, false).warnings,
+      ElementsAre(EndsWith("model.safetensors: tie_word_embeddings is true, but tensor "
+                           "'lm_head.weight' is not equal to 'model.embed_tokens.weight'; both "
+                           "are used, as in transformers 5")));
+  EXPECT_FALSE(config.ties_embeddings);
+  EXPECT_THAT(take_weight_inventory(differs, config, false).warnings, IsEmpty());
+  config.ties_embeddings = true;
+  const Checkpoint shorter = checkpoint_of("[9, 8]", std::string(144, 'x'));
+  EXPECT_THAT(thrown_error([&] { take_weight_inventory(shorter, config, false); }).message,
+              HasSubstr("tensor 'lm_head.weight' has shape [9, 8], expected [10, 8]"));
 }
 
 }  // namespace
