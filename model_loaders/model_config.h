@@ -54,6 +54,7 @@ struct ModelConfig {
   double norm_offset = 0.0;               // norms multiply by this + weight
   double logit_multiplier = 1.0;  // of the products with the output matrix, before a soft cap
   bool ties_embeddings = false;
+  bool embedding_is_lm_head = false;  // tied, and the checkpoint has it under that name alone
   bool is_untied = false;  // the config of a larger model says so: a missing lm_head ties nothing
   NamePrefix name_prefix = NamePrefix::kNone;
   std::optional<DType> dtype;           // as declared; the checkpoint's tensors decide

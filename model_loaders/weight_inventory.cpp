@@ -55,7 +55,8 @@ std::string line_of(const SkippedPart& part) {
 
 // The tensor that a weight of the whole model is made of.
 std::string name_of(WeightRole role, const ModelConfig& config) {
-  const std::string name(weight_sources(model_family(config.model_type), role).front());
+  const ModelFamily& family = model_family(config.model_type);
+  const std::string name(weight_sources(family, stored_role(role, config)).front());
   return prefixed(name, config.name_prefix);
 }
 
@@ -105,6 +106,7 @@ std::vector<std::string> adopt_output_matrix(const Checkpoint& checkpoint, Model
   if (!config.ties_embeddings) return {};
   const TensorEntry* const embedding = checkpoint.find(name_of(WeightRole::kEmbedTokens, config));
   const TensorEntry* const output = checkpoint.find(name_of(WeightRole::kLmHead, config));
+  config.embedding_is_lm_head = embedding == nullptr && output != nullptr;
   if (embedding == nullptr || output == nullptr) return {};
   if (is_same_matrix(checkpoint, *embedding, *output)) return {};
   config.ties_embeddings = false;
@@ -147,9 +149,9 @@ std::vector<std::string> check_weight_inventory(const Checkpoint& checkpoint,
 WeightInventory take_weight_inventory(const Checkpoint& checkpoint, ModelConfig& config,
                                       bool allow_unknown) {
   adopt_layout(checkpoint, config);
-  adopt_dtype(checkpoint, config);
   WeightInventory inventory{.skipped = skipped_tensors(checkpoint),
                             .warnings = adopt_output_matrix(checkpoint, config)};
+  adopt_dtype(checkpoint, config);
   std::ranges::move(check_weight_inventory(checkpoint, config, allow_unknown),
                     std::back_inserter(inventory.warnings));
   return inventory;

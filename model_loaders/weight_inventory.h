@@ -17,7 +17,8 @@ void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config);
 
 // Where tie_word_embeddings is true, but the checkpoint has an output matrix that is another than
 // the embedding, it is the one that was trained: `config` is no longer tied. Returns a warning that
-// says so.
+// says so. Where it has the output matrix alone, as safetensors' save_model() writes it, `config`
+// says that this is the embedding.
 std::vector<std::string> adopt_output_matrix(const Checkpoint& checkpoint, ModelConfig& config);
 
 // A line for each part of the model around the language model that has tensors in the checkpoint:
@@ -36,8 +37,8 @@ struct WeightInventory {
   std::vector<std::string> warnings;  // adopt_output_matrix()'s and check_weight_inventory()'s
 };
 
-// What whoever opens a checkpoint does first: adopt_layout(), the dtype of the embedding where
-// config.json says none, adopt_output_matrix(), all of which change `config`, and then what the two
+// What whoever opens a checkpoint does first: adopt_layout(), adopt_output_matrix(), the dtype of
+// the embedding where config.json says none, all of which change `config`, and then what the two
 // others say of it. Throws as check_weight_inventory() does.
 WeightInventory take_weight_inventory(const Checkpoint& checkpoint, ModelConfig& config,
                                       bool allow_unknown);

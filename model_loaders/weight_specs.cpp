@@ -150,7 +150,7 @@ WeightTransform transform_of(WeightRole role, const RoleShape& shape, std::span<
 
 WeightSpec weight_spec(const ModelConfig& config, WeightRole role, std::optional<int64_t> layer) {
   const RoleShape shape = role_shape(role, config);
-  const auto names = weight_sources(model_family(config.model_type), role);
+  const auto names = weight_sources(model_family(config.model_type), stored_role(role, config));
   // One name stands for a tensor that holds all rows.
   const bool is_fused = names.size() == 1;
   CHECK(is_fused || names.size() == shape.rows.size(), "weight role ", static_cast<int>(role),
@@ -176,6 +176,11 @@ WeightSpec weight_spec(const ModelConfig& config, WeightRole role, std::optional
 }
 
 }  // namespace
+
+WeightRole stored_role(WeightRole role, const ModelConfig& config) {
+  const bool is_lm_head = role == WeightRole::kEmbedTokens && config.embedding_is_lm_head;
+  return is_lm_head ? WeightRole::kLmHead : role;
+}
 
 std::vector<WeightSpec> weight_specs(const ModelConfig& config) {
   std::vector<WeightSpec> specs;

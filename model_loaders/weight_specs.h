@@ -53,6 +53,9 @@ struct WeightSpec {
   ShardAxis shard_axis = ShardAxis::kNone;
 };
 
+// The role under whose name the checkpoint has a weight.
+WeightRole stored_role(WeightRole role, const ModelConfig& config);
+
 // In the order of the forward pass. No output matrix when tie_word_embeddings is true. Throws Error
 // when the family has no name for a role that the block has.
 std::vector<WeightSpec> weight_specs(const ModelConfig& config);

@@ -208,5 +208,21 @@ TEST(WeightInventory, AnOutputMatrixOfItsOwnIsNotTied) {
               HasSubstr("tensor 'lm_head.weight' has shape [9, 8], expected [10, 8]"));
 }
 
+// As safetensors' save_model() writes tied models: of two names, it keeps the first in the
+// alphabet.
+TEST(WeightInventory, ATiedEmbeddingMayBeStoredAsTheOutputMatrix) {
+  ModelConfig config = tiny_config();
+  const Checkpoint checkpoint = open(tiny_weights(
+      config, [](const std::string& name) { return name != "model.embed_tokens.weight"; }));
+  EXPECT_THAT(thrown_error([&] { take_weight_inventory(checkpoint, config, false); }).message,
+              EndsWith("1 tensor is missing: model.embed_tokens.weight"));
+  config.ties_embeddings = true;
+  EXPECT_THAT(take_weight_inventory(checkpoint, config, false).warnings, IsEmpty());
+  EXPECT_TRUE(config.ties_embeddings);
+  EXPECT_EQ(config.dtype, DType::kBFloat16);
+  EXPECT_EQ(weight_specs(config).front().role, WeightRole::kEmbedTokens);
+  EXPECT_EQ(weight_specs(config).front().sources.front().name, "lm_head.weight");
+}
+
 }  // namespace
 }  // namespace tessera
