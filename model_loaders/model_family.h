@@ -50,6 +50,9 @@ struct LayerRules {
 
 struct RopeRules {
   RopeTable table;  // where config.json says nothing
+  // Of parameters that name no theta; the key beside them then says nothing where there are none.
+  // None: the table's theta.
+  std::optional<double> theta_of_parameters;
   // Layers that see a window have a table of their own, which no scaling stretches.
   bool sliding_layers_differ = false;
   // The theta of that table, from the key rope_local_base_freq. None: that of the other layers.

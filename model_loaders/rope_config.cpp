@@ -47,6 +47,11 @@ std::vector<JsonObject> parameters_of_types(const JsonObject& v5) {
   return types.empty() ? std::vector<JsonObject>{v5} : types;
 }
 
+// Of parameters that name none.
+double default_theta(const RopeRules& rules) {
+  return rules.theta_of_parameters.value_or(rules.table.theta);
+}
+
 // rope_scaling and rope_parameters are both there: in transformers 5 the first then takes the place
 // of the second as a whole. So it does here, unless a theta would be lost that stands in
 // rope_parameters alone: nobody means that who adds rope_scaling.
@@ -57,7 +62,7 @@ void replace_parameters(const JsonObject& json, const JsonObject& v4, const Json
     return object.find_number(kTheta, 1.0, kMaxTheta);
   };
   const std::optional<double> own = theta_of(v4);
-  const double taken = own ? *own : theta_of(json).value_or(rules.table.theta);
+  const double taken = own ? *own : theta_of(json).value_or(default_theta(rules));
   for (const JsonObject& parameters : parameters_of_types(v5)) {
     const double replaced = theta_of(parameters).value_or(taken);
     if (replaced != taken) {
@@ -93,7 +98,8 @@ Parameters select_parameters(const JsonObject& json, std::string_view layer_type
   if (replaces) replace_parameters(json, *v4, *v5, rules, warnings);
   if (replaces || !v5) {
     const bool is_other = rules.sliding_layers_differ && layer_type == kSlidingAttention;
-    return {.object = is_other ? std::nullopt : v4, .is_nested = rules.sliding_layers_differ};
+    return {.object = is_other || !is_v4 ? std::nullopt : v4,
+            .is_nested = rules.sliding_layers_differ};
   }
   const std::vector<std::string> keys = v5->keys();
   const bool per_layer_type = !keys.empty() && std::ranges::all_of(keys, is_layer_type);
@@ -134,9 +140,19 @@ std::optional<double> find_in_both(const JsonObject& json, std::string_view oute
 double read_theta(const JsonObject& json, const Parameters& parameters, std::string_view layer_type,
                   const RopeRules& rules, std::vector<std::string>& warnings) {
   const bool is_local = rules.local_theta && layer_type == kSlidingAttention;
-  return find_in_both(json, is_local ? "rope_local_base_freq" : "rope_theta", parameters,
-                      "rope_theta", {1.0, kMaxTheta}, warnings)
-      .value_or(is_local ? *rules.local_theta : rules.table.theta);
+  const std::optional<double> given =
+      find_in_both(json, is_local ? "rope_local_base_freq" : "rope_theta", parameters, "rope_theta",
+                   {1.0, kMaxTheta}, warnings);
+  if (rules.theta_of_parameters && !parameters.object) {
+    const double theta = rules.table.theta;
+    if (given && *given != theta) {
+      warn_once(concat(json.path(), ": ", json.field("rope_theta"), " is ", *given, " but without ",
+                       "rope_parameters it is ", theta, ", as in transformers 5"),
+                warnings);
+    }
+    return theta;
+  }
+  return given.value_or(is_local ? *rules.local_theta : default_theta(rules));
 }
 
 // Elements of a head that turn.

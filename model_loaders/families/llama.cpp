@@ -87,6 +87,7 @@ std::vector<ModelFamily> llama_families() {
                           .scaling = {.kind = RopeScaling::Kind::kYarn,
                                       .factor = 16.0,
                                       .original_max_position_embeddings = 16384}},
+                .theta_of_parameters = 1e4,
                 .scales_queries = true},
        .keys = kMistralKeys},
       {.model_type = "smollm3",

@@ -138,5 +138,26 @@ TEST(RopeScaling, IsPutOverTheParametersOfFullLayers) {
               HasSubstr("rope_parameters.full_attention.scale is not understood"));
 }
 
+// What AutoConfig of transformers 5.24 makes of them.
+TEST(RopeScaling, OfMinistral3HasItsOwnThetaWhereItIsNotGiven) {
+  const auto theta = [](const std::string& keys) {
+    return config_of_type("ministral3", keys).rope_tables[0].theta;
+  };
+  for (const char* const none :
+       {"", R"(, "rope_scaling": null)", R"(, "rope_scaling": {})", R"(, "rope_theta": 1000000)"}) {
+    EXPECT_EQ(theta(none), 1e6) << none;
+  }
+  EXPECT_EQ(theta(R"(, "rope_parameters": {"rope_type": "default"})"), 1e4);
+  const std::string scaling = R"(, "rope_scaling": {"rope_type": "linear", "factor": 2.0})";
+  EXPECT_EQ(theta(scaling), 1e4);
+  EXPECT_EQ(theta(scaling + R"(, "rope_theta": 7.5)"), 7.5);
+  const auto [config, warning] = warned("ministral3", R"("rope_theta": 7.5)");
+  EXPECT_EQ(config.rope_tables[0].theta, 1e6);
+  EXPECT_EQ(config.rope_tables[0].scaling.factor, 16.0);
+  EXPECT_EQ(warning,
+            "c.json: rope_theta is 7.5 but without rope_parameters it is 1e+06, as in "
+            "transformers 5");
+}
+
 }  // namespace
 }  // namespace tessera
