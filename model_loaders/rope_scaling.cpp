@@ -60,9 +60,10 @@ std::optional<int64_t> find_original_context(const JsonObject& rope,
   const auto inner = rope.find_integer(kKey, 1, kMaxContextTokens);
   CHECK(!outer || !inner || *outer == *inner, context.config.path(), ": ", kKey, " is ", *outer,
         " but ", rope.field(kKey), " is ", *inner);
-  if (outer || inner) return outer ? outer : inner;
+  if (outer) return outer;
+  // A class with such a field, Phi-3's, has its default at hand before the parameters are read.
   if (context.default_original_context > 0) return context.default_original_context;
-  return std::nullopt;
+  return inner;
 }
 
 int64_t original_context_or_longest(const JsonObject& rope, const RopeScalingContext& context) {

@@ -159,5 +159,19 @@ TEST(RopeScaling, OfMinistral3HasItsOwnThetaWhereItIsNotGiven) {
             "transformers 5");
 }
 
+// So it is in transformers 4 and 5: the field of the class wins.
+TEST(RopeScaling, OfPhi3HasItsOriginalContextBesideIt) {
+  const auto original = [](const std::string& keys) {
+    return config_of_type("phi3", R"(, "hidden_size": 8, "num_attention_heads": 2,
+        "rope_scaling": {"type": "longrope", "short_factor": [1, 1], "long_factor": [2, 2],
+                         "original_max_position_embeddings": 64})" +
+                                      keys)
+        .rope_tables[0]
+        .scaling.original_max_position_embeddings;
+  };
+  EXPECT_EQ(original(""), 4096);
+  EXPECT_EQ(original(R"(, "original_max_position_embeddings": 64)"), 64);
+}
+
 }  // namespace
 }  // namespace tessera
