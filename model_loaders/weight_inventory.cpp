@@ -94,12 +94,15 @@ void adopt_dtype(const Checkpoint& checkpoint, ModelConfig& config) {
 
 void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config) {
   if (config.name_prefix == NamePrefix::kNone) return;
+  const auto has = [&](WeightRole role) {
+    return checkpoint.find(name_of(role, config)) != nullptr;
+  };
   for (const NamePrefix prefix : {NamePrefix::kLanguageModel, NamePrefix::kModelLanguageModel}) {
     config.name_prefix = prefix;
-    if (checkpoint.find(name_of(WeightRole::kEmbedTokens, config)) != nullptr) break;
+    if (has(WeightRole::kNorm)) break;
   }
-  config.ties_embeddings =
-      !config.is_untied && checkpoint.find(name_of(WeightRole::kLmHead, config)) == nullptr;
+  const bool has_both = has(WeightRole::kEmbedTokens) && has(WeightRole::kLmHead);
+  config.ties_embeddings = !config.is_untied && !has_both;
 }
 
 std::vector<std::string> adopt_output_matrix(const Checkpoint& checkpoint, ModelConfig& config) {

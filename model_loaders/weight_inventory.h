@@ -10,9 +10,9 @@
 namespace tessera {
 
 // Of a language model that is a part of another model, only the checkpoint says how its names begin
-// and whether there is an output matrix (config.json says the latter in two places, of which
-// libraries read different ones), unless the larger one says that nothing is tied. Fills these in;
-// changes nothing in other models.
+// and whether the output matrix is one of its own (config.json says the latter in two places, of
+// which libraries read different ones), unless the larger one says that nothing is tied. Fills
+// these in; changes nothing in other models.
 void adopt_layout(const Checkpoint& checkpoint, ModelConfig& config);
 
 // Where tie_word_embeddings is true, but the checkpoint has an output matrix that is another than

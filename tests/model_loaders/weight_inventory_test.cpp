@@ -222,6 +222,21 @@ TEST(WeightInventory, ATiedEmbeddingMayBeStoredAsTheOutputMatrix) {
   EXPECT_EQ(config.dtype, DType::kBFloat16);
   EXPECT_EQ(weight_specs(config).front().role, WeightRole::kEmbedTokens);
   EXPECT_EQ(weight_specs(config).front().sources.front().name, "lm_head.weight");
+
+  for (const NamePrefix prefix : {NamePrefix::kLanguageModel, NamePrefix::kModelLanguageModel}) {
+    ModelConfig inner = tiny_config();
+    inner.name_prefix = prefix;
+    const Checkpoint whole = open(tiny_weights(
+        inner, [](const std::string& name) { return !name.ends_with("embed_tokens.weight"); }));
+    inner.name_prefix = NamePrefix::kLanguageModel;
+    ModelConfig untied = inner;
+    untied.is_untied = true;
+    EXPECT_THAT(thrown_error([&] { take_weight_inventory(whole, untied, false); }).message,
+                EndsWith("embed_tokens.weight"));
+    take_weight_inventory(whole, inner, false);
+    EXPECT_EQ(inner.name_prefix, prefix);
+    EXPECT_TRUE(inner.embedding_is_lm_head);
+  }
 }
 
 }  // namespace
