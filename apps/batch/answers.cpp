@@ -35,6 +35,10 @@ void check_answer(const OrderedJson& record, const std::string& where) {
   at(at(response, "body", where), "choices", where);
 }
 
+[[noreturn]] void refuse_other_file(const std::string& problem) {
+  throw Error(problem + ": not a batch result", "--resume needs the output of an earlier run");
+}
+
 OrderedJson parse_record(const FileLine& line, const std::string& where) {
   try {
     OrderedJson record = read_record(line.text, where);
@@ -42,9 +46,16 @@ OrderedJson parse_record(const FileLine& line, const std::string& where) {
     if (at(record, "error", where).is_null()) check_answer(record, where);
     return record;
   } catch (const Error& error) {
-    throw Error(concat(error.what(), ": not a batch result"),
-                "--resume needs the output of an earlier run");
+    refuse_other_file(error.what());
   }
+}
+
+// Whether the line can be what is left of a record that was being written. A disk may have given it
+// room and no content.
+bool can_be_torn_record(std::string_view line) {
+  const std::string begin = concat("{\"id\":\"", kRecordIdPrefix);
+  return begin.starts_with(line) || line.starts_with(begin) ||
+         line.find_first_not_of('\0') == std::string_view::npos;
 }
 
 void add_record(const FileLine& line, const std::string& where, BatchAnswers& answers) {
@@ -69,9 +80,14 @@ BatchAnswers read_answers(int descriptor, const std::string& name) {
   BatchAnswers answers;
   LineReader reader = reader_of(descriptor, name);
   while (const std::optional<FileLine> line = reader.next()) {
+    const std::string where = concat(name, ':', line->number);
     answers.is_torn = !line->is_terminated;
+    // A file that begins with it may be anything, and the line is about to be dropped.
+    if (answers.is_torn && line->number == 1 && !can_be_torn_record(line->text)) {
+      refuse_other_file(where);
+    }
     if (answers.is_torn) break;
-    add_record(*line, concat(name, ':', line->number), answers);
+    add_record(*line, where, answers);
     answers.end_bytes = reader.offset_bytes();
   }
   return answers;

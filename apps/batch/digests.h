@@ -30,6 +30,10 @@ inline constexpr size_t kHexadecimalDigits = 16;  // of 64 bits
 std::string hexadecimal(uint64_t number);
 uint64_t hexadecimal_number(std::string_view digits);
 
+// What stands in a record's id before the number of its request's line. Records begin with their
+// id.
+inline constexpr std::string_view kRecordIdPrefix = "batch_req_";
+
 // "req_" and the digest's 16 hexadecimal digits.
 std::string request_id(uint64_t digest);
 // The digest that request_id() was given; 0 for any other text.

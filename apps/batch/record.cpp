@@ -14,7 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 // for the times in them.
 OrderedJson record_head(const RecordHead& head) {
   OrderedJson record;
-  record["id"] = concat("batch_req_", head.item.line_number);
+  record["id"] = concat(kRecordIdPrefix, head.item.line_number);
   record["custom_id"] = head.custom_id.empty() ? OrderedJson(nullptr) : OrderedJson(head.custom_id);
   return record;
 }

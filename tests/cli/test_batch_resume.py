@@ -72,6 +72,23 @@ class Resume(ResumeCase):
         self.assertIn("torn", result.err)
         self.assertEqual(self.records(), whole)
 
+    def test_torn_first_line(self):
+        self.write_input(*self.LINES[:2])
+        self.batch()
+        whole = self.records()
+        for torn in (self.output()[:50], '{"id"', "\0" * 100):
+            self.write("out.jsonl", torn)
+            self.assertIn("torn", self.batch("--resume").err)
+            self.assertEqual(self.records(), whole)
+
+    def test_other_files_of_one_line_without_an_end_are_kept(self):
+        self.write_input(*self.LINES[:2])
+        for content in ('{"id": "notes", "text": "kept"}', "notes", "[1, 2]"):
+            self.write("out.jsonl", content)
+            result = self.batch("--resume", code=1)
+            self.assert_one_error(result, "out.jsonl:1: not a batch result")
+            self.assertEqual(self.output(), content)
+
     def test_nothing_left_needs_no_weights(self):
         self.write_input(*self.LINES[:2])
         self.assertIn("load:", self.batch("-v").err)
