@@ -11,6 +11,7 @@
 #include "apps/files/text_input.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/output.h"
+#include "apps/terminal/terminal.h"
 #include "engine/engine.h"
 
 namespace tessera {
@@ -58,7 +59,9 @@ LateReplacement::LateReplacement(const std::string& path)
 
 void LateReplacement::write(std::string_view text) {
   if (file_.value() >= 0) {
-    return write_all(file_.value(), text, path_ == "-" ? "standard output" : path_);
+    const std::string shown =
+        is_terminal(file_.value()) ? escape_control_characters(text) : std::string(text);
+    return write_all(file_.value(), shown, path_ == "-" ? "standard output" : path_);
   }
   FileReplacement replacement(path_);
   replacement.write(text);

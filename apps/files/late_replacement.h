@@ -10,8 +10,8 @@ namespace tessera {
 
 // The first write replaces what the file held, those after it go on behind it: a run that ends
 // before it has something to say costs nobody what an earlier one wrote. What is no regular file, a
-// device or a pipe, is written as it is; so is the file that standard output or standard error goes
-// to, where replacing would separate the two.
+// device or a pipe, is written as it is, a terminal without control characters; so is the file that
+// standard output or standard error goes to, where replacing would separate the two.
 class LateReplacement {
  public:
   // Finds now whether `path` can be written. "-" is standard output. Throws Error naming `path`, as

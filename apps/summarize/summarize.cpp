@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "apps/answer/answer.h"
-#include "apps/files/atomic_file.h"
+#include "apps/files/late_replacement.h"
 #include "apps/options/common_options.h"
 #include "apps/process/exit_codes.h"
 #include "apps/process/signals.h"
@@ -122,19 +122,20 @@ class ReportWriter {
   void finish(const Console& console) {
     if (!file_) return;
     if (!has_text_) return console.say("nothing was written to " + options_.output_path);
-    file_->commit();
+    file_->write(file_text_);
   }
 
  private:
   void put(const std::string& text) {
     const std::string whole = std::exchange(header_, "") + text;
     has_text_ = true;
-    if (file_) return file_->write(whole);
-    print_generated(whole);
+    if (!file_) return print_generated(whole);
+    file_text_ += whole;
   }
 
   const SummarizeOptions& options_;
-  std::optional<FileReplacement> file_;
+  std::optional<LateReplacement> file_;
+  std::string file_text_;
   std::string header_;  // of the text that comes next
   bool has_text_ = false;
 };

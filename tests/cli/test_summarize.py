@@ -1,8 +1,10 @@
 """tessera summarize."""
 
 import json
+import os
 import re
 import signal
+import subprocess
 import tempfile
 import time
 
@@ -298,6 +300,19 @@ class Chunks(Case):
         result = self.check("summarize", *self.model, path, "-n", "8", "-o", "summary.txt")
         self.assertEqual(result.out, "")
         self.assertEqual((self.folder / "summary.txt").read_text(), shown)
+
+    def test_into_what_is_no_file(self):
+        path = self.write("long.txt", LINES)
+        shown = self.check("summarize", *self.model, path, "-n", "8").out
+        to_stdout = self.check("summarize", *self.model, path, "-n", "8", "-o", "/dev/stdout")
+        self.assertEqual(to_stdout.out, shown)
+        self.check("summarize", *self.model, path, "-n", "8", "-o", "/dev/null")
+        os.mkfifo(self.folder / "pipe")
+        reader = subprocess.Popen(["cat", self.folder / "pipe"], stdout=subprocess.PIPE)
+        self.check("summarize", *self.model, path, "-n", "8", "-o", "pipe")
+        self.assertEqual(reader.communicate(timeout=30)[0].decode(), shown)
+        result = self.check("summarize", *self.model, path, "-n", "8", "-o", "/dev/full", code=1)
+        self.assertIn("/dev/full: write failed: No space left on device", result.err)
 
     def test_statistics(self):
         path = self.write("long.txt", LINES)
