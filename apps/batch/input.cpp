@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "apps/files/foreign_text.h"
 #include "apps/files/spool.h"
 #include "apps/files/text_input.h"
 #include "engine/engine.h"
@@ -48,6 +49,7 @@ BatchInput::BatchInput(const std::string& path, const Shard& shard)
       reader_(open_seekable(path), name_, kMaxRequestBytes) {
   while (std::optional<FileLine> line = reader_.next()) {
     if (line->number == 1) {
+      refuse_foreign_text(std::string_view(line->text).substr(0, kTellingBytes), name_);
       const size_t mark_size = byte_order_mark_size(line->text);
       line->text.erase(0, mark_size);
       line->offset_bytes += mark_size;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "apps/files/foreign_text.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/progress_bar.h"
 #include "apps/terminal/terminal.h"
@@ -51,15 +53,12 @@ class InputFile {
   uint64_t size_bytes() const { return size_bytes_; }  // 0 where only reading will tell
   bool is_typed() const { return is_terminal(descriptor_); }
 
-  // Whether a file begins as no text does; false where only reading would tell.
-  bool begins_binary() const {
-    std::array<char, 4096> block;
+  // What the file begins with; "" where only reading would tell.
+  std::string beginning() const {
+    std::string block(kTellingBytes, '\0');
     const ssize_t count = size_bytes_ == 0 ? 0 : pread(descriptor_, block.data(), block.size(), 0);
-    if (count <= 0) return false;
-    const std::string_view begin(block.data(), static_cast<size_t>(count));
-    const std::optional<size_t> invalid = find_invalid_utf8(begin, throw_if_interrupted);
-    const bool is_inside = invalid && *invalid + kMaxCharacterBytes <= begin.size();
-    return is_inside && begin.find('\0') != std::string_view::npos;
+    block.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    return block;
   }
 
   // on_read(bytes read so far) may throw.
@@ -98,8 +97,19 @@ void refuse_binary(bool is_binary, const std::string& name) {
   CHECK(!is_binary, name, ": looks like a binary file, expected UTF-8 text");
 }
 
+// Throws Error when a file that begins so is no text.
+void refuse_no_text(const std::string& begin, const std::string& name) {
+  refuse_foreign_text(begin, name);
+  const std::optional<size_t> invalid = find_invalid_utf8(begin, throw_if_interrupted);
+  const bool is_inside = invalid && *invalid + kMaxCharacterBytes <= begin.size();
+  refuse_binary(is_inside && begin.find('\0') != std::string::npos, name);
+}
+
 // The text of all that was read from `file`.
 std::string as_text(std::string text, const InputFile& file, InvalidUtf8 policy) {
+  if (policy != InvalidUtf8::kReplace) {
+    refuse_foreign_text(std::string_view(text).substr(0, kTellingBytes), file.name());
+  }
   text.erase(0, byte_order_mark_size(text));
   if (text.ends_with('\n')) text.pop_back();
   if (policy != InvalidUtf8::kReplace && text.find('\0') != std::string::npos) {
@@ -144,7 +154,7 @@ FileText read_prompt_text(const std::string& path, InvalidUtf8 policy,
   say_how_typing_ends(path, console);
   const InputFile file(path);
   // First: a binary file is not too long but no text.
-  refuse_binary(policy != InvalidUtf8::kReplace && file.begins_binary(), file.name());
+  if (policy != InvalidUtf8::kReplace) refuse_no_text(file.beginning(), file.name());
   LengthCheck length(find_limit);
   length.check(file.name(), file.size_bytes());
   ProgressBar bar(console, "reading " + escape_control_characters(file.name()));
@@ -162,9 +172,10 @@ std::string checked_utf8(std::string text, std::string_view name, InvalidUtf8 po
   if (!invalid) return text;
   if (policy == InvalidUtf8::kReplace) return replace_invalid_utf8(text, throw_if_interrupted);
   throw Error(concat(name, ": not UTF-8 text: invalid byte at offset ", *invalid),
-              policy == InvalidUtf8::kRefuse
-                  ? "--replace-invalid puts U+FFFD in place of such bytes"
-                  : "convert it to UTF-8, for example with iconv");
+              concat("convert it to UTF-8, for example with iconv",
+                     policy == InvalidUtf8::kRefuse
+                         ? "; or --replace-invalid puts U+FFFD in place of such bytes"
+                         : ""));
 }
 
 size_t byte_order_mark_size(std::string_view text) {

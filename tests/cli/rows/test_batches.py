@@ -1,5 +1,6 @@
 """Rows 74 to 86 and 88: files of requests, and where answers go."""
 
+import gzip
 import json
 import os
 import signal
@@ -82,6 +83,16 @@ class Requests(Batches):
         self.write("in.jsonl", b"\xef\xbb\xbf" + first + b"\r\n\r\n  \n" + second)
         self.finished(0)
         self.assertEqual(len(self.records()), 2)
+
+    def test_row_077_files_that_are_no_text(self):
+        good = json.dumps(request("a")) + "\n"
+        for content, words in [(good.encode("utf-16"), "is UTF-16 text"),
+                               (good.encode("utf-16-le"), "looks like UTF-16 text"),
+                               (gzip.compress(good.encode()), "compressed by gzip")]:  # fmt: skip
+            self.write("in.jsonl", content)
+            self.refused("batch", *self.model, "-i", "in.jsonl", "-o", "out.jsonl", words=words,
+                         path="in.jsonl", hint="it")  # fmt: skip
+            self.assertFalse((self.folder / "out.jsonl").exists())
 
     def test_row_078_lines_that_are_no_request(self):
         two = json.dumps(request("two"))

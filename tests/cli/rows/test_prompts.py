@@ -95,6 +95,15 @@ class Prompts(Row):
         self.refused("generate", *self.model, "-f", "absent.txt", path="absent.txt",
                      words="No such file")  # fmt: skip
         self.prompt_refused(b"\x7fELF\0\0\xff\xfe", "looks like a binary file", path="prompt.txt")
+        for content, words, hint in [
+            ("two words".encode("utf-16"), "is UTF-16 text", "iconv -f UTF-16"),
+            ("two words".encode("utf-16-le"), "looks like UTF-16 text", "iconv -f UTF-16"),
+            ("two words".encode("utf-16-be"), "looks like UTF-16 text", "iconv -f UTF-16"),
+            (b"%PDF-1.7\nplain", "is a PDF file", "pdftotext"),
+            (b"PK\x03\x04", "is a ZIP archive or an Office document", "pandoc"),
+            (b"\x1f\x8b\x08", "is a file compressed by gzip", "gzip -d"),
+        ]:
+            self.prompt_refused(content, words, path="prompt.txt", hint=hint)
         if os.geteuid() != 0:
             (self.folder / "prompt.txt").chmod(0)
             self.refused("generate", *self.model, "-f", "prompt.txt", words="Permission denied")
