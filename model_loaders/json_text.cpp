@@ -3,9 +3,45 @@
 #include <algorithm>
 
 namespace tessera {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+bool is_utf16(std::string_view text) {
+  return text.starts_with("\xFF\xFE"sv) || text.starts_with("\xFE\xFF"sv);
+}
+
+// Why there is no JSON at `offset_bytes`, where that is easy to tell; else "".
+std::string known_mistake(std::string_view text, size_t offset_bytes) {
+  if (text.starts_with(kByteOrderMark)) return "the text begins with a byte order mark";
+  if (is_utf16(text)) return "the text is UTF-16, JSON is UTF-8";
+  if (offset_bytes >= text.size())
+    return text.empty() ? "there is none" : "the text ends too early";
+  const char found = text[offset_bytes];
+  if (found == '/' || found == '#') return "JSON has no comments";
+  const size_t last = text.find_last_not_of(" \t\r\n", offset_bytes - 1);
+  const bool is_after_comma =
+      offset_bytes > 0 && last != std::string_view::npos && text[last] == ',';
+  if (is_after_comma && (found == '}' || found == ']')) {
+    return concat("a comma stands before the last '", found, "'");
+  }
+  return "";
+}
+
+}  // namespace
 
 Error invalid_json(const JsonSource& source, size_t offset_bytes) {
   return Error(concat(source.prefix(), "invalid JSON at ", source.byte_name, " ", offset_bytes));
+}
+
+Error invalid_json(const JsonSource& source, size_t offset_bytes, std::string_view text) {
+  const auto line = std::ranges::count(text.substr(0, offset_bytes), '\n') + 1;
+  const std::string mistake = known_mistake(text, offset_bytes);
+  return Error(concat(invalid_json(source, offset_bytes).what(),
+                      line > 1 ? concat(" (line ", line, ")") : "", mistake.empty() ? "" : ": ",
+                      mistake));
 }
 
 size_t offset_of_parser_position(size_t position, std::string_view text) {
@@ -13,9 +49,9 @@ size_t offset_of_parser_position(size_t position, std::string_view text) {
 }
 
 void check_json_text(std::string_view text, const JsonSource& source) {
-  if (text.starts_with("\xEF\xBB\xBF")) throw invalid_json(source, 0);
+  if (text.starts_with(kByteOrderMark) || is_utf16(text)) throw invalid_json(source, 0, text);
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    throw invalid_json(source, nul);
+    throw invalid_json(source, nul, text);
   }
   size_t nesting = 0;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -39,6 +39,9 @@ void check_json_text(std::string_view text, const JsonSource& source);
 
 // "path: invalid JSON at byte N"; `offset_bytes` counts from 0.
 Error invalid_json(const JsonSource& source, size_t offset_bytes);
+// The same with the line, where there are several, and with what is wrong, where that is one of the
+// mistakes that people who write JSON by hand make often.
+Error invalid_json(const JsonSource& source, size_t offset_bytes, std::string_view text);
 
 // The parser counts from 1 and, at the end of the text, one further.
 size_t offset_of_parser_position(size_t position, std::string_view text);

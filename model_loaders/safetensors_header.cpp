@@ -102,7 +102,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(double, const std::string&) override { return refuse_value(); }
   bool binary(nlohmann::json::binary_t&) override { return refuse_value(); }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    throw invalid_json(source_, offset_of_parser_position(position, text_));
+    throw invalid_json(source_, offset_of_parser_position(position, text_), text_);
   }
 
  private:

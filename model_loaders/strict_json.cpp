@@ -92,7 +92,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     const size_t offset_bytes = offset_of_parser_position(position, text_);
     const bool is_number_too_large =
         dynamic_cast<const nlohmann::detail::out_of_range*>(&problem) != nullptr;
-    if (!is_number_too_large) throw invalid_json(source_, offset_bytes);
+    if (!is_number_too_large) throw invalid_json(source_, offset_bytes, text_);
     // The parser stands behind the number.
     throw JsonLimitError(concat(source_.prefix(), "the number ", printable(token), " at ",
                                 source_.byte_name, ' ', position - std::min(position, token.size()),

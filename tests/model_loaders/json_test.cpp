@@ -157,11 +157,18 @@ TEST(Json, LeavesOutWhatHasAKey) {
 }
 
 TEST(Json, RefusesWhatIsNotJson) {
-  EXPECT_EQ(parse_message("\xEF\xBB\xBF{}"), "c.json: invalid JSON at byte 0");
+  EXPECT_EQ(parse_message("\xEF\xBB\xBF{}"),
+            "c.json: invalid JSON at byte 0: the text begins with a byte order mark");
+  EXPECT_EQ(parse_message("\xFF\xFE{\0}\0"sv),
+            "c.json: invalid JSON at byte 0: the text is UTF-16, JSON is UTF-8");
   EXPECT_EQ(parse_message("{}\0garbage"sv), "c.json: invalid JSON at byte 2");
   EXPECT_EQ(parse_message("{} x"), "c.json: invalid JSON at byte 3");
-  EXPECT_EQ(parse_message(R"({"a": 1)"), "c.json: invalid JSON at byte 7");
-  EXPECT_EQ(parse_message(""), "c.json: invalid JSON at byte 0");
+  EXPECT_EQ(parse_message(R"({"a": 1)"), "c.json: invalid JSON at byte 7: the text ends too early");
+  EXPECT_EQ(parse_message(""), "c.json: invalid JSON at byte 0: there is none");
+  EXPECT_EQ(parse_message("{ // a\n}"), "c.json: invalid JSON at byte 2: JSON has no comments");
+  EXPECT_EQ(parse_message("{\n\"a\": 1,\n}"),
+            "c.json: invalid JSON at byte 10 (line 3): a comma stands before the last '}'");
+  EXPECT_EQ(parse_message("{\n\"a\": x}"), "c.json: invalid JSON at byte 7 (line 2)");
   for (const char* const text :
        {"{\"a\": 1,}", "{/**/}", "{\"a\": NaN}", "{\"a\": 01}", "{\"a\": +1}", "{'a': 1}",
         "{\"a\": \"\xff\"}", "{\"a\": \"\xc0\xaf\"}", "{\"a\": \"\\ud800\"}", "{\"a\": \"\n\"}"}) {

@@ -124,7 +124,8 @@ TEST(ModelFolder, TakesTokenizerJsonUnlessTold) {
 TEST(ModelFolder, NamesTheFileAtFault) {
   const TemporaryFolder folder;
   const std::string path = folder.write("config.json", R"({"model_type": "llama", )");
-  EXPECT_EQ(folder_error(folder).message, path + ": invalid JSON at byte 24");
+  EXPECT_EQ(folder_error(folder).message,
+            path + ": invalid JSON at byte 24: the text ends too early");
   std::filesystem::remove(path);
   std::filesystem::create_symlink("../../blobs/abc", path);
   EXPECT_EQ(folder_error(folder).message, path + ": broken symlink to '../../blobs/abc'");
