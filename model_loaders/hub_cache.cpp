@@ -105,8 +105,11 @@ std::string resolve_model_folder(const std::string& model, const std::string& ca
   if (is_directory(model)) return model;
   if (file_exists(model)) {
     if (const auto error = recognise_weights_file(model)) throw *error;
+    const std::string folder = std::filesystem::path(model).parent_path().string();
+    const bool is_in_model = file_exists(join_path(folder.empty() ? "." : folder, "config.json"));
     throw Error(model + ": is not a Hugging Face model folder but a file",
-                "give the folder that holds config.json");
+                concat("give the folder that holds config.json",
+                       is_in_model ? ": " + (folder.empty() ? "." : folder) : ""));
   }
   const std::optional<HubName> name = parse_hub_name(model);
   if (!name) {

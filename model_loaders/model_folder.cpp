@@ -1,7 +1,10 @@
 #include "model_loaders/model_folder.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
+#include <utility>
 
 #include "kernels/tensor/check.h"
 #include "model_loaders/file_reader.h"
@@ -32,6 +35,28 @@ std::string find_tokenizer(const std::string& folder) {
               "download the model again");
 }
 
+// Folders in `folder` that hold a model, in the order of their names. A model in the cache keeps
+// its own in "snapshots".
+std::vector<std::string> models_within(const std::string& folder) {
+  std::vector<std::string> models;
+  for (const std::string& place : {folder, join_path(folder, "snapshots")}) {
+    std::error_code problem;
+    for (const auto& entry : std::filesystem::directory_iterator(place, problem)) {
+      std::string path = entry.path().string();
+      if (file_exists(join_path(path, "config.json"))) models.push_back(std::move(path));
+    }
+  }
+  std::ranges::sort(models);
+  return models;
+}
+
+Error no_model_folder(const std::string& folder) {
+  const std::vector<std::string> models = models_within(folder);
+  std::string hint = "give the folder that holds config.json and model.safetensors";
+  if (!models.empty()) hint += concat(models.size() > 1 ? ", such as " : ": ", models.front());
+  return Error(folder + ": is not a Hugging Face model folder: it has no config.json", hint);
+}
+
 }  // namespace
 
 ModelConfig read_model_config(const std::string& folder, bool allow_unknown_config,
@@ -39,8 +64,7 @@ ModelConfig read_model_config(const std::string& folder, bool allow_unknown_conf
   const std::string config_path = join_path(folder, "config.json");
   if (!file_exists(config_path)) {
     if (const auto error = recognise_foreign_folder(folder)) throw *error;
-    throw Error(folder + ": is not a Hugging Face model folder: it has no config.json",
-                "give the folder that holds config.json and model.safetensors");
+    throw no_model_folder(folder);
   }
   return read_hf_config(JsonObject::read(config_path), allow_unknown_config, warnings);
 }

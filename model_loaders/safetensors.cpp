@@ -60,7 +60,10 @@ std::string range_text(const SafetensorsRow& row) {
 std::string read_header_text(const FileReader& file) {
   const uint64_t file_bytes = file.size_bytes();
   const std::string& path = file.path();
-  CHECK(file_bytes > 0, path, ": file is empty; expected a safetensors header");
+  if (file_bytes == 0) {
+    throw Error(path + ": file is empty; expected a safetensors header",
+                "download the model again");
+  }
 
   std::string first_bytes(static_cast<size_t>(std::min<uint64_t>(file_bytes, 64)), '\0');
   file.read(first_bytes.data(), 0, first_bytes.size());

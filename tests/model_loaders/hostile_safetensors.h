@@ -39,7 +39,7 @@ inline const std::string kGoodHeader = R"({"w": )" + kGoodRow + "}";
 
 inline std::vector<HostileFile> broken_containers() {
   return {
-      {"empty", "", "file is empty; expected a safetensors header", ""},
+      {"empty", "", "file is empty; expected a safetensors header", "download the model again"},
       {"seven_bytes", "1234567", "too short for the 8-byte header length", ""},
       {"length_above_limit", length_prefix(100'000'001) + "{}",
        "header length 100000001 exceeds limit 100000000", ""},

@@ -106,6 +106,9 @@ TEST_F(HubCache, RefusesWhatIsNoName) {
 TEST_F(HubCache, RefusesAFile) {
   const std::string path = cache_.write("model.safetensors", "");
   EXPECT_EQ(resolve_error(path).message, path + ": is not a Hugging Face model folder but a file");
+  EXPECT_EQ(resolve_error(path).hint, "give the folder that holds config.json");
+  const std::string config = cache_.write("config.json", "{}");
+  EXPECT_EQ(resolve_error(config).hint, "give the folder that holds config.json: " + cache_.path());
   EXPECT_EQ(resolve_error(cache_.write("m.gguf", "GGUF\3")).message,
             cache_.path("m.gguf") + ": this is a GGUF file, not safetensors");
 }

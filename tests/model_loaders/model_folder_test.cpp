@@ -74,6 +74,17 @@ TEST(ModelFolder, NeedsAConfig) {
             folder.path() + ": is not a Hugging Face model folder: it has no config.json");
 }
 
+TEST(ModelFolder, NamesTheFolderWithinThatIsMeant) {
+  const TemporaryFolder folder;
+  const std::string hint = "give the folder that holds config.json and model.safetensors";
+  EXPECT_EQ(folder_error(folder).hint, hint);
+  folder.write("notes/readme.txt", "");
+  folder.write("snapshots/abc/config.json", "{}");
+  EXPECT_EQ(folder_error(folder).hint, hint + ": " + folder.path("snapshots/abc"));
+  folder.write("inner/config.json", "{}");
+  EXPECT_EQ(folder_error(folder).hint, hint + ", such as " + folder.path("inner"));
+}
+
 TEST(ModelFolder, NamesWeightsOfAnotherFormat) {
   const TemporaryFolder folder;
   folder.write("model-q4.gguf", "");
