@@ -73,14 +73,22 @@ void read_sampling_field(const SamplingField& field, const OrderedJson& value,
 
 // Fields of OpenAI's API that change nothing here, or nothing with the given value.
 bool is_harmless(std::string_view key, const OrderedJson& value) {
-  constexpr std::array<std::string_view, 6> kIgnored = {"model", "user",           "metadata",
-                                                        "store", "stream_options", "service_tier"};
+  constexpr std::array<std::string_view, 9> kIgnored = {"model",
+                                                        "user",
+                                                        "metadata",
+                                                        "store",
+                                                        "stream_options",
+                                                        "service_tier",
+                                                        "safety_identifier",
+                                                        "prompt_cache_key",
+                                                        "prompt_cache_retention"};
   if (std::find(kIgnored.begin(), kIgnored.end(), key) != kIgnored.end()) return true;
   if (value.is_null()) return true;
   return (key == "stream" && value == false) || (key == "echo" && value == false) ||
          (key == "logit_bias" && value.is_object() && value.empty()) ||
-         (key == "tool_choice" && value == "auto") || (key == "best_of" && value == 1) ||
-         (key == "parallel_tool_calls" && value == true);
+         (key == "tool_choice" && (value == "auto" || value == "none")) ||
+         (key == "modalities" && value == OrderedJson::array({"text"})) ||
+         (key == "best_of" && value == 1) || (key == "parallel_tool_calls" && value == true);
 }
 
 // What others compute and this program does not yet: the request is one, only too early.
@@ -220,6 +228,10 @@ void parse_body(const OrderedJson& body, const std::string& prefix, BatchRequest
     if (!belongs_to_line) parse_field(key, value, prefix + printable(key), request);
   }
   CHECK(has_prompt(request), prefix, missing_prompt(request, prefix));
+  const bool has_unwanted_tools = !request.inputs.tools.empty() && body.contains("tool_choice") &&
+                                  body["tool_choice"] == "none";
+  CHECK(!has_unwanted_tools, prefix,
+        "tool_choice is not supported as \"none\" beside tools: leave the tools out");
   CHECK(request.logprobs || request.top_logprobs == 0, prefix,
         "top_logprobs needs logprobs to be true");
   const int64_t max_tokens = request.sampling.max_tokens.value_or(kMaxTokensLimits.high);

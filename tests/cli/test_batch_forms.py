@@ -231,9 +231,12 @@ class Fields(BatchCase):
             (openai_line("j", "x", min_tokens=5, max_tokens=4), "body.min_tokens is 5, but max_tokens only 4"),
             (openai_line("k", "x", tool_choice="none", tools=[{}]), "body.tool_choice is not supported"),
             (openai_line("l", "x", best_of=2), "body.best_of is not supported"),
+            (openai_line("m", "x", modalities=["text", "audio"]), "body.modalities is not supported"),
         ]
         fine = openai_line("z", "x", response_format={"type": "text"}, logprobs=False, n=None,
                            logit_bias={}, stream=False, best_of=1, service_tier="auto",
+                           tool_choice="none", modalities=["text"], safety_identifier="x",
+                           prompt_cache_key="x", prompt_cache_retention="24h",
                            max_tokens=4, min_tokens=4)  # fmt: skip
         self.write_input(*[line for line, _ in later], fine)
         self.batch(code=3)
