@@ -55,7 +55,12 @@ void check_prompt(const Engine& engine, const PreparedRequest& request) {
     CHECK(token < vocab_size, "token id ", token, " is outside the vocabulary of ", vocab_size);
   }
   const ContextDemand demand = engine.context_demand(request.prompt, request.params);
-  if (!demand.fits()) throw PromptTooLong(demand.problem(), "");
+  if (demand.fits()) return;
+  throw PromptTooLong(
+      demand.problem(),
+      demand.prompt_tokens < demand.context_size
+          ? "shorten the prompt or lower max_tokens"
+          : "shorten the prompt, or leave its middle out with --on-overflow middle");
 }
 
 }  // namespace
@@ -86,8 +91,8 @@ std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const 
   if (prepared.draws_with_run_seed) prepared.params.seed = seed_of(prepared.params.seed, item.id);
   prepared.params.continues_prompt = !is_chat;
   if (request.logprobs) prepared.params.top_logprobs = request.top_logprobs;
-  const auto problem = [&](const char* code, const Error& error) {
-    return BatchProblem{std::move(prepared.custom_id), code, error.what()};
+  const auto problem = [&](const char* code, std::string message) {
+    return BatchProblem{std::move(prepared.custom_id), code, std::move(message)};
   };
   try {
     prepared.prompt = encode(engine, request, defaults, progress);
@@ -96,9 +101,9 @@ std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const 
     check_prompt(engine, prepared);
     return prepared;
   } catch (const PromptTooLong& error) {
-    return problem("context_length_exceeded", error);
+    return problem("context_length_exceeded", concat(error.what(), "; ", error.hint()));
   } catch (const Error& error) {
-    return problem("invalid_prompt", error);
+    return problem("invalid_prompt", error.what());
   }
 }
 

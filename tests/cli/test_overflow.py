@@ -87,6 +87,17 @@ class Overflow(Case):
             self.assertIn(f"the middles of its 2 longest texts ({one['tokens'] + other['tokens']} "
                           "tokens) were left out", result.err)  # fmt: skip
 
+    def test_batch_says_what_would_fit(self):
+        requests = [{"id": "prompt", "prompt": LONG},
+                    {"id": "answer", "prompt": "hi", "max_tokens": CONTEXT}]  # fmt: skip
+        self.write("in.jsonl", "".join(json.dumps(request) + "\n" for request in requests))
+        self.check("batch", *self.model, "-n", "4", "-i", "in.jsonl", "-o", "out.jsonl", code=3)
+        errors = [record["error"] for record in read_records(self.folder / "out.jsonl")]
+        self.assertIn("> limit 256 tokens; shorten the prompt, or leave its middle out with "
+                      "--on-overflow middle", errors[0]["message"])  # fmt: skip
+        self.assertIn("> limit 256 tokens; shorten the prompt or lower max_tokens",
+                      errors[1]["message"])  # fmt: skip
+
     def test_batch(self):
         requests = [{"id": "long", "prompt": LONG}, {"id": "short", "prompt": "hi"},
                     {"id": "hopeless", "prompt": LONG, "max_tokens": CONTEXT - 8}]  # fmt: skip

@@ -58,6 +58,7 @@ class Prompts(Row):
         records = [json.loads(line) for line in (self.folder / "out.jsonl").open()]
         errors = {record["custom_id"]: record["error"] for record in records}
         self.assertIn("555 tokens", errors["a"]["message"])
+        self.assertIn("--on-overflow middle", errors["a"]["message"])
         self.assertIsNone(errors["b"])
 
     def test_row_069_at_the_limit(self):
