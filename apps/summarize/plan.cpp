@@ -90,12 +90,13 @@ void refuse(const SummaryPlan& plan, const PlanRequest& request,
 
 void require_room(const SummaryPlan& plan, int64_t needed, const char* what) {
   if (plan.room_tokens >= needed) return;
+  const bool is_instruction_too_long = plan.context_size - plan.frame_tokens < needed;
   throw Error(
       concat("no room for ", what, ": of a context of ", counted(plan.context_size, "token"), ", ",
              plan.frame_tokens, " for the instruction and ", plan.answer_tokens,
              " reserved for the summary leave ", std::max<int64_t>(plan.room_tokens, 0), ", ",
              needed, " are needed"),
-      concat("ask for a shorter summary (-n)",
+      concat(is_instruction_too_long ? "shorten the instruction" : "ask for a shorter summary (-n)",
              plan.longer_context.empty() ? "" : concat(", or take ", plan.longer_context)));
 }
 

@@ -80,6 +80,20 @@ TEST(Plan, ShortContextsAreRefusedWithTheNumbers) {
   }
 }
 
+TEST(Plan, ALongInstructionIsWhatHasToBeShorter) {
+  const auto hint_of = [](int64_t frame_tokens) -> std::string {
+    try {
+      plan_of(5000, {.context_size = 128, .frame_tokens = frame_tokens, .answer_tokens = 512});
+    } catch (const Error& error) {
+      return error.hint();
+    }
+    return "";
+  };
+  EXPECT_EQ(hint_of(40), "ask for a shorter summary (-n)");
+  EXPECT_EQ(hint_of(60), "shorten the instruction");
+  EXPECT_EQ(hint_of(500), "shorten the instruction");
+}
+
 TEST(Plan, MiddleAndErrorAreChoices) {
   PlanRequest request = {.context_size = 1000,
                          .frame_tokens = 20,
