@@ -73,8 +73,11 @@ std::vector<BenchCase> bench_cases(const BenchOptions& options, const MemoryPlan
       }
     }
   }
-  CHECK(!cases.empty(), "the context of ", counted(plan.limits.context_size, "token"),
-        " holds none of the cases");
+  if (cases.empty()) {
+    throw UsageError(concat("the context of ", counted(plan.limits.context_size, "token"),
+                            " holds none of the cases"),
+                     "--prompt-lengths and --decode-lengths choose shorter ones");
+  }
   return cases;
 }
 

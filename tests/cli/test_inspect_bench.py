@@ -131,6 +131,11 @@ class Bench(Case):
         result = self.check("bench", *self.model, "--prompt-lengths", "250", code=2)
         self.assert_one_error(result, "250")
 
+    def test_a_context_that_is_too_short_for_every_case(self):
+        result = self.check("bench", *self.model, "-c", "20", code=2)
+        self.assertIn("error: the context of 20 tokens holds none of the cases", result.err)
+        self.assertIn("hint: --prompt-lengths and --decode-lengths choose shorter ones", result.err)
+
     def test_zero_lengths(self):
         result = self.check("bench", *self.model, "--prompt-lengths", "0", code=2)
         self.assert_one_error(result, "--prompt-lengths")
