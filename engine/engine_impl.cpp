@@ -68,7 +68,10 @@ void Engine::Impl::load_kv(const KvFile& file, const LoadProgress& progress) {
   CHECK(loop->has_prefix_cache(), kNeedsPrefixCache);
   const KvLayout& layout = file.header().layout;
   const KvLayout own = kv_layout();
-  CHECK(layout == own, file.path(), ": holds ", layout.text(), "; this run has ", own.text());
+  if (layout != own) {
+    throw Error(concat(file.path(), ": holds ", layout.text(), "; this run has ", own.text()),
+                "give the options that it was made with, or make another with tessera prefill");
+  }
   CHECK(file.header().num_tokens() < plan.limits.context_size, file.path(), ": holds ",
         counted(file.header().num_tokens(), "token"), ", which leave no room in the context of ",
         plan.limits.context_size);

@@ -80,8 +80,9 @@ TEST_F(KvFileEngine, Fp8PagesKeepTheirScales) {
   EXPECT_EQ(result.tokens, expected.tokens);
   EXPECT_EQ(result.cached_prompt_tokens, 96);
   const auto other = Engine::load(options());
-  EXPECT_THAT(error_of([&] { other->load_kv(file); }).what(),
-              HasSubstr("pages of 16 tokens; this run has float32"));
+  const Error error = error_of([&] { other->load_kv(file); });
+  EXPECT_THAT(error.what(), HasSubstr("pages of 16 tokens; this run has float32"));
+  EXPECT_THAT(error.hint(), HasSubstr("the options that it was made with"));
 }
 
 TEST_F(KvFileEngine, PagesNeedNotLieSideBySide) {
