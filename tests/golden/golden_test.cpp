@@ -48,6 +48,7 @@ constexpr GoldenModel kModels[] = {
     {.name = "phi3_long", .context_size = 256},
     {"smollm3"},
     {"olmo2"},
+    {"olmo2_one_kernel"},
     {.name = "olmo3", .num_layers = 4},
     {"granite"},
     {"glm4"},

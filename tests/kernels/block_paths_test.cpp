@@ -77,16 +77,16 @@ TEST(BlockPathsTest, LayerNormAfterAHalfIsDeclined) {
   }
 }
 
-TEST(BlockPathsTest, FastPathsDeclineTheNormsOfOlmo2) {
+TEST(BlockPathsTest, FusedProductsDeclineTheNormsOfOlmo2) {
   BlockSpec post = block_of(3);
   post.norm_placement = NormPlacement::kPost;
   EXPECT_EQ(layer_runner_problem(post), "");
   EXPECT_EQ(fused_products_block_problem(post), "norm_placement");
-  EXPECT_EQ(fused_decode_block_problem(post), "norm_placement");
+  EXPECT_EQ(fused_decode_block_problem(post), "");
   BlockSpec whole = block_of(3);
   whole.qk_norm = QkNorm::kWholeProjection;
   EXPECT_EQ(layer_runner_problem(whole), "");
-  EXPECT_EQ(fused_decode_block_problem(whole), "qk_norm");
+  EXPECT_EQ(fused_decode_block_problem(whole), "");
 }
 
 TEST(BlockPathsTest, FastPathsDeclineTheLayerNormOfHeads) {

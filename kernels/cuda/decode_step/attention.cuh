@@ -7,6 +7,7 @@
 #include "kernels/cuda/decode_step/earlier_rows.cuh"
 #include "kernels/cuda/decode_step/exchange.cuh"
 #include "kernels/cuda/decode_step/fp8_warp.cuh"
+#include "kernels/cuda/decode_step/head_norms.cuh"
 #include "kernels/cuda/decode_step/newest_row.cuh"
 #include "kernels/cuda/decode_step/squares.cuh"
 
@@ -85,21 +86,9 @@ class FusedAttention {
   }
 
   using HeadSquares = tessera::HeadSquares<kHeadDim>;
-  __device__ HeadSquares head_squares(const DecodePiece& piece, int row, bool has_newest) const {
-    const int first_word = arguments_.layout.qk_squares +
-                           piece.first_token * (arguments_.products[kQkv].rows / kItemRows);
-    const int lane = reread_lane_index();
-    const int query_head = piece.kv_head * attention_.heads_per_kv_head + row;
-    const int key_head = attention_.num_heads + piece.kv_head;
-    const bool is_normed = arguments_.block.has_qk_norm != 0;
-    HeadSquares squares;
-#pragma unroll
-    for (uint32_t& word : squares.query) word = is_normed ? kMissing : 0;
-    squares.key = is_normed && has_newest ? kMissing : 0;
-    squares.query_word =
-        first_word + query_head * HeadSquares::kItems + lane % 4 * HeadSquares::kLaneItems;
-    squares.key_word = first_word + key_head * HeadSquares::kItems + lane % HeadSquares::kItems;
-    return squares;
+  // Whether a norm is one of all queries, and one of all keys, not of each head.
+  __device__ bool norms_whole() const {
+    return computes_any_block(kInstance) && arguments_.block.has_whole_norm != 0;
   }
 
   // Waits for the queries, and for the newest token's key and value if the warp has their unit, all
@@ -108,6 +97,18 @@ class FusedAttention {
                                Newest& newest_key_row, Newest& newest_value_row) const {
     const KvScales scales = kv_scales(piece);  // asked for before the waits for other blocks
     const float scale = input_scale(piece);
+    float query_scale = scale;
+    float key_scale = scale;
+    if constexpr (computes_any_block(kInstance)) {
+      if (norms_whole()) {
+        const auto scale_of = [&](int first_head, int num_heads) {
+          return wait_for_whole_norm_scale<kHeadDim>(arguments_, copy_, piece.first_token,
+                                                     first_head, num_heads, scale);
+        };
+        query_scale *= scale_of(0, attention_.num_heads);
+        if (has_newest) key_scale *= scale_of(attention_.num_heads, attention_.num_kv_heads);
+      }
+    }
     const int lane = reread_lane_index();
     const bool has_row = lane / 4 < piece.num_rows;
     const int row = has_row ? lane / 4 : 0;
@@ -128,7 +129,10 @@ class FusedAttention {
       key[i] = value[i] = has_newest && has_column ? missing_words() : uint4{};
     }
     [[maybe_unused]] HeadSquares squares;
-    if constexpr (!is_llama(kInstance)) squares = head_squares(piece, row, has_newest);
+    if constexpr (!is_llama(kInstance)) {
+      const bool is_normed = arguments_.block.has_qk_norm != 0 && !norms_whole();
+      squares = HeadSquares::of(arguments_, piece, row, has_newest, is_normed);
+    }
     poll([&] {
       if constexpr (!is_llama(kInstance)) squares.load_missing(copy_);
 #pragma unroll
@@ -160,10 +164,8 @@ class FusedAttention {
       if constexpr (!is_llama(kInstance)) missing |= squares.has_missing();
       return missing;
     });
-    float query_scale = scale;
-    float key_scale = scale;
     if constexpr (!is_llama(kInstance)) {
-      if (arguments_.block.has_qk_norm != 0) {
+      if (arguments_.block.has_qk_norm != 0 && !norms_whole()) {
         __syncwarp();
         float query_squares = 0.0f;
 #pragma unroll

@@ -55,12 +55,21 @@ Buffer upload_maps(const FusedDecoderModel& model) {
 // Null for a tensor that the model does not have.
 const float* pointer(const Tensor& tensor) { return tensor.empty() ? nullptr : tensor.as<float>(); }
 
-Buffer upload_layers(const FusedDecoderModel& model) {
+// The weights of a norm that is none.
+Buffer upload_ones(const FusedDecoderModel& model) {
+  const std::vector<float> ones(static_cast<size_t>(model.sizes.hidden_size), 1.0f);
+  return upload_array(ones.data(), ones.size() * sizeof(float), "weights of no norm");
+}
+
+Buffer upload_layers(const FusedDecoderModel& model, const Buffer& ones) {
+  const auto weights_of = [&](const Tensor& norm) {
+    return norm.empty() ? static_cast<const float*>(ones.data()) : norm.as<float>();
+  };
   std::vector<FusedLayerPointers> layers;
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const LayerWeights& layer = model.layers[i];
-    layers.push_back({.input_layernorm = layer.input_layernorm.as<float>(),
-                      .pre_feedforward_layernorm = layer.pre_feedforward_layernorm.as<float>(),
+    layers.push_back({.input_layernorm = weights_of(layer.input_layernorm),
+                      .pre_feedforward_layernorm = weights_of(layer.pre_feedforward_layernorm),
                       .keys = static_cast<__nv_bfloat16*>(model.pages[i].keys.data),
                       .values = static_cast<__nv_bfloat16*>(model.pages[i].values.data),
                       .qkv_bias = pointer(layer.qkv_proj.bias),
@@ -102,7 +111,8 @@ class CudaFusedDecoder final : public FusedDecoder {
                     num_decode_slots(plan.num_blocks) *
                         fused_partial_words(plan.heads_per_kv_head, static_cast<int>(head_dim_))),
         maps_(upload_maps(model)),
-        layers_(upload_layers(model)),
+        ones_(upload_ones(model)),
+        layers_(upload_layers(model, ones_)),
         scales_(scales_of(model)),
         claim_words_(fused_claim_words(static_cast<int>(model.layers.size()))),
         exchange_(
@@ -140,6 +150,7 @@ class CudaFusedDecoder final : public FusedDecoder {
   int copy_words_;
   int claim_words_;
   Buffer maps_;
+  Buffer ones_;  // which layers_ points to
   Buffer layers_;
   const float* scales_;  // of keys and values
   Buffer exchange_;

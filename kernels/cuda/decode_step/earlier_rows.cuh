@@ -5,8 +5,8 @@
 #pragma once
 
 #include "kernels/cuda/decode_step/exchange.cuh"
+#include "kernels/cuda/decode_step/head_norms.cuh"
 #include "kernels/cuda/decode_step/newest_row.cuh"
-#include "kernels/cuda/decode_step/squares.cuh"
 
 namespace tessera {
 

@@ -290,7 +290,9 @@ class FusedEpilogue {
     if (scale_ != 0.0f) return;
     const int squares = position_.product == kGateUp ? layout().squares_mid : layout().squares_in;
     if constexpr (kHasParts) {
-      const auto scales = wait_for_stream_scales<kTokens>(arguments_, words(squares), token_);
+      const bool is_normed = arguments_.block.has_pre_norms != 0 || position_.product == kLmHead;
+      const auto scales =
+          wait_for_stream_scales<kTokens>(arguments_, words(squares), token_, is_normed);
       scale_ = scales.stream;
       added_scale_ = scales.added;
       settle_residual();

@@ -41,10 +41,8 @@ inline std::vector<LayerSpec> fused_kinds(const BlockSpec& block) {
 // The field of `block` that the kernel does not compute; empty when it computes all of it.
 inline std::string fused_decode_block_problem(const BlockSpec& block) {
   BlockSpec computed;
-  if (block.norm_placement == NormPlacement::kPreAndPost) {
-    computed.norm_placement = block.norm_placement;
-  }
-  if (block.qk_norm == QkNorm::kPerHead) computed.qk_norm = block.qk_norm;
+  computed.norm_placement = block.norm_placement;
+  if (block.qk_norm != QkNorm::kLayerNormPerHead) computed.qk_norm = block.qk_norm;
   computed.biases.qkv = block.biases.qkv;
   computed.activation = block.activation;
   computed.attention_scale = block.attention_scale;
@@ -68,8 +66,10 @@ inline FusedBlock fused_block(const BlockSpec& block, int64_t head_dim) {
       .is_llama =
           block == llama && fused_instance_is_built(FusedInstance::kLlama, head_dim) ? 1 : 0,
       .has_qkv_bias = block.biases.qkv ? 1 : 0,
-      .has_qk_norm = block.qk_norm == QkNorm::kPerHead ? 1 : 0,
-      .has_post_norms = block.norm_placement == NormPlacement::kPreAndPost ? 1 : 0,
+      .has_qk_norm = block.qk_norm != QkNorm::kNone ? 1 : 0,
+      .has_whole_norm = block.qk_norm == QkNorm::kWholeProjection ? 1 : 0,
+      .has_pre_norms = block.norm_placement != NormPlacement::kPost ? 1 : 0,
+      .has_post_norms = block.norm_placement != NormPlacement::kPre ? 1 : 0,
       .has_gelu = block.activation == Activation::kGeluTanh ? 1 : 0,
       .embedding_multiplier = static_cast<float>(block.embedding_multiplier),
       .residual_multiplier = static_cast<float>(block.residual_multiplier),
@@ -225,7 +225,9 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
        shape.hidden_size);
   const int64_t context_bytes =  // of a token in a layer
       2 * shape.num_kv_heads * shape.head_dim * static_cast<int64_t>(size_of(shape.pages));
-  plan.most_reread = kRereadBytes / context_bytes;
+  // Tokens of a sequence see each other's keys before they are in pages; then it takes the squares
+  // of a whole projection for each of them, which nobody reads (earlier_rows.cuh).
+  plan.most_reread = plan.block.has_whole_norm != 0 ? 0 : kRereadBytes / context_bytes;
   const bool is_shared_evenly = hidden_size % (kFusedWarps * kUnitFeatures) == 0;
   plan.has_small_layers = layer_bytes < kSmallLayerBytes;
   plan.most_under_way = plan.has_small_layers && is_shared_evenly ? kFewUnderWay : kMaxFusedStages;

@@ -39,6 +39,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/decode_step/instances.h"
 #include "kernels/cuda/decode_step/rings.h"
 #include "kernels/tensor/check.h"
 #include "kernels/tensor/checked_math.h"
@@ -86,8 +87,6 @@ inline constexpr int kMaxFusedGroup = 8;
 // finds them without waiting. If its pieces have more pages, it looks the rest up in the block
 // tables.
 inline constexpr int kMaxFusedPages = 256;
-// A model whose layers are all of one kind may have more layers than there are bits for.
-inline constexpr int kMaxKindWords = 4;
 
 // The tokens whose keys, or whose values, of one KV head make up a unit; element_bytes is 1 for
 // float8_e4m3.
@@ -142,61 +141,6 @@ inline constexpr int kClaimedItems = 1;
 // more than they bring (docs/experiments/decode-step.md).
 constexpr int exchange_replicas(int tokens) { return tokens == 1 ? 8 : 1; }
 
-// What a block of the model computes besides what Llama's block does.
-struct FusedBlock {
-  int is_llama;
-  int has_qkv_bias;
-  int has_qk_norm;     // a norm of each query and key head
-  int has_post_norms;  // norms of what each half adds to the residual stream
-  int has_gelu;
-  float embedding_multiplier;
-  float residual_multiplier;
-  float logit_softcap;  // 0: none
-  // Layers may be of two kinds, each with its window and its RoPE table. Bit l % 32 of word l / 32:
-  // layer l is of the second kind.
-  uint32_t second_kind[kMaxKindWords];
-
-  constexpr int kind(int layer) const {
-    return static_cast<int>(second_kind[layer / 32] >> layer % 32 & 1);
-  }
-};
-
-// The instances of the kernel, which differ in what of a block they compute. Code that is left out
-// takes no registers, which then hold weights.
-enum class FusedInstance : uint8_t {
-  kLlama,     // Llama's block alone: does not read FusedBlock
-  kPreNorm,   // all but norms of what the halves add
-  kAnyBlock,  // everything
-  // The same over keys and values in float8_e4m3.
-  kLlamaFp8,
-  kPreNormFp8,
-  kAnyBlockFp8,
-};
-constexpr bool is_llama(FusedInstance instance) {
-  return instance == FusedInstance::kLlama || instance == FusedInstance::kLlamaFp8;
-}
-constexpr bool computes_any_block(FusedInstance instance) {
-  return instance == FusedInstance::kAnyBlock || instance == FusedInstance::kAnyBlockFp8;
-}
-constexpr bool reads_fp8(FusedInstance instance) { return instance >= FusedInstance::kLlamaFp8; }
-constexpr int kv_element_bytes(FusedInstance instance) { return reads_fp8(instance) ? 1 : 2; }
-
-// Not every instance is built for every head_dim: models with wide heads have norms of what the
-// halves add.
-constexpr bool fused_instance_is_built(FusedInstance instance, int64_t head_dim) {
-  return computes_any_block(instance) || head_dim <= 128;
-}
-
-// In how many parts the residual stream goes to a product: the stream, and what a half of a layer
-// adds to it, whose factor comes later (stream_parts.cuh).
-constexpr int stream_parts(FusedInstance instance) { return computes_any_block(instance) ? 2 : 1; }
-// How many of `parts` parts the product multiplies. A single token's are added up when their sums
-// are complete; those of several tokens, for which a tensor-core tile has no columns left, before
-// they are multiplied.
-constexpr int multiplied_parts(int tokens, int parts) { return tokens == 1 ? parts : 1; }
-constexpr bool joins_parts(int tokens, FusedInstance instance) {
-  return multiplied_parts(tokens, stream_parts(instance)) < stream_parts(instance);
-}
 // The words of a share of squares where the stream has two parts.
 inline constexpr int kStreamSums = 4;
 
@@ -207,17 +151,6 @@ constexpr int chunk_rounds(int num_chunks) { return (num_chunks + kFusedWarps - 
 // other between products: one may bring the next inputs while another still reads its last.
 constexpr int kept_chunk(int warp, int i, int part, int num_chunks) {
   return warp + (i + part * chunk_rounds(num_chunks)) * kFusedWarps;
-}
-
-// The first instance that computes the block, over keys and values in float8_e4m3 or in bfloat16.
-constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pages,
-                                       int64_t head_dim) {
-  using enum FusedInstance;
-  if (block.is_llama != 0) return has_fp8_pages ? kLlamaFp8 : kLlama;
-  if (block.has_post_norms == 0 && fused_instance_is_built(kPreNorm, head_dim)) {
-    return has_fp8_pages ? kPreNormFp8 : kPreNorm;
-  }
-  return has_fp8_pages ? kAnyBlockFp8 : kAnyBlock;
 }
 
 // Where the blocks leave 32-bit words for each other; see decode_step/exchange.cuh. Offsets are in

@@ -29,14 +29,15 @@ struct QkvRow {
       terms.addend = __float_as_uint(pointers().qkv_bias[row]);
     }
     if (pointers().qk_norm != nullptr && !is_value()) {
-      terms.factor = pointers().qk_norm[(kv_head() < 0 ? 0 : kHeadDim) + column()];
+      const bool is_whole = computes_any_block(kInstance) && arguments.block.has_whole_norm != 0;
+      terms.factor = pointers().qk_norm[is_whole ? row : (kv_head() < 0 ? 0 : kHeadDim) + column()];
     }
   }
 
   // Applies what stands between the product and the rotation: the bias and q/k norm's weight. The
-  // norm's scale needs the squares of a whole head, of which this warp may have only some items. So
-  // it publishes the squares of its items, and attention, which reads queries and keys, applies the
-  // scale; that commutes with the rotation.
+  // norm's scale needs the squares of a whole head, or of all, of which this warp may have only
+  // some items. So it publishes the squares of its items, and attention, which reads queries and
+  // keys, applies the scale; that commutes with the rotation.
   __device__ float altered(float value, const RowTerms& terms) const {
     value += __uint_as_float(terms.addend);
     if (arguments.block.has_qk_norm != 0) {

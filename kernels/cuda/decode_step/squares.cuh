@@ -112,41 +112,4 @@ __device__ float wait_for_scale(const FusedDecodeArguments& arguments, const uin
   return norm_scale(arguments, wait_for_squares<kTokens, uint32_t, float>(arguments, words, token));
 }
 
-// RMSNorm's scale of a query or key head. Each of kLanes neighbouring lanes has the sum of squares
-// of some of the head's elements, before these are multiplied by `scale`.
-template <int kHeadDim, int kLanes>
-__device__ float head_norm_scale(const FusedDecodeArguments& arguments, float squares,
-                                 float scale) {
-#pragma unroll
-  for (int distance = 1; distance < kLanes; distance *= 2) {
-    squares += __shfl_xor_sync(kFullWarp, squares, distance);
-  }
-  return rsqrtf(squares * scale * scale / kHeadDim + arguments.epsilon);
-}
-
-// The squares from which q/k norm's scales are computed, of the queries and of the newest key. A
-// lane asks for those of some items of its query's head, and for those of one item of the key's
-// head.
-template <int kHeadDim>
-struct HeadSquares {
-  static constexpr int kItems = kHeadDim / kItemRows;
-  static constexpr int kLaneItems = kItems / 4;  // four lanes have elements of a query
-  uint32_t query[kLaneItems];
-  uint32_t key;
-  int query_word;  // offsets of these words in the copy
-  int key_word;
-
-  __device__ void load_missing(const uint32_t* copy) {
-#pragma unroll
-    for (int i = 0; i < kLaneItems; ++i) load_if_missing(query[i], copy + query_word + i);
-    load_if_missing(key, copy + key_word);
-  }
-  __device__ bool has_missing() const {
-    bool missing = is_missing(key);
-#pragma unroll
-    for (const uint32_t word : query) missing |= is_missing(word);
-    return missing;
-  }
-};
-
 }  // namespace tessera

@@ -12,7 +12,8 @@
 // Eight tokens fill these columns. Then every block waits for their factors s before it multiplies,
 // and adds the parts up itself (FusedInputs::join()), which rounds them to bfloat16 once more;
 // still no half waits for all blocks twice.
-// Blocks without such norms have s = 1.
+// Blocks without such norms have s = 1. Blocks with no other norms (OLMo 2) multiply h' as it is: w
+// and rms(h') are 1 but for the output head.
 #pragma once
 
 #include <type_traits>
@@ -80,16 +81,17 @@ struct StreamScales {
 };
 
 // Waits for all shares of a token's sums and returns its scales. words: squares_in or squares_mid
-// of the exchange. Called by all lanes of a warp.
+// of the exchange. is_normed: whether a norm stands before the product. Called by all lanes of a
+// warp.
 template <int kTokens>
 __device__ StreamScales wait_for_stream_scales(const FusedDecodeArguments& arguments,
-                                               const uint32_t* words, int token) {
+                                               const uint32_t* words, int token, bool is_normed) {
   const auto sums = wait_for_squares<kTokens, uint4, StreamSums>(arguments, words, token);
   const float added =
       arguments.block.has_post_norms != 0 ? norm_scale(arguments, sums.of_added) : 1.0f;
   const float squares =
       sums.of_stream + added * (2.0f * sums.of_products + added * sums.of_weighted);
-  return {.added = added, .stream = norm_scale(arguments, fmaxf(squares, 0.0f))};
+  return {.added = added, .stream = is_normed ? norm_scale(arguments, fmaxf(squares, 0.0f)) : 1.0f};
 }
 
 }  // namespace tessera

@@ -88,15 +88,14 @@ class DecodeStepProblem {
       for (double& value : x) value *= size_.block.embedding_multiplier;
       for (int64_t l = 0; l < size_.num_layers; ++l) {
         const DecodeStepLayer& layer = layers_[index_of(l)];
-        const std::vector<double> normed =
-            reference_rms_norm(x, layer.input_layernorm, kEpsilon).values;
+        const std::vector<double> normed = normed_if_any(x, layer.input_layernorm);
         std::vector<double> qkv =
             reference_linear(normed, layer.qkv_proj, size_.hidden_size).values;
         for (size_t j = 0; j < layer.qkv_bias.size(); ++j) qkv[j] += layer.qkv_bias[j];
+        if (size_.block.qk_norm == QkNorm::kWholeProjection) norm_whole(qkv, layer.qk_norm);
         const std::vector<double> attention = reference_attention(qkv, i, l);
         add_product(x, attention, layer.o_proj, layer.post_attention_layernorm);
-        const std::vector<double> mid =
-            reference_rms_norm(x, layer.pre_feedforward_layernorm, kEpsilon).values;
+        const std::vector<double> mid = normed_if_any(x, layer.pre_feedforward_layernorm);
         const std::vector<double> hidden =
             reference_activate_mul(
                 reference_linear(mid, layer.gate_up_proj, size_.hidden_size).values,
@@ -142,10 +141,16 @@ class DecodeStepProblem {
     }
     for (DecodeStepLayer& layer : layers_) {
       if (size_.block.biases.qkv) layer.qkv_bias = vector(size_.qkv_size(), 0.0);
-      if (size_.block.qk_norm != QkNorm::kNone) layer.qk_norm = vector(2 * size_.head_dim, 1.0);
-      if (size_.block.norm_placement == NormPlacement::kPreAndPost) {
+      if (size_.block.qk_norm == QkNorm::kPerHead) layer.qk_norm = vector(2 * size_.head_dim, 1.0);
+      if (size_.block.qk_norm == QkNorm::kWholeProjection) {
+        layer.qk_norm = vector(size_.query_size() + size_.num_kv_heads * size_.head_dim, 1.0);
+      }
+      if (size_.block.norm_placement != NormPlacement::kPre) {
         layer.post_attention_layernorm = norm();
         layer.post_feedforward_layernorm = norm();
+      }
+      if (size_.block.norm_placement == NormPlacement::kPost) {
+        layer.input_layernorm = layer.pre_feedforward_layernorm = {};
       }
     }
     embed_tokens_ = rounded(random_.normal(size_.vocab_size * size_.hidden_size), dtype_);
@@ -222,11 +227,30 @@ class DecodeStepProblem {
     }
   }
 
+  static std::vector<double> normed_if_any(const std::vector<double>& x,
+                                           const std::vector<double>& norm) {
+    return norm.empty() ? x : reference_rms_norm(x, norm, kEpsilon).values;
+  }
+
+  // Normalises all queries at once, and all keys.
+  void norm_whole(std::vector<double>& qkv, const std::vector<double>& weights) const {
+    const int64_t query_size = size_.query_size();
+    const int64_t key_size = size_.num_kv_heads * size_.head_dim;
+    for (const auto& [begin, count] :
+         {std::pair{int64_t{0}, query_size}, std::pair{query_size, key_size}}) {
+      const std::vector<double> normed =
+          reference_rms_norm(rows_of(qkv, 1, begin, count), rows_of(weights, 1, begin, count),
+                             kEpsilon)
+              .values;
+      std::ranges::copy(normed, qkv.begin() + begin);
+    }
+  }
+
   // A query or key head as attention sees it, from where its norm's weights begin.
   std::vector<double> altered_head(std::vector<double> head, int64_t layer, int64_t norm_begin,
                                    int32_t position) const {
     const std::vector<double>& qk_norm = layers_[index_of(layer)].qk_norm;
-    if (!qk_norm.empty()) {
+    if (size_.block.qk_norm == QkNorm::kPerHead) {
       head = reference_rms_norm(head, rows_of(qk_norm, 1, norm_begin, size_.head_dim), kEpsilon)
                  .values;
     }

@@ -23,12 +23,12 @@ class DecodeStepModel : public DecodeStepProblem {
     model_.block = size_.block;
     for (const DecodeStepLayer& layer : layers_) {
       model_.layers.push_back(
-          {.input_layernorm = floats(layer.input_layernorm),
+          {.input_layernorm = floats_if_any(layer.input_layernorm),
            .qkv_proj = matrix(layer.qkv_proj, size.hidden_size),
            .qk_norm = floats_if_any(layer.qk_norm),
            .o_proj = matrix(layer.o_proj, size.query_size()),
            .post_attention_layernorm = floats_if_any(layer.post_attention_layernorm),
-           .pre_feedforward_layernorm = floats(layer.pre_feedforward_layernorm),
+           .pre_feedforward_layernorm = floats_if_any(layer.pre_feedforward_layernorm),
            .gate_up_proj = matrix(layer.gate_up_proj, size.hidden_size),
            .down_proj = matrix(layer.down_proj, size.intermediate_size),
            .post_feedforward_layernorm = floats_if_any(layer.post_feedforward_layernorm)});

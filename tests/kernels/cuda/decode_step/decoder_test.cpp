@@ -78,6 +78,14 @@ BlockSpec windowed(int64_t sliding_window, size_t num_layers = 3) {
   return {.layers = std::vector<LayerSpec>(num_layers, {.sliding_window = sliding_window})};
 }
 
+// OLMo 2's.
+BlockSpec olmo2_block(size_t num_layers) {
+  BlockSpec block{.layers = std::vector<LayerSpec>(num_layers)};
+  block.norm_placement = NormPlacement::kPost;
+  block.qk_norm = QkNorm::kWholeProjection;
+  return block;
+}
+
 TEST_P(FusedDecoderTest, OneSequence) {
   for (const int64_t context : {1, 2, 31, 32, 33, 63, 64, 65, 257, 512, 769}) check({}, {context});
   for (const int64_t context : {256, 513}) check({.hidden_size = 1280, .head_dim = 128}, {context});
@@ -290,6 +298,16 @@ TEST_P(FusedDecoderTest, BlocksOfFamilies) {
   gemma3.qk_norm = QkNorm::kPerHead;
   gemma3.embedding_multiplier = 16.0;
   check_all({.num_heads = 4, .head_dim = 256, .num_layers = 4, .block = gemma3});
+  check_all({.head_dim = 128, .block = olmo2_block(3)});
+  // More items of queries than a warp asks for at once.
+  check_all({.hidden_size = 1280, .num_heads = 40, .num_kv_heads = 8, .block = olmo2_block(3)});
+  BlockSpec olmo3 = mixed_layers(4, {.sliding_window = 100, .rope_table = 1}, {});
+  olmo3.norm_placement = NormPlacement::kPost;
+  olmo3.qk_norm = QkNorm::kWholeProjection;
+  check_all({.num_kv_heads = 8, .head_dim = 128, .num_layers = 4, .block = olmo3});
+  BlockSpec exaone4 = olmo3;
+  exaone4.qk_norm = QkNorm::kPerHead;
+  check_all({.num_layers = 4, .block = exaone4});
   // Most fields, in blocks that have several items of some heads.
   BlockSpec all = gemma3;
   all.biases.qkv = true;
@@ -312,6 +330,7 @@ TEST_P(FusedDecoderTest, RepeatedStepsAreTheSameBitByBit) {
         DecodeStepSize{.hidden_size = 1280, .head_dim = 128, .fp8_pages = true},
         DecodeStepSize{.head_dim = 128, .block = altered_block("qk_norm", 3), .fp8_pages = true},
         DecodeStepSize{.hidden_size = 1280, .fp8_pages = true},
+        DecodeStepSize{.head_dim = 128, .block = olmo2_block(3)},
         DecodeStepSize{
             .head_dim = 256, .block = altered_block("norm_placement", 3), .fp8_pages = true},
         DecodeStepSize{.hidden_size = 2304, .intermediate_size = 1536}}) {

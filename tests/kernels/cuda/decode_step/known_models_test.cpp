@@ -31,6 +31,9 @@ std::vector<KnownModel> known_models() {
   BlockSpec gemma3 = gemma(34, 1024);
   gemma3.qk_norm = QkNorm::kPerHead;
   const BlockSpec llama{.layers = std::vector<LayerSpec>(32)};
+  BlockSpec olmo2 = llama;
+  olmo2.norm_placement = NormPlacement::kPost;
+  olmo2.qk_norm = QkNorm::kWholeProjection;
   // Where not all stages are equal, so many warps have a chunk of hidden_size more.
   return {{"Qwen2.5 7B", shape_of(3584, 18944, 28, 4, 128), qwen2, 8, {5, 5, 6}, {4, 4, 6}},
           {"Qwen3 8B", shape_of(4096, 12288, 32, 8, 128), qwen3, 8, {6, 6, 0}, {4, 4, 0}},
@@ -38,6 +41,8 @@ std::vector<KnownModel> known_models() {
           {"SmolLM3 3B", shape_of(2048, 11008, 16, 4, 128), smollm3, 8, {6, 6, 0}, {5, 5, 0}},
           {"Phi-4-mini", shape_of(3072, 8192, 24, 8, 128), llama, 8, {4, 8, 4}, {3, 6, 4}},
           {"Gemma 3 4B", shape_of(2560, 10240, 8, 4, 256), gemma3, 8, {4, 12, 2}, {3, 8, 2}},
+          // As many KV heads as query heads: a block has room for pieces of two tokens.
+          {"OLMo 2 7B", shape_of(4096, 11008, 32, 32, 128), olmo2, 2, {6, 6, 0}, {}},
           // The inputs of eight tokens leave three units for a ring.
           {"Gemma 2 9B", shape_of(3584, 14336, 16, 8, 256), gemma2, 8, {5, 6, 6}, {3, 4, 6}},
           {"Mistral Nemo", shape_of(5120, 14336, 32, 8, 128), llama, 8, {6, 6, 4}, {3, 4, 4}},

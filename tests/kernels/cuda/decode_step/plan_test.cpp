@@ -271,6 +271,19 @@ TEST(FusedDecodePlanTest, LayersOfTwoKindsAreToldApart) {
               testing::HasSubstr("130 layers of two kinds"));
 }
 
+TEST(FusedDecodePlanTest, NormsOfWholeProjectionsTakeOneTokenOfASequence) {
+  BlockSpec block{.layers = std::vector<LayerSpec>(2)};
+  block.qk_norm = QkNorm::kWholeProjection;
+  const FusedDecodePlan plan = plan_fused_decode(block, kLlama8B);
+  EXPECT_EQ(plan.problem, "");
+  EXPECT_EQ(fused_instance(plan.block, false, 128), FusedInstance::kAnyBlock);
+  FusedStepSize step{
+      .num_tokens = 2, .num_sequences = 2, .num_decodes = 2, .max_context_length = 9};
+  EXPECT_TRUE(takes_step(plan, step));
+  step.num_tokens = 3;
+  EXPECT_FALSE(takes_step(plan, step));
+}
+
 TEST(FusedDecodePlanTest, NormsAfterHalvesNeedASinglePass) {
   EXPECT_THAT(plan_fused_decode(gemma(4, 4096), shape_of(4608, 36864, 32, 16, 128)).problem,
               testing::HasSubstr("hidden_size is 4608"));
