@@ -82,9 +82,9 @@ namespace {
 static_assert(std::max(kMaxSequencesLimits.high, kDraftedStepTokens) * sizeof(int32_t) <=
               kMaxStartedDownloadBytes);
 
-DraftCosts draft_costs(const EngineOptions& options, bool is_asynchronous, bool has_one_kernel) {
+DraftCosts draft_costs(const EngineOptions& options, bool is_asynchronous, bool in_one_kernel) {
   if (options.prompt_lookup == PromptLookupChoice::kAlways) return {};
-  if (has_one_kernel) return kOneKernelDraftCosts;
+  if (in_one_kernel) return kOneKernelDraftCosts;
   return is_asynchronous ? kCudaDraftCosts : kCpuDraftCosts;
 }
 
@@ -112,7 +112,8 @@ void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& chec
                            .stop_tokens = stop_tokens,
                            .runs_ahead = runs_ahead,
                            .prefix_cache = options.prefix_cache,
-                           .draft_costs = draft_costs(options, is_asynchronous, problem.empty())});
+                           .draft_costs = draft_costs(options, is_asynchronous,
+                                                      runner->drafts_in_one_kernel())});
 }
 
 }  // namespace tessera

@@ -43,12 +43,15 @@ class FusedDecoder {
 
   // Whether a step of so many tokens runs here, and faster than one operation after the other.
   virtual bool takes(int64_t num_tokens, const AttentionBatch& batch) const = 0;
+  // Whether a step may have several tokens of a sequence, if these are few.
+  virtual bool takes_drafts() const = 0;
 
   // Writes the tokens' keys and values to their slots and the logits of what follows each token.
   //   logits float32 [num_tokens, vocab_size]
   // Only enqueues work, as every operation of the backend that made it. Steps that takes() declines
-  // because they would be slower are computed all the same; those of too many tokens, or with
-  // sequences that are no decodes, are an error.
+  // because they would be slower are computed all the same; those of too many tokens, with
+  // sequences that are no decodes, or with several tokens of one where there are no drafts, are an
+  // error.
   virtual void step(const Tensor& logits, const FusedDecodeBatch& batch) = 0;
 
  protected:

@@ -63,6 +63,8 @@ class ModelRunner final : public StepRunner {
   Backend& backend() const { return *backend_; }
   // Why small decode steps are not computed by one kernel, for people; empty when they are.
   const std::string& fused_decoder_problem() const { return fused_decoder_problem_; }
+  // Whether such steps may have drafts.
+  bool drafts_in_one_kernel() const { return transformer_.drafts_in_one_kernel(); }
   uint64_t weight_bytes_per_token() const { return weights_.bytes_per_token(); }
   // Bytes of device memory that the runner holds.
   uint64_t allocated_bytes() const;

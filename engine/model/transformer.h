@@ -25,6 +25,10 @@ class Transformer {
   void use_fused_decoder(std::unique_ptr<FusedDecoder> decoder) {
     fused_decoder_ = std::move(decoder);
   }
+  // Whether such steps may have several tokens of a sequence.
+  bool drafts_in_one_kernel() const {
+    return fused_decoder_ != nullptr && fused_decoder_->takes_drafts();
+  }
 
   // Runs all layers over the step's tokens, leaving the residual stream in activations.residual and
   // the keys and values in the cache.

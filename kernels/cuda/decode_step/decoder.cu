@@ -128,6 +128,8 @@ class CudaFusedDecoder final : public FusedDecoder {
                               .max_context_length = batch.max_context_length});
   }
 
+  bool takes_drafts() const override { return plan_.takes_drafts; }
+
   void step(const Tensor& logits, const FusedDecodeBatch& batch) override;
 
  private:
@@ -165,6 +167,8 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
   CHECK(batch.attention.num_decodes == batch.attention.num_sequences,
         "fused decode: ", batch.attention.num_decodes, " decodes among ",
         batch.attention.num_sequences, " sequences");
+  CHECK(plan_.takes_drafts || num_tokens == batch.attention.num_sequences,
+        "fused decode: ", num_tokens, " tokens of ", batch.attention.num_sequences, " sequences");
   CHECK(logits.shape == Shape({num_tokens, model_.lm_head.out_features}), "fused decode: logits ",
         logits.shape);
   const KvPages& pages = model_.pages.front();

@@ -225,9 +225,10 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
        shape.hidden_size);
   const int64_t context_bytes =  // of a token in a layer
       2 * shape.num_kv_heads * shape.head_dim * static_cast<int64_t>(size_of(shape.pages));
-  // Tokens of a sequence see each other's keys before they are in pages; then it takes the squares
-  // of a whole projection for each of them, which nobody reads (earlier_rows.cuh).
-  plan.most_reread = plan.block.has_whole_norm != 0 ? 0 : kRereadBytes / context_bytes;
+  plan.most_reread = kRereadBytes / context_bytes;
+  // Tokens of a sequence see each other's keys before they are in pages (earlier_rows.cuh). A norm
+  // of whole projections would take the squares of all key heads for each of these keys.
+  plan.takes_drafts = plan.block.has_whole_norm == 0;
   const bool is_shared_evenly = hidden_size % (kFusedWarps * kUnitFeatures) == 0;
   plan.has_small_layers = layer_bytes < kSmallLayerBytes;
   plan.most_under_way = plan.has_small_layers && is_shared_evenly ? kFewUnderWay : kMaxFusedStages;

@@ -187,6 +187,8 @@ struct FusedDecodePlan {
   int max_tokens = 0;
   bool has_small_layers = false;
   int most_under_way = 0;  // units of a ring that are asked for and not there yet
+  // Whether a sequence may have several tokens in a step.
+  bool takes_drafts = true;
   // Tokens of context that a step may read again: every token reads its context by itself, also
   // those of one sequence.
   int64_t most_reread = 0;
@@ -212,6 +214,7 @@ struct FusedStepSize {
 constexpr bool takes_step(const FusedDecodePlan& plan, const FusedStepSize& step) {
   return step.num_tokens >= 1 && step.num_tokens <= plan.max_tokens &&
          step.num_decodes == step.num_sequences && step.num_tokens >= step.num_sequences &&
+         (plan.takes_drafts || step.num_tokens == step.num_sequences) &&
          (step.num_tokens - step.num_sequences) * step.max_context_length <= plan.most_reread;
 }
 

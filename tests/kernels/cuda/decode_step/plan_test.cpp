@@ -277,6 +277,8 @@ TEST(FusedDecodePlanTest, NormsOfWholeProjectionsTakeOneTokenOfASequence) {
   const FusedDecodePlan plan = plan_fused_decode(block, kLlama8B);
   EXPECT_EQ(plan.problem, "");
   EXPECT_EQ(fused_instance(plan.block, false, 128), FusedInstance::kAnyBlock);
+  EXPECT_FALSE(plan.takes_drafts);
+  EXPECT_TRUE(plan_fused_decode(altered_block("qk_norm", 2), kLlama8B).takes_drafts);
   FusedStepSize step{
       .num_tokens = 2, .num_sequences = 2, .num_decodes = 2, .max_context_length = 9};
   EXPECT_TRUE(takes_step(plan, step));
