@@ -17,13 +17,13 @@ bool is_utf16(std::string_view text) {
 std::string known_mistake(std::string_view text, size_t offset_bytes) {
   if (text.starts_with(kByteOrderMark)) return "the text begins with a byte order mark";
   if (is_utf16(text)) return "the text is UTF-16, JSON is UTF-8";
-  if (offset_bytes >= text.size())
-    return text.empty() ? "there is none" : "the text ends too early";
+  if (text.empty()) return "there is none";
+  if (offset_bytes >= text.size()) return "the text ends too early";
   const char found = text[offset_bytes];
   if (found == '/' || found == '#') return "JSON has no comments";
-  const size_t last = text.find_last_not_of(" \t\r\n", offset_bytes - 1);
-  const bool is_after_comma =
-      offset_bytes > 0 && last != std::string_view::npos && text[last] == ',';
+  const std::string_view before = text.substr(0, offset_bytes);
+  const size_t last = before.find_last_not_of(" \t\r\n");
+  const bool is_after_comma = last != std::string_view::npos && before[last] == ',';
   if (is_after_comma && (found == '}' || found == ']')) {
     return concat("a comma stands before the last '", found, "'");
   }

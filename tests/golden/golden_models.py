@@ -4,7 +4,15 @@ Each model switches on what its family does differently from Llama, with sizes a
 allows. The seed of a model follows from its place in MODELS: new ones go to the end.
 """
 
-from golden_families import ABSENT, FAMILY_MODELS, ONE_KERNEL, SMALL, VOCAB_SIZE, family, without_absent
+from golden_families import (
+    ABSENT,
+    FAMILY_MODELS,
+    ONE_KERNEL,
+    SMALL,
+    VOCAB_SIZE,
+    family,
+    without_absent,
+)
 
 LLAMA = {
     "architectures": ["LlamaForCausalLM"],

@@ -299,11 +299,10 @@ TEST_P(FusedDecoderTest, BlocksOfFamilies) {
   gemma3.embedding_multiplier = 16.0;
   check_all({.num_heads = 4, .head_dim = 256, .num_layers = 4, .block = gemma3});
   check_all({.head_dim = 128, .block = olmo2_block(3)});
-  // More items of queries than a warp asks for at once.
+  // Five query heads for a KV head.
   check_all({.hidden_size = 1280, .num_heads = 40, .num_kv_heads = 8, .block = olmo2_block(3)});
-  BlockSpec olmo3 = mixed_layers(4, {.sliding_window = 100, .rope_table = 1}, {});
-  olmo3.norm_placement = NormPlacement::kPost;
-  olmo3.qk_norm = QkNorm::kWholeProjection;
+  BlockSpec olmo3 = olmo2_block(4);
+  olmo3.layers = mixed_layers(4, {.sliding_window = 100, .rope_table = 1}, {}).layers;
   check_all({.num_kv_heads = 8, .head_dim = 128, .num_layers = 4, .block = olmo3});
   BlockSpec exaone4 = olmo3;
   exaone4.qk_norm = QkNorm::kPerHead;
