@@ -114,6 +114,10 @@ LATER_MODELS = {
         },
     ),
     "olmo2_one_kernel": FAMILY_MODELS["olmo2"] | ONE_KERNEL,
+    # Phi-3 mini without longrope: heads of 96, each layer with a window.
+    "phi3_one_kernel": FAMILY_MODELS["phi3_long"]
+    | ONE_KERNEL
+    | {"head_dim": 96, "num_attention_heads": 8, "rope_scaling": None},
 }
 
 MODELS = (

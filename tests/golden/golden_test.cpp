@@ -49,6 +49,7 @@ constexpr GoldenModel kModels[] = {
     {"smollm3"},
     {"olmo2"},
     {"olmo2_one_kernel"},
+    {"phi3_one_kernel"},
     {.name = "olmo3", .num_layers = 4},
     {"granite"},
     {"glm4"},

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "kernels/attention_params.h"
-#include "kernels/cuda/primitives/fast_divisor.cuh"
+#include "kernels/cuda/primitives/fast_divisor.h"
 
 namespace tessera {
 

@@ -19,14 +19,11 @@ Buffer upload_array(const void* host, size_t bytes, std::string_view purpose) {
   return buffer;
 }
 
-// Keys or values as the copy engine takes them: float8_e4m3 elements in pairs, the tokens that
-// share a row as one.
+// Keys or values as the copy engine takes them: float8_e4m3 elements in pairs.
 Tensor copied_pages(Tensor pages) {
   if (pages.dtype != DType::kFloat8E4M3) return pages;
-  const int64_t row_tokens = tokens_per_row(static_cast<int>(pages.dim(3)), 1);
   pages.dtype = DType::kBFloat16;
-  pages.shape = {pages.dim(0), pages.dim(1), pages.dim(2) / row_tokens,
-                 pages.dim(3) * row_tokens / 2};
+  pages.shape = {pages.dim(0), pages.dim(1), pages.dim(2), pages.dim(3) / 2};
   return pages;
 }
 
@@ -37,13 +34,12 @@ Buffer upload_maps(const FusedDecoderModel& model) {
   };
   const auto head_dim = static_cast<int>(model.sizes.head_dim);
   const auto element_bytes = static_cast<int>(size_of(model.pages.front().keys.dtype));
-  const int box_rows =
-      unit_tokens(head_dim, element_bytes) / tokens_per_row(head_dim, element_bytes);
+  const int box_tokens = unit_tokens(head_dim, element_bytes);
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const LayerWeights& layer = model.layers[i];
     add_weight(layer.qkv_proj);  // the order of FusedMap
-    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].keys), box_rows));
-    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].values), box_rows));
+    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].keys), box_tokens));
+    maps.push_back(make_page_rows_tensor_map(copied_pages(model.pages[i].values), box_tokens));
     add_weight(layer.o_proj);
     add_weight(layer.gate_up_proj);
     add_weight(layer.down_proj);
@@ -122,10 +118,7 @@ class CudaFusedDecoder final : public FusedDecoder {
   }
 
   bool takes(int64_t num_tokens, const AttentionBatch& batch) const override {
-    return takes_step(plan_, {.num_tokens = num_tokens,
-                              .num_sequences = batch.num_sequences,
-                              .num_decodes = batch.num_decodes,
-                              .max_context_length = batch.max_context_length});
+    return takes_step(plan_, step_size(num_tokens, batch));
   }
 
   bool takes_drafts() const override { return plan_.takes_drafts; }
@@ -133,6 +126,13 @@ class CudaFusedDecoder final : public FusedDecoder {
   void step(const Tensor& logits, const FusedDecodeBatch& batch) override;
 
  private:
+  static FusedStepSize step_size(int64_t num_tokens, const AttentionBatch& batch) {
+    return {.num_tokens = num_tokens,
+            .num_sequences = batch.num_sequences,
+            .num_decodes = batch.num_decodes,
+            .max_context_length = batch.max_context_length};
+  }
+
   static constexpr int kSets = 2;
   static constexpr int kCopies = 2;
 
@@ -169,6 +169,9 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
         batch.attention.num_sequences, " sequences");
   CHECK(plan_.takes_drafts || num_tokens == batch.attention.num_sequences,
         "fused decode: ", num_tokens, " tokens of ", batch.attention.num_sequences, " sequences");
+  const int64_t pieces = most_fused_pieces(plan_, step_size(num_tokens, batch.attention));
+  CHECK(num_tokens == 1 || pieces <= kMaxFusedPieces, "fused decode: ", pieces,
+        " pieces of attention, at most ", kMaxFusedPieces);
   CHECK(logits.shape == Shape({num_tokens, model_.lm_head.out_features}), "fused decode: logits ",
         logits.shape);
   const KvPages& pages = model_.pages.front();

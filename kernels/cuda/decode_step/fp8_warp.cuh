@@ -7,29 +7,11 @@
 
 namespace tessera {
 
-// A unit of heads of 64: rows of 128 bytes with two tokens each, the chunks of a row permuted by
-// XOR with the row's number.
-struct RowsOfTokenPairs {
-  static constexpr int kPanelChunks = 8;
-  uint32_t unit;   // address
-  int num_tokens;  // of the unit; not used
-
-  // The chunks of a token, of which there are four; see BoxRows.
-  __device__ RowChunks chunks(int first_token, int token, int odd) const {
-    const int row = (first_token + token) / 2;
-    const int first_chunk = token % 2 * 4;
-    return {.row = unit + static_cast<uint32_t>(row * kUnitRowBytes),
-            .swizzle = static_cast<uint32_t>((row % 8 ^ first_chunk ^ odd) * 16),
-            .panel = 0};
-  }
-};
-
 template <int kHeadDim>
 struct FusedFp8AttentionWarp : FusedWarpState<kHeadDim, unit_tokens(kHeadDim, 1), kFp8WeightShift> {
   using Base = FusedWarpState<kHeadDim, unit_tokens(kHeadDim, 1), kFp8WeightShift>;
   // Two e4m3 count as one element of 16 bits.
-  using Rows = std::conditional_t<tokens_per_row(kHeadDim, 1) == 2, RowsOfTokenPairs,
-                                  BoxRows<__half, kHeadDim / 2>>;
+  using Rows = BoxRows<__half, kHeadDim / 2>;
   using Base::output;
   using Base::query;
   using Base::scores;

@@ -50,9 +50,19 @@ constexpr bool reads_fp8(FusedInstance instance) { return instance >= FusedInsta
 constexpr int kv_element_bytes(FusedInstance instance) { return reads_fp8(instance) ? 1 : 2; }
 
 // Not every instance is built for every head_dim: models with wide heads have norms of what the
-// halves add.
+// halves add, those with heads of 96 (Phi-3 mini) have Llama's block.
 constexpr bool fused_instance_is_built(FusedInstance instance, int64_t head_dim) {
-  return computes_any_block(instance) || head_dim <= 128;
+  switch (head_dim) {
+    case 64:
+    case 128:
+      return true;
+    case 96:
+      return is_llama(instance);
+    case 256:
+      return computes_any_block(instance);
+    default:
+      return false;
+  }
 }
 
 // In how many parts the residual stream goes to a product: the stream, and what a half of a layer

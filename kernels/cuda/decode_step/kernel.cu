@@ -386,6 +386,7 @@ void launch_for_tokens(const FusedDecodeArguments& arguments, const FusedDecodeL
 void launch_fused_decode(const FusedDecodeArguments& arguments, const FusedDecodeLaunch& launch,
                          cudaStream_t stream) {
   if (launch.head_dim == 64) return launch_for_tokens<64>(arguments, launch, stream);
+  if (launch.head_dim == 96) return launch_for_tokens<96>(arguments, launch, stream);
   if (launch.head_dim == 128) return launch_for_tokens<128>(arguments, launch, stream);
   launch_for_tokens<256>(arguments, launch, stream);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -117,8 +116,9 @@ inline std::string fused_decode_shape_problem(const FusedDecodeShape& shape) {
     return concat("it reads ", to_string(WeightFormat::kDense), " weights, not ",
                   to_string(shape.weights));
   }
-  if (shape.head_dim != 64 && shape.head_dim != 128 && shape.head_dim != 256) {
-    return concat("head_dim is ", shape.head_dim, ", not 64, 128 or 256");
+  if (!fused_instance_is_built(FusedInstance::kLlama, shape.head_dim) &&
+      !fused_instance_is_built(FusedInstance::kAnyBlock, shape.head_dim)) {
+    return concat("head_dim is ", shape.head_dim, ", not 64, 96, 128 or 256");
   }
   if (shape.hidden_size % kUnitFeatures != 0 || query_size % kUnitFeatures != 0 ||
       shape.intermediate_size % kUnitFeatures != 0) {
@@ -160,24 +160,29 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
   if (!plan.runs()) return plan;
   plan.block = fused_block(block, shape.head_dim);
   plan.has_fp8_pages = shape.pages == DType::kFloat8E4M3;
+  const FusedInstance instance = fused_instance(plan.block, plan.has_fp8_pages, shape.head_dim);
+  if (!fused_instance_is_built(instance, shape.head_dim)) {
+    plan.problem = concat("with head_dim ", shape.head_dim, " it computes Llama's block alone");
+    return plan;
+  }
   const std::vector<LayerSpec> kinds = fused_kinds(block);
   plan.num_kinds = std::max(1, static_cast<int>(kinds.size()));
   plan.num_windows =
       plan.num_kinds > 1 && kinds[0].sliding_window != kinds[1].sliding_window ? 2 : 1;
-  plan.stream_parts = stream_parts(fused_instance(plan.block, plan.has_fp8_pages, shape.head_dim));
+  plan.stream_parts = stream_parts(instance);
 
   const int64_t query_size = shape.num_heads * shape.head_dim;
   const auto as_int = [](int64_t value) { return static_cast<int>(value); };
   const int hidden_size = as_int(shape.hidden_size);
   const int head_dim = as_int(shape.head_dim);
   const int intermediate_size = as_int(shape.intermediate_size);
-  constexpr int kOneBlock = 30;  // a shift that leaves all items in one block of rows
   const auto single = [&](int64_t rows, int64_t features) {
+    const int num_items = as_int(ceil_divide<int64_t>(rows, kUnitRows));
     return FusedProduct{.rows = as_int(rows),
                         .features = as_int(features),
-                        .num_items = as_int(ceil_divide<int64_t>(rows, kUnitRows)),
+                        .num_items = num_items,
                         .is_paired = 0,
-                        .item_shift = kOneBlock,
+                        .block_items = FastDivisor(static_cast<uint32_t>(num_items)),
                         .block_rows = 0,
                         .pair_distance = 0,
                         .static_items = 0,
@@ -186,7 +191,7 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
   FusedProduct qkv = single((shape.num_heads + 2 * shape.num_kv_heads) * head_dim, hidden_size);
   qkv.is_paired = 1;
   qkv.num_items /= 2;
-  qkv.item_shift = std::countr_zero(static_cast<unsigned>(head_dim / kItemRows));  // pairs per head
+  qkv.block_items = FastDivisor(static_cast<uint32_t>(head_dim / kItemRows));  // pairs per head
   qkv.block_rows = head_dim;
   qkv.pair_distance = head_dim / 2;
   FusedProduct gate_up = single(2 * intermediate_size, hidden_size);
@@ -219,6 +224,7 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
     return plan;
   }
   plan.heads_per_kv_head = as_int(shape.num_heads / shape.num_kv_heads);
+  plan.num_kv_heads = as_int(shape.num_kv_heads);
   const int64_t layer_bytes =
       2 *
       ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *
@@ -236,10 +242,7 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
     return fused_shared_memory(plan, tokens, head_dim, shape.gpu.shared_bytes).rings.stages >=
            kLeastFusedStages;
   };
-  plan.max_tokens = fits(kFusedMaxTokens)
-                        ? std::min(kFusedMaxTokens, kMaxFusedPieces / as_int(shape.num_kv_heads))
-                    : fits(1) ? 1
-                              : 0;
+  plan.max_tokens = fits(kFusedMaxTokens) ? kFusedMaxTokens : fits(1) ? 1 : 0;
   if (plan.max_tokens == 0) plan.problem = "its rings do not fit in shared memory";
   return plan;
 }

@@ -6,6 +6,7 @@
 #include "kernels/cuda/decode_step/plan.h"
 #include "kernels/cuda/primitives/block_reduce.cuh"
 #include "kernels/cuda/primitives/mma.cuh"
+#include "kernels/cuda/primitives/panels.h"
 #include "kernels/cuda/primitives/wgmma_fp8.cuh"
 
 namespace tessera {
@@ -83,16 +84,15 @@ struct NewestRow {
   }
 
  private:
-  // Where the unit has the elements of a token from `column` on: panels of 128 bytes a row, the
-  // chunks of 16 bytes in a row permuted by XOR with the row's number. A row may have two tokens.
+  // Where the unit, which the copy engine leaves in panels, has the elements of a token from
+  // `column` on.
   __device__ static uint32_t place(uint32_t unit, int token, int column) {
     constexpr int kElementBytes = kFp8 ? 1 : 2;
-    constexpr int kRowTokens = tokens_per_row(kHeadDim, kElementBytes);
-    constexpr int kPanelBytes = kUnitTokens / kRowTokens * kUnitRowBytes;
-    const int row = token / kRowTokens;
-    const int byte = token % kRowTokens * (kUnitRowBytes / kRowTokens) + column * kElementBytes;
-    return unit + byte / kUnitRowBytes * kPanelBytes + row * kUnitRowBytes +
-           (byte % kUnitRowBytes / 16 ^ row % 8) * 16 + byte % 16;
+    constexpr int kRowBytes = panel_row_bytes(kHeadDim * kElementBytes);
+    const auto byte = static_cast<uint32_t>(column * kElementBytes);
+    const auto row = static_cast<uint32_t>(token);
+    return unit + byte / kRowBytes * (kUnitTokens * kRowBytes) + row * kRowBytes +
+           (byte % kRowBytes / 16 ^ panel_swizzle<kRowBytes>(row)) * 16 + byte % 16;
   }
   // Four elements: of e4m3 in `low`, of bfloat16 in both.
   __device__ static void store_shared(uint32_t address, uint32_t low, uint32_t high) {

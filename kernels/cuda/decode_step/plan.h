@@ -36,11 +36,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/attention/decode/partition.h"
 #include "kernels/cuda/decode_step/instances.h"
 #include "kernels/cuda/decode_step/rings.h"
+#include "kernels/cuda/primitives/fast_divisor.h"
 #include "kernels/tensor/check.h"
 #include "kernels/tensor/checked_math.h"
 
@@ -62,7 +65,8 @@ inline constexpr int kMaxKeptChunks = kMaxInputChunks / kFusedMaxTokens;
 // terms whichever block claims an item.
 inline constexpr int kMaxFusedBlocks = 160;
 inline constexpr int kSquareShares = 2 * kMaxFusedBlocks;
-// The most pieces of attention that a block may have. It has at most num_sequences * num_kv_heads.
+// The most pieces of attention that a block may have in a step of several tokens
+// (most_fused_pieces()).
 inline constexpr int kMaxFusedPieces = 64;
 // In a step of a single token all attention items are equally long. Either each item has blocks of
 // its own, or there are more than half as many items as blocks; then the tiles that one block reads
@@ -88,31 +92,29 @@ inline constexpr int kMaxFusedGroup = 8;
 // tables.
 inline constexpr int kMaxFusedPages = 256;
 
-// The tokens whose keys, or whose values, of one KV head make up a unit; element_bytes is 1 for
-// float8_e4m3.
+// The tokens whose keys, or whose values, of one KV head make up a unit, a power of two;
+// element_bytes is 1 for float8_e4m3. Units of heads of 96 fill three quarters of a stage.
 constexpr int unit_tokens(int head_dim, int element_bytes = 2) {
-  return kUnitBytes / (element_bytes * head_dim);
+  return static_cast<int>(
+      std::bit_floor(static_cast<unsigned>(kUnitBytes / (element_bytes * head_dim))));
 }
-// The copy engine leaves rows of 128 bytes. Where a token's keys or values are shorter, a row has
-// those of two tokens.
-inline constexpr int kUnitRowBytes = 128;
-constexpr int tokens_per_row(int head_dim, int element_bytes = 2) {
-  return std::max(kUnitRowBytes / (element_bytes * head_dim), 1);
+constexpr int kv_unit_bytes(int head_dim, int element_bytes = 2) {
+  return unit_tokens(head_dim, element_bytes) * head_dim * element_bytes;
 }
 
 enum FusedProductIndex : uint8_t { kQkv, kOProj, kGateUp, kDown, kLmHead, kNumFusedProducts };
 
 // A matrix product as the kernel walks it.
 struct FusedProduct {
-  int rows;           // output features
-  int features;       // input features
-  int num_items;      // groups or pairs of groups
-  int is_paired;      // 1: items are pairs, 0: groups
-  int item_shift;     // items per block of rows, as a power of two
-  int block_rows;     // rows from one block of rows to the next
-  int pair_distance;  // rows between the groups of a pair
-  int static_items;   // items dealt out to each block; the others are claimed
-  int claims_many;    // 1: a block claims until none is left, 0: at most one
+  int rows;                                  // output features
+  int features;                              // input features
+  int num_items;                             // groups or pairs of groups
+  int is_paired;                             // 1: items are pairs, 0: groups
+  FastDivisor block_items = FastDivisor(2);  // items per block of rows
+  int block_rows;                            // rows from one block of rows to the next
+  int pair_distance;                         // rows between the groups of a pair
+  int static_items;  // items dealt out to each block; the others are claimed
+  int claims_many;   // 1: a block claims until none is left, 0: at most one
 
   constexpr int num_chunks() const { return features / kUnitFeatures; }
   constexpr int num_claimed(int num_blocks) const { return num_items - static_items * num_blocks; }
@@ -126,8 +128,9 @@ struct FusedProduct {
   }
   // The first row of an item's group; half: 0 or 1.
   constexpr int row(int item, int half) const {
-    const int block = item >> item_shift;
-    return block * block_rows + (item - (block << item_shift)) * kUnitRows + half * pair_distance;
+    const auto block = static_cast<int>(block_items.divide(static_cast<uint32_t>(item)));
+    const int in_block = item - block * static_cast<int>(block_items.divisor());
+    return block * block_rows + in_block * kUnitRows + half * pair_distance;
   }
 };
 
@@ -184,6 +187,7 @@ struct FusedDecodePlan {
   int stream_parts = 1;
   int num_blocks = 0;
   int heads_per_kv_head = 0;
+  int num_kv_heads = 0;
   int max_tokens = 0;
   bool has_small_layers = false;
   int most_under_way = 0;  // units of a ring that are asked for and not there yet
@@ -210,11 +214,25 @@ struct FusedStepSize {
   int64_t max_context_length = 0;
 };
 
+// How many pieces of attention a block has at most in a step of several tokens. Every item that
+// begins in its share takes up two tiles of it or more (attention/decode/partition.h); one may have
+// begun before.
+constexpr int64_t most_fused_pieces(const FusedDecodePlan& plan, const FusedStepSize& step) {
+  const int64_t num_items = step.num_tokens * plan.num_kv_heads;
+  const int64_t tiles = ceil_divide<int64_t>(step.max_context_length, kDecodeTileTokens);
+  const int64_t share =
+      ceil_divide<int64_t>(num_items * (tiles + kDecodeItemOverhead), plan.num_blocks);
+  // Shares are not smaller where all items are short (packed_decode_share()).
+  const int64_t least = kMaxWholeTiles + kDecodeItemOverhead;
+  return std::min(num_items, ceil_divide<int64_t>(std::max(share, least), 2) + 1);
+}
+
 // Whether the kernel computes the step, and faster than the operations one after the other.
 constexpr bool takes_step(const FusedDecodePlan& plan, const FusedStepSize& step) {
   return step.num_tokens >= 1 && step.num_tokens <= plan.max_tokens &&
          step.num_decodes == step.num_sequences && step.num_tokens >= step.num_sequences &&
          (plan.takes_drafts || step.num_tokens == step.num_sequences) &&
+         (step.num_tokens == 1 || most_fused_pieces(plan, step) <= kMaxFusedPieces) &&
          (step.num_tokens - step.num_sequences) * step.max_context_length <= plan.most_reread;
 }
 

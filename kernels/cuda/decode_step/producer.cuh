@@ -25,13 +25,14 @@ class RingFiller {
         ring_(rings + arguments.rings.first_stage(lane_index()) * kUnitBytes) {}
 
   __device__ void weights(const CUtensorMap* map, int row, int panel) {
-    uint64_t* const full = next();
+    uint64_t* const full = next(kUnitBytes);
     copy_weight_box_async(data(), map, full, row, panel, policy_);
     advance();
   }
-  __device__ void page_rows(const CUtensorMap* map, int row, int kv_head, int page) {
-    uint64_t* const full = next();
-    copy_page_rows_async(data(), map, full, row, kv_head, page, policy_);
+  template <int kBytes>
+  __device__ void page_rows(const CUtensorMap* map, int token, int kv_head, int page) {
+    uint64_t* const full = next(kBytes);
+    copy_page_rows_async(data(), map, full, token, kv_head, page, policy_);
     advance();
   }
 
@@ -39,8 +40,8 @@ class RingFiller {
   __device__ void* data() const { return ring_ + position_.stage * kUnitBytes; }
 
   // Waits until the next stage is free and fewer than most_under_way units are on their way.
-  // Returns the stage's full barrier.
-  __device__ uint64_t* next() {
+  // Returns the stage's full barrier, which then waits for so many bytes.
+  __device__ uint64_t* next(uint32_t bytes) {
     mbarrier_wait(&empty_[position_.stage], position_.parity);
     if (num_under_way_ == most_under_way_) {
       mbarrier_wait(&full_[arriving_.stage], arriving_.parity);
@@ -49,7 +50,7 @@ class RingFiller {
       ++num_under_way_;
     }
     uint64_t* const full = &full_[position_.stage];
-    mbarrier_expect_bytes(full, kUnitBytes);
+    mbarrier_expect_bytes(full, bytes);
     return full;
   }
   __device__ void advance() { position_.advance(1, num_stages_); }
@@ -178,7 +179,7 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
                                const CUtensorMap* keys, const CUtensorMap* values,
                                RingFiller<FusedSignals<kTokens, kHeadDim, kInstance>>& filler) {
   constexpr int kUnitTokens = unit_tokens(kHeadDim, kv_element_bytes(kInstance));
-  constexpr int kRowTokens = tokens_per_row(kHeadDim, kv_element_bytes(kInstance));
+  constexpr int kBytes = kv_unit_bytes(kHeadDim, kv_element_bytes(kInstance));
   prefetch_later_map(arguments, keys);
   prefetch_later_map(arguments, values);
   mbarrier_wait(&signals.planned, 0);
@@ -195,12 +196,11 @@ __device__ void fill_attention(const FusedDecodeArguments& arguments, int layer,
     for (int unit = units.first; unit < units.end; unit += kFusedWarps) {
       const int token = unit * kUnitTokens;
       const auto page_index = static_cast<int>(attention.page_size.divide(token));
-      const int row =
-          (token - page_index * static_cast<int>(attention.page_size.divisor())) / kRowTokens;
+      const int row = token - page_index * static_cast<int>(attention.page_size.divisor());
       const int page =
           place < kMaxFusedPages ? own.pages[place + page_index - first] : table[page_index];
-      filler.page_rows(keys, row, piece.kv_head, page);
-      filler.page_rows(values, row, piece.kv_head, page);
+      filler.template page_rows<kBytes>(keys, row, piece.kv_head, page);
+      filler.template page_rows<kBytes>(values, row, piece.kv_head, page);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/primitives/panels.h"
 
 namespace tessera {
 namespace {
@@ -31,6 +32,11 @@ struct Layout {
   std::array<cuuint32_t, kRank> box;
 };
 
+CUtensorMapSwizzle swizzle_of_panel(cuuint32_t columns) {
+  if (columns == 64) return CU_TENSOR_MAP_SWIZZLE_128B;
+  return columns == 32 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_32B;
+}
+
 template <size_t kRank>
 CUtensorMap make_tensor_map(const Tensor& tensor, const Layout<kRank>& layout,
                             CUtensorMapL2promotion promotion) {
@@ -41,7 +47,7 @@ CUtensorMap make_tensor_map(const Tensor& tensor, const Layout<kRank>& layout,
   CUtensorMap map;
   const CUresult result = tensor_map_encoder()(
       &map, type, kRank, tensor.data, layout.sizes.data(), layout.strides.data(), layout.box.data(),
-      steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, promotion,
+      steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of_panel(layout.box[0]), promotion,
       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   CHECK(result == CUDA_SUCCESS, "the copy engine refuses tensor ", tensor.shape, ": driver error ",
         static_cast<int>(result));
@@ -73,15 +79,17 @@ CUtensorMap make_page_rows_tensor_map(const Tensor& pages, int box_tokens) {
   const auto size = [&](int i) { return static_cast<cuuint64_t>(pages.dim(i)); };
   const cuuint64_t row_bytes = size(3) * size_of(pages.dtype);
   const cuuint64_t head_bytes = size(2) * row_bytes;
-  const cuuint64_t num_panels = size(3) / kBoxColumns;
+  const auto panel_bytes =
+      static_cast<cuuint32_t>(panel_row_bytes(static_cast<int64_t>(row_bytes)));
+  const auto columns = panel_bytes / static_cast<cuuint32_t>(size_of(pages.dtype));
+  const cuuint64_t num_panels = size(3) / columns;
   // Decode reads each row once: fetches of 256 bytes cost it 6 % of its bandwidth (H200).
-  return make_tensor_map<5>(
-      pages,
-      {.sizes = {kBoxColumns, size(2), num_panels, size(1), size(0)},
-       .strides = {row_bytes, kBoxColumns * size_of(pages.dtype), head_bytes, size(1) * head_bytes},
-       .box = {kBoxColumns, static_cast<cuuint32_t>(box_tokens),
-               static_cast<cuuint32_t>(num_panels), 1, 1}},
-      CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+  return make_tensor_map<5>(pages,
+                            {.sizes = {columns, size(2), num_panels, size(1), size(0)},
+                             .strides = {row_bytes, panel_bytes, head_bytes, size(1) * head_bytes},
+                             .box = {columns, static_cast<cuuint32_t>(box_tokens),
+                                     static_cast<cuuint32_t>(num_panels), 1, 1}},
+                            CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
 }
 
 CUtensorMap make_weight_tensor_map(const Tensor& weight, int box_rows, int box_features) {

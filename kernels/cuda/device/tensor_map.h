@@ -1,8 +1,8 @@
 // Descriptions of tensors for the copy engine (TMA, sm_90), which fetches boxes of them.
 //
-// A box arrives in shared memory as rows of 64 elements (128 bytes), the 16-byte chunks of row r
-// permuted by XOR with r % 8. This is the 128-byte swizzle that wgmma reads; the destination is
-// 1024-byte aligned. What a box reaches beyond the tensor's edges arrives as zeros.
+// A box arrives in shared memory as a panel, or as several (primitives/panels.h), of rows of 64
+// elements where not said otherwise: 128 bytes, which is the swizzle that wgmma reads. The
+// destination is 1024-byte aligned. What a box reaches beyond the tensor's edges arrives as zeros.
 #pragma once
 
 #include <cuda.h>
@@ -20,13 +20,13 @@ inline constexpr int kBoxColumns = 64;
 // Boxes of kBoxColumns x box_tokens of one page and KV head. Coordinates: column, token of the
 // page, KV head, page.
 //   pages bfloat16 or float16 [num_pages, num_kv_heads, page_size, head_dim]
-//   head_dim a multiple of 64; box_tokens <= 256 and a divisor of page_size
+//   head_dim a multiple of 8; box_tokens <= 256 and a divisor of page_size
 // Throws Error when the driver refuses, as the others do.
 CUtensorMap make_page_tensor_map(const Tensor& pages, int box_tokens);
 
-// Boxes of box_tokens whole rows of one page and KV head. They arrive as panels of 64 columns, one
-// panel after the other. Coordinates: 0, token of the page, 0, KV head, page.
-//   pages and box_tokens as above
+// Boxes of box_tokens whole rows of one page and KV head, in panels as wide as the rows allow.
+// Coordinates: 0, token of the page, 0, KV head, page.
+//   head_dim a multiple of 16; pages and box_tokens as above
 CUtensorMap make_page_rows_tensor_map(const Tensor& pages, int box_tokens);
 
 // Boxes of box_rows rows of a weight matrix and box_features of their features, which arrive as

@@ -60,7 +60,8 @@ class MatrixDescriptor {
                                              int group_bytes = 8 * kPanelRowBytes) {
     return MatrixDescriptor(shared, 1, group_bytes);
   }
-  // Rows of B: 16 rows of N columns; the next panel of 64 columns lies panel_bytes further.
+  // Rows of B: 16 rows of N columns; the next panel of 64 columns lies panel_bytes further. Of the
+  // last panel N may take a part.
   __device__ static MatrixDescriptor of_columns(const void* shared, int panel_bytes) {
     return MatrixDescriptor(shared, panel_bytes, 8 * kPanelRowBytes);
   }
@@ -82,9 +83,11 @@ class MatrixDescriptor {
 #define TESSERA_SUMS_32 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15" \
   ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define TESSERA_SUMS_64 \
+#define TESSERA_SUMS_48 \
   TESSERA_SUMS_32 \
-  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define TESSERA_SUMS_64 \
+  TESSERA_SUMS_48 \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define TESSERA_SUMS_96 \
   TESSERA_SUMS_64 \
@@ -101,6 +104,8 @@ class MatrixDescriptor {
 #define TESSERA_OPERANDS_AT(d, i) TESSERA_OPERANDS_8(d, i), TESSERA_OPERANDS_8(d, i + 8), \
   TESSERA_OPERANDS_8(d, i + 16), TESSERA_OPERANDS_8(d, i + 24)
 #define TESSERA_OPERANDS_32(d) TESSERA_OPERANDS_AT(d, 0)
+#define TESSERA_OPERANDS_48(d) TESSERA_OPERANDS_32(d), TESSERA_OPERANDS_8(d, 32), \
+  TESSERA_OPERANDS_8(d, 40)
 #define TESSERA_OPERANDS_64(d) TESSERA_OPERANDS_32(d), TESSERA_OPERANDS_AT(d, 32)
 #define TESSERA_OPERANDS_96(d) TESSERA_OPERANDS_64(d), TESSERA_OPERANDS_AT(d, 64)
 #define TESSERA_OPERANDS_112(d) TESSERA_OPERANDS_96(d), TESSERA_OPERANDS_8(d, 96), \
@@ -169,6 +174,10 @@ __device__ __forceinline__ void wgmma_columns(float (&d)[kSums], const uint32_t*
     TESSERA_WGMMA_COLUMNS(128, 64, "bf16", "%64", "%65", "%66", "%67", "%68", "%69");
   } else if constexpr (kSums == 64) {
     TESSERA_WGMMA_COLUMNS(128, 64, "f16", "%64", "%65", "%66", "%67", "%68", "%69");
+  } else if constexpr (kSums == 48 && kIsBFloat16) {
+    TESSERA_WGMMA_COLUMNS(96, 48, "bf16", "%48", "%49", "%50", "%51", "%52", "%53");
+  } else if constexpr (kSums == 48) {
+    TESSERA_WGMMA_COLUMNS(96, 48, "f16", "%48", "%49", "%50", "%51", "%52", "%53");
   } else if constexpr (kSums == 32 && kIsBFloat16) {
     TESSERA_WGMMA_COLUMNS(64, 32, "bf16", "%32", "%33", "%34", "%35", "%36", "%37");
   } else {
@@ -180,6 +189,7 @@ __device__ __forceinline__ void wgmma_columns(float (&d)[kSums], const uint32_t*
 #undef TESSERA_WGMMA_ROWS
 #undef TESSERA_WGMMA_COLUMNS
 #undef TESSERA_SUMS_32
+#undef TESSERA_SUMS_48
 #undef TESSERA_SUMS_64
 #undef TESSERA_SUMS_96
 #undef TESSERA_SUMS_112
@@ -187,6 +197,7 @@ __device__ __forceinline__ void wgmma_columns(float (&d)[kSums], const uint32_t*
 #undef TESSERA_OPERANDS_8
 #undef TESSERA_OPERANDS_AT
 #undef TESSERA_OPERANDS_32
+#undef TESSERA_OPERANDS_48
 #undef TESSERA_OPERANDS_64
 #undef TESSERA_OPERANDS_96
 #undef TESSERA_OPERANDS_112

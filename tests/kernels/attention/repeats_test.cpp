@@ -13,7 +13,7 @@ class AttentionRepeatsTest : public AttentionTest {
   // In groups of 4 heads, two of them: blocks enough to keep a GPU busy.
   void check_repeats(AttentionSize size, const std::vector<SequenceSize>& sequences) const {
     size.num_heads = 8;
-    for (const int64_t head_dim : {64, 128, 256}) {
+    for (const int64_t head_dim : {64, 96, 128, 256}) {
       size.head_dim = head_dim;
       AttentionProblem(backend(), size, sequences).check_repeats(num_repeats(20));
     }

@@ -6,7 +6,7 @@
 #include "kernels/cuda/attention/decode/partition.h"
 #include "kernels/cuda/attention/decode/shared_prefix.h"
 #include "kernels/cuda/primitives/block_reduce.cuh"
-#include "kernels/cuda/primitives/fast_divisor.cuh"
+#include "kernels/cuda/primitives/fast_divisor.h"
 
 namespace tessera {
 

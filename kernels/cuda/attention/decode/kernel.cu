@@ -54,7 +54,7 @@ void launch_attention_decode(const Tensor& out, const AttentionParams& params,
   dispatch_element(out.dtype, [&]<typename Element>() {
     dispatch_head_dim(params.pages.head_dim(), [&]<int kHeadDim>() {
       using Format = DecodeFormat<Element, kHeadDim>;
-      if constexpr (kHeadDim % kBoxColumns == 0) {
+      if constexpr (decode_copies_boxes(2 * kHeadDim)) {
         if (plan.is_narrow) {
           return launch_decode_kernel<DecodeFormat<Element, kHeadDim, true>, true>(
               attention_decode_narrow_kernel<Element, kHeadDim>, arguments, params, params.pages,

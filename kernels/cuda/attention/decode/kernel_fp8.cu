@@ -27,7 +27,7 @@ struct Fp8DecodeFormat {
 // than there is: these are loaded.
 template <typename Element, int kHeadDim>
 constexpr bool wide_copies_boxes() {
-  return kHeadDim / 2 % kBoxColumns == 0 && !(kHeadDim == 256 && std::is_same_v<Element, __half>);
+  return decode_copies_boxes(kHeadDim) && !(kHeadDim == 256 && std::is_same_v<Element, __half>);
 }
 
 template <typename Element, int kHeadDim, bool kCopyEngine>
@@ -71,7 +71,7 @@ void launch_attention_decode_fp8(const Tensor& out, const AttentionParams& param
         throw Error(concat("attention: head_dim ", kHeadDim,
                            " has no kernel for float8_e4m3 pages; supported: multiples of 32"));
       } else {
-        if constexpr (kHeadDim / 2 % kBoxColumns == 0) {
+        if constexpr (decode_copies_boxes(kHeadDim)) {
           if (plan.is_narrow) {
             return launch_decode_kernel<Fp8DecodeFormat<Element, kHeadDim, true>, true>(
                 attention_decode_narrow_fp8_kernel<Element, kHeadDim>, arguments, params, pages,

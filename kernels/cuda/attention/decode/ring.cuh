@@ -7,6 +7,7 @@
 #include "kernels/cuda/attention/decode/items.cuh"
 #include "kernels/cuda/attention/decode/plan.h"
 #include "kernels/cuda/primitives/mbarrier.cuh"
+#include "kernels/cuda/primitives/panels.h"
 #include "kernels/cuda/primitives/ring_position.cuh"
 #include "kernels/cuda/primitives/swizzled_rows.cuh"
 
@@ -18,7 +19,7 @@ namespace tessera {
 struct RowChunks {
   uint32_t row;      // address of the row's first chunk
   uint32_t swizzle;  // 16 * (what chunk numbers are XORed with)
-  uint32_t panel;    // bytes from 8 chunks to the next 8
+  uint32_t panel;    // bytes from a panel's chunks to those of the next panel
 
   // Chunk `even_chunk` + the `odd` that this was made with.
   template <int kPanelChunks>
@@ -33,11 +34,11 @@ __device__ inline int tile_box_tokens(int num_tokens, int box_tokens) {
   return num_tokens <= kDecodeTileTokens - kCopyTokens ? kCopyTokens : box_tokens;
 }
 
-// A tile as the copy engine leaves it: boxes of box_tokens rows, each in panels of 64 columns, the
-// chunks of a row permuted by XOR with the row's number in its box.
+// A tile as the copy engine leaves it: boxes of box_tokens rows, each in panels.
 template <typename Element, int kHeadDim>
 struct BoxRows {
-  static constexpr int kPanelChunks = 8;
+  static constexpr int kPanelRowBytes = panel_row_bytes(kHeadDim * 2);
+  static constexpr int kPanelChunks = kPanelRowBytes / 16;
   uint32_t tile;  // address
   int box_tokens;
 
@@ -46,9 +47,9 @@ struct BoxRows {
   __device__ RowChunks chunks(int first_row, int row, int odd) const {
     const int box_row = first_row & (box_tokens - 1);
     return {.row = tile + static_cast<uint32_t>((first_row - box_row) * kHeadDim * 2 +
-                                                (box_row + row) * 128),
-            .swizzle = static_cast<uint32_t>((row % 8 ^ odd) * 16),
-            .panel = static_cast<uint32_t>(box_tokens * 128)};
+                                                (box_row + row) * kPanelRowBytes),
+            .swizzle = (panel_swizzle<kPanelRowBytes>(row) ^ odd) * 16,
+            .panel = static_cast<uint32_t>(box_tokens * kPanelRowBytes)};
   }
 };
 

@@ -36,7 +36,7 @@ struct PrefillProducer {
     const uint32_t boxes = __ballot_sync(kFullWarp, page >= 0);
     mbarrier_wait(&empty[ring.stage], ring.parity ^ 1);
     if (lane_index() == 0) {
-      constexpr int kRowBytes = Config::kHeadDim * sizeof(typename Config::Element);
+      constexpr int kRowBytes = Config::kPanels * kPanelRowBytes;
       mbarrier_expect_bytes(&full[ring.stage], __popc(boxes) * maps.box_tokens * kRowBytes);
     }
     __syncwarp();

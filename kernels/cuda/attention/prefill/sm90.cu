@@ -95,13 +95,15 @@ void launch_attention_prefill_sm90(const Tensor& out, const AttentionParams& par
     switch (params.pages.head_dim()) {
       case 64:
         return launch_for.template operator()<64>();
+      case 96:
+        return launch_for.template operator()<96>();
       case 128:
         return launch_for.template operator()<128>();
       case 256:
         return launch_for.template operator()<256>();
       default:
         throw Error(concat("head_dim ", params.pages.head_dim(),
-                           " has no Hopper prefill kernel; supported: 64, 128, 256"));
+                           " has no Hopper prefill kernel; supported: 64, 96, 128, 256"));
     }
   });
 }

@@ -19,7 +19,7 @@ enum class PrefillStart : uint8_t {
 };
 
 // The attention of launch_attention_prefill_sm80(), by FlashAttention-3 (Shah et al. 2024), for
-// head_dim 64, 128 and 256, bfloat16 or float16, page_size a multiple of 16.
+// head_dim 64, 96, 128 and 256, bfloat16 or float16, page_size a multiple of 16.
 //
 // One block per multiprocessor takes tiles of queries of one head, those that see the most keys
 // first. In a block, one warp feeds keys and values from the pages into shared memory with the copy

@@ -25,9 +25,10 @@ struct PrefillConfig {
   static constexpr int kQueryStages = kShape.query_stages;
   static constexpr int kConsumerThreads = kWarpgroupSize * kWarpgroups;
   static constexpr int kThreads = kWarpgroupSize + kConsumerThreads;
-  static constexpr int kPanels = kHeadDim / kPanelColumns;
+  // The last panel of heads of 96 is half empty: the copy engine fills it with zeros.
+  static constexpr int kPanels = (kHeadDim + kPanelColumns - 1) / kPanelColumns;
   static constexpr int kQueryPanels = kPanels;
-  static constexpr int kTileElements = kTileKeys * kHeadDim;
+  static constexpr int kTileElements = kTileKeys * kPanels * kPanelColumns;
   static constexpr int kValueElements = kTileElements;
   // The copying warps give registers that they do not need to those that compute; a multiprocessor
   // has 64 K. Both numbers are multiples of 8, and their sum over all threads is not above what the

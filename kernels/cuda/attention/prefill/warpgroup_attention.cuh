@@ -15,7 +15,6 @@ namespace tessera {
 // ("half" 1), and of each every fourth pair of columns; see primitives/wgmma.cuh.
 template <typename Element, int kHeadDim, int kKeys>
 struct WarpgroupAttention {
-  static constexpr int kPanels = kHeadDim / kPanelColumns;
   static constexpr int kKeyPanelBytes = kKeys * kPanelRowBytes;
 
   float scores[kKeys / 2];
@@ -42,14 +41,11 @@ struct WarpgroupAttention {
     pin_registers(scores);
     wgmma_fence();
 #pragma unroll
-    for (int panel = 0; panel < kPanels; ++panel) {
-#pragma unroll
-      for (int step = 0; step < kPanelColumns / 16; ++step) {
-        constexpr int kStepBytes = 16 * sizeof(Element);
-        wgmma_rows<Element>(
-            scores, query.advanced(panel * kTileQueries * kPanelRowBytes + step * kStepBytes),
-            key.advanced(panel * kKeyPanelBytes + step * kStepBytes), panel + step > 0);
-      }
+    for (int column = 0; column < kHeadDim; column += 16) {
+      const int panel = column / kPanelColumns;
+      const int byte = column % kPanelColumns * static_cast<int>(sizeof(Element));
+      wgmma_rows<Element>(scores, query.advanced(panel * kTileQueries * kPanelRowBytes + byte),
+                          key.advanced(panel * kKeyPanelBytes + byte), column > 0);
     }
     wgmma_commit();
     pin_registers(scores);

@@ -40,9 +40,9 @@ std::vector<KnownModel> known_models() {
           {"Qwen3 0.6B", shape_of(1024, 3072, 16, 8, 128), qwen3, 8, {4, 8, 4}, {4, 7, 4}},
           {"SmolLM3 3B", shape_of(2048, 11008, 16, 4, 128), smollm3, 8, {6, 6, 0}, {5, 5, 0}},
           {"Phi-4-mini", shape_of(3072, 8192, 24, 8, 128), llama, 8, {4, 8, 4}, {3, 6, 4}},
+          {"Phi-3.5-mini", shape_of(3072, 8192, 32, 32, 96), llama, 8, {4, 8, 4}, {3, 6, 4}},
+          {"OLMo 2 7B", shape_of(4096, 11008, 32, 32, 128), olmo2, 8, {6, 6, 0}, {4, 4, 0}},
           {"Gemma 3 4B", shape_of(2560, 10240, 8, 4, 256), gemma3, 8, {4, 12, 2}, {3, 8, 2}},
-          // As many KV heads as query heads: a block has room for pieces of two tokens.
-          {"OLMo 2 7B", shape_of(4096, 11008, 32, 32, 128), olmo2, 2, {6, 6, 0}, {}},
           // The inputs of eight tokens leave three units for a ring.
           {"Gemma 2 9B", shape_of(3584, 14336, 16, 8, 256), gemma2, 8, {5, 6, 6}, {3, 4, 6}},
           {"Mistral Nemo", shape_of(5120, 14336, 32, 8, 128), llama, 8, {6, 6, 4}, {3, 4, 4}},

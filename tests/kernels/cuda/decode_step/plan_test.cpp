@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -45,9 +47,74 @@ TEST(FusedDecodePlanTest, TakesStepsOfFewTokensThatRereadLittle) {
       plan, {.num_tokens = 8, .num_sequences = 1, .num_decodes = 0, .max_context_length = 8}));
 }
 
+FusedDecodeShape of_many_kv_heads() { return shape_of(4096, 11008, 32, 32, 128); }
+
+// Steps whose pieces of attention a block has room for, whatever the lengths of other sequences.
+TEST(FusedDecodePlanTest, TakesStepsOfManyKvHeadsWhileContextsAreShort) {
+  const FusedDecodePlan plan = plan_fused_decode({}, of_many_kv_heads());
+  ASSERT_EQ(plan.max_tokens, 8);
+  const auto longest = [&](int64_t tokens) {
+    int64_t context = 1;
+    const auto takes = [&] {
+      return takes_step(plan, {.num_tokens = tokens,
+                               .num_sequences = tokens,
+                               .num_decodes = tokens,
+                               .max_context_length = context});
+    };
+    while (takes() && context < 1'000'000) context += kDecodeTileTokens;
+    return context - 1;
+  };
+  EXPECT_EQ(longest(1), 1'000'000);
+  EXPECT_EQ(longest(2), longest(1)) << "64 items";
+  EXPECT_EQ(longest(3), 11'008);
+  EXPECT_EQ(longest(8), 4'032);
+}
+
+TEST(FusedDecodePlanTest, NoBlockHasMorePiecesThanItHasRoomFor) {
+  std::mt19937 random(1);
+  const FusedDecodePlan plan = plan_fused_decode({}, of_many_kv_heads());
+  int64_t most = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const auto tokens = static_cast<int64_t>(random() % 7 + 2);
+    const int longest = 1 << random() % 15;
+    std::vector<DecodeSequence> sequences;
+    int64_t max_context_length = 0;
+    for (int64_t i = 0; i < tokens; ++i) {
+      const int context = random() % 2 == 0 ? 1 : static_cast<int>(random() % longest) + 1;
+      max_context_length = std::max<int64_t>(max_context_length, context);
+      sequences.push_back(decode_sequence({.heads_per_kv_head = 1,
+                                           .num_kv_heads = plan.num_kv_heads,
+                                           .item_rows = 1,
+                                           .window = round % 2 == 0 ? 1 << 30 : 500},
+                                          1, context));
+    }
+    const DecodeShare share = decode_share(sequences, plan.num_blocks, false);
+    std::vector<int64_t> pieces(static_cast<size_t>(plan.num_blocks), 0);
+    int item_begin = 0;
+    for (const DecodeSequence& sequence : sequences) {
+      for (int item = 0; item < sequence.num_items; ++item) {
+        for (int block = 0; block < plan.num_blocks; ++block) {
+          const auto [begin, end] = decode_tiles(share, item_begin, sequence.num_tiles, block);
+          if (begin < end) ++pieces[static_cast<size_t>(block)];
+        }
+        item_begin += share.payload(sequence.num_tiles);
+      }
+    }
+    const int64_t bound = most_fused_pieces(plan, {.num_tokens = tokens,
+                                                   .num_sequences = tokens,
+                                                   .num_decodes = tokens,
+                                                   .max_context_length = max_context_length});
+    const int64_t largest = *std::ranges::max_element(pieces);
+    ASSERT_LE(largest, bound) << "round " << round;
+    if (bound <= kMaxFusedPieces) most = std::max(most, largest);
+  }
+  EXPECT_GT(most, kMaxFusedPieces / 2) << "the bound is not much too high";
+}
+
 // The items that blocks have and the items that they claim are every row of a product once.
 TEST(FusedDecodePlanTest, ItemsCoverEachRowOnce) {
-  for (const FusedDecodeShape& shape : {kLlama8B, llama_1b(), tiny()}) {
+  for (const FusedDecodeShape& shape :
+       {kLlama8B, llama_1b(), tiny(), shape_of(3072, 8192, 32, 32, 96)}) {
     const FusedDecodePlan plan = plan_fused_decode({}, shape);
     ASSERT_TRUE(plan.runs()) << plan.problem;
     for (const FusedProduct& product : plan.products) {
@@ -111,6 +178,10 @@ TEST(FusedDecodePlanTest, PairsAreHalvesOfHeadsAndGateWithUp) {
   EXPECT_EQ(qkv.row(0, 1) - qkv.row(0, 0), 64);
   EXPECT_EQ(qkv.row(7, 0), 56);
   EXPECT_EQ(qkv.row(8, 0), 128);  // the next head
+  const FusedDecodePlan of_96 = plan_fused_decode({}, shape_of(3072, 8192, 32, 32, 96));
+  EXPECT_EQ(of_96.products[kQkv].row(5, 0), 40);
+  EXPECT_EQ(of_96.products[kQkv].row(5, 1), 40 + 48);
+  EXPECT_EQ(of_96.products[kQkv].row(6, 0), 96);
   const FusedProduct& gate_up = plan.products[kGateUp];
   EXPECT_EQ(gate_up.row(5, 0), 40);
   EXPECT_EQ(gate_up.row(5, 1), 40 + 14336);
@@ -302,7 +373,11 @@ TEST(FusedDecodePlanTest, SaysWhyItDeclines) {
   using testing::HasSubstr;
   EXPECT_THAT(problem([](auto& shape) { shape.gpu.compute_capability = 80; }), HasSubstr("sm_90"));
   EXPECT_THAT(problem([](auto& shape) { shape.is_bfloat16 = false; }), HasSubstr("bfloat16"));
-  EXPECT_THAT(problem([](auto& shape) { shape.head_dim = 96; }), HasSubstr("head_dim is 96"));
+  EXPECT_THAT(problem([](auto& shape) { shape.head_dim = 80; }), HasSubstr("head_dim is 80"));
+  BlockSpec biased;
+  biased.biases.qkv = true;
+  EXPECT_THAT(plan_fused_decode(biased, shape_of(3072, 8192, 32, 32, 96)).problem,
+              HasSubstr("with head_dim 96"));
   EXPECT_THAT(problem([](auto& shape) { shape.intermediate_size = 14400; }), HasSubstr("14400"));
   EXPECT_THAT(problem([](auto& shape) { shape.hidden_size = 16384; }), HasSubstr("16384"));
   EXPECT_THAT(problem([](auto& shape) { shape.page_size = 8; }), HasSubstr("pages of 8"));

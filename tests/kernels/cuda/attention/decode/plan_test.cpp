@@ -23,13 +23,13 @@ DecodeAttentionShape shape(int64_t num_heads, int64_t num_kv_heads, int64_t head
 }
 
 TEST(DecodePlanTest, TakesTheCopyEngineWhereItCan) {
-  for (const int64_t head_dim : {64, 128, 256}) {
+  for (const int64_t head_dim : {64, 96, 128, 256}) {
     EXPECT_TRUE(plan_decode_attention(shape(32, 8, head_dim)).uses_copy_engine);
   }
-  for (const int64_t head_dim : {32, 80, 96}) {
+  for (const int64_t head_dim : {32, 80}) {
     const auto plan = plan_decode_attention(shape(32, 8, head_dim));
     EXPECT_FALSE(plan.uses_copy_engine);
-    EXPECT_THAT(describe(plan), testing::HasSubstr("multiples of 64 columns"));
+    EXPECT_THAT(describe(plan), testing::HasSubstr("rows of 128 bytes or more"));
   }
   DecodeAttentionShape older = shape(32, 8, 128);
   older.gpu.compute_capability = 80;
@@ -75,7 +75,8 @@ TEST(DecodePlanTest, OnlyTheCopyEngineOfHeadsOf64FillsTwelveTiles) {
   EXPECT_EQ(plan_decode_attention(shape(32, 8, 64)).num_stages, 12);
   EXPECT_EQ(plan_decode_attention(shape(32, 8, 128)).num_stages, 6);
   EXPECT_EQ(plan_decode_attention(shape(16, 8, 256)).num_stages, 3);
-  for (const int64_t head_dim : {32, 80, 96}) {  // read by loads
+  EXPECT_EQ(plan_decode_attention(shape(32, 8, 96)).num_stages, 8);
+  for (const int64_t head_dim : {32, 80}) {  // read by loads
     EXPECT_LE(plan_decode_attention(shape(32, 8, head_dim)).num_stages, 8);
   }
   DecodeAttentionShape older = shape(32, 8, 64);

@@ -8,11 +8,11 @@ namespace tessera {
 namespace {
 
 TEST(PrefillPlanTest, HopperTakesItsHeadDims) {
-  for (const int64_t head_dim : {64, 128, 256}) {
+  for (const int64_t head_dim : {64, 96, 128, 256}) {
     EXPECT_EQ(plan_prefill_attention(kH200, head_dim, false).kernel, PrefillKernel::kHopper);
     EXPECT_EQ(plan_prefill_attention(kH200, head_dim, true).kernel, PrefillKernel::kHopper);
   }
-  for (const int64_t head_dim : {32, 80, 96}) {
+  for (const int64_t head_dim : {32, 80}) {
     EXPECT_EQ(plan_prefill_attention(kH200, head_dim, false).kernel, PrefillKernel::kPortable);
   }
 }
@@ -33,7 +33,7 @@ TEST(PrefillPlanTest, OtherDevicesAndBuildsAreToldWhy) {
 }
 
 TEST(PrefillPlanTest, TilesFitAMultiprocessor) {
-  for (const int64_t head_dim : {64, 128, 256}) {
+  for (const int64_t head_dim : {64, 96, 128, 256}) {
     for (const bool has_softcap : {false, true}) {
       const PrefillTileShape shape = plan_prefill_attention(kH200, head_dim, has_softcap).shape;
       EXPECT_EQ(shape.tile_queries % 64, 0);
@@ -50,7 +50,7 @@ TEST(PrefillPlanTest, TilesFitAMultiprocessor) {
 TEST(PrefillPlanTest, DescriptionNamesTheTiles) {
   EXPECT_EQ(describe(plan_prefill_attention(kH200, 128, false)),
             "wgmma and the copy engine, tiles of 128 queries x 128 keys, 2 stages, because of "
-            "compute capability 9.0 and head_dim 64, 128 or 256");
+            "compute capability 9.0 and head_dim 64, 96, 128 or 256");
 }
 
 }  // namespace

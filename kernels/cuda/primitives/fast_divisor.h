@@ -1,4 +1,4 @@
-// Division by a number known at launch, as one multiplication.
+// Division by a number known at launch, as one multiplication. Plain arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,13 @@ namespace tessera {
 // n * m / 2^32 exceeds n / d by less than 1 / d.
 class FastDivisor {
  public:
-  explicit FastDivisor(uint32_t divisor)
+  constexpr explicit FastDivisor(uint32_t divisor)
       : divisor_(divisor), multiplier_(static_cast<uint32_t>((uint64_t{1} << 32) / divisor) + 1) {}
 
-  __device__ uint32_t divide(uint32_t n) const { return __umulhi(n, multiplier_); }
-  __device__ uint32_t divisor() const { return divisor_; }
+  constexpr uint32_t divide(uint32_t n) const {
+    return static_cast<uint32_t>(uint64_t{n} * multiplier_ >> 32);
+  }
+  constexpr uint32_t divisor() const { return divisor_; }
 
  private:
   uint32_t divisor_;
