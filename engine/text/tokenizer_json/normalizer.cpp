@@ -113,6 +113,8 @@ Normalized Normalizer::apply(std::string_view text, const Pause& pause,
         if (!text.empty()) text = storage = step.content + std::string(text);
         break;
       case NormalizerStep::Kind::kReplace:
+        // To the library nothing matches an empty text.
+        if (text.empty()) break;
         text = storage = replace_all(text, *pattern, step.content, pause, first_bytes);
         break;
       default:

@@ -81,7 +81,7 @@ Pattern::Pattern(Pattern&&) noexcept = default;
 
 std::optional<TextSpan> Pattern::find(std::string_view text, size_t from) const {
   if (regex_) return find_regex(text, from);
-  const size_t begin = literal_.empty() ? std::string_view::npos : text.find(literal_, from);
+  const size_t begin = text.find(literal_, from);
   if (begin == std::string_view::npos) return std::nullopt;
   return TextSpan{begin, begin + literal_.size()};
 }

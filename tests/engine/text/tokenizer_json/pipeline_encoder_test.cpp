@@ -64,6 +64,20 @@ TEST(PipelineEncoder, PutsNoPrefixWhereTheBeginningWasRemoved) {
   EXPECT_THAT(tokens_of(file, "  a"), ElementsAre(0, 0)) << "it stands for the second space";
 }
 
+TEST(PipelineEncoder, AnEmptyStringIsBetweenAllCharacters) {
+  json file = file_of({{"a", 0}, {"_", 1}, {"aa", 2}});
+  file["model"]["merges"] = {"a a"};
+  const json pattern = {{"String", ""}};
+  file["pre_tokenizer"] = {{"type", "Split"}, {"pattern", pattern}, {"behavior", "Isolated"}};
+  EXPECT_THAT(tokens_of(file, "aa"), ElementsAre(0, 0));
+  file["pre_tokenizer"] = nullptr;
+  file["normalizer"] = {{"type", "Replace"}, {"pattern", pattern}, {"content", "_"}};
+  EXPECT_THAT(tokens_of(file, "aa"), ElementsAre(1, 0, 1, 0, 1));
+  const json strip = {{"type", "Strip"}};
+  file["normalizer"] = {{"type", "Sequence"}, {"normalizers", {strip, file["normalizer"]}}};
+  EXPECT_THAT(tokens_of(file, " "), testing::IsEmpty()) << "nothing is in what is empty";
+}
+
 TEST(PipelineEncoder, PunctuationIsWhatTheLibraryCallsSo) {
   json file = file_of({{"a", 0},
                        {"!", 1},
