@@ -51,8 +51,8 @@ BpeModel::BpeModel(const TokenizerJson& json, const Vocabulary& vocabulary, bool
       fuses_unknown_(json.model.fuses_unknown),
       characters_(json.model.vocabulary.size()),
       merges_(json.model.merges.size()) {
-  byte_ids_.fill(kNoToken);
-  ascii_ids_.fill(kNoToken);
+  single_ids_.fill(kNoToken);
+  fallback_ids_.fill(kNoToken);
   PieceTable pieces(json.model.vocabulary.size());
   for (const VocabularyEntry& entry : json.model.vocabulary) {
     CHECK(pieces.insert(entry.piece, entry.id), json.path,
@@ -72,18 +72,15 @@ void BpeModel::read_pieces(const TokenizerJson& json, const Vocabulary& vocabula
     if (is_special(vocabulary, id)) continue;
     const std::optional<char> byte =
         json.model.has_byte_fallback ? byte_of_piece(piece) : std::nullopt;
-    if (byte && !is_byte_level_) byte_ids_[static_cast<unsigned char>(*byte)] = id;
+    if (byte) fallback_ids_[static_cast<unsigned char>(*byte)] = id;
     const auto bytes = is_byte_level_ ? bytes_of_byte_level(piece) : std::string(piece);
     if (!bytes || bytes->empty()) continue;
     longest_piece_ = std::max(longest_piece_, bytes->size());
-    const auto first = static_cast<unsigned char>((*bytes)[0]);
-    if (is_byte_level_ && bytes->size() == 1) byte_ids_[first] = id;
-    if (!is_byte_level_ && bytes->size() == 1) ascii_ids_[first] = id;
+    if (bytes->size() == 1) single_ids_[static_cast<unsigned char>((*bytes)[0])] = id;
     if (ignores_merges_ || is_one_character(*bytes)) characters_.insert(*bytes, id);
   }
-  const bool has_all_bytes = std::ranges::find(byte_ids_, kNoToken) == byte_ids_.end();
   // Unknown characters may become one token across a cut, and whole words one without merges.
-  if (is_byte_level_ || !has_all_bytes || ignores_merges_) return;
+  if (is_byte_level_ || !has_all_bytes() || ignores_merges_) return;
   chunker_.emplace();
   for (const VocabularyEntry& entry : json.model.vocabulary) {
     if (!entry.piece.empty()) chunker_->add(entry.piece);
@@ -105,58 +102,81 @@ void BpeModel::read_merges(const TokenizerJson& json, const Vocabulary& vocabula
   }
 }
 
+bool BpeModel::has_all_bytes() const {
+  const auto& ids = is_byte_level_ ? single_ids_ : fallback_ids_;
+  return std::ranges::find(ids, kNoToken) == ids.end();
+}
+
 std::optional<int64_t> BpeModel::max_token_bytes() const {
-  if (std::ranges::find(byte_ids_, kNoToken) != byte_ids_.end()) return std::nullopt;
+  if (!has_all_bytes()) return std::nullopt;
   return static_cast<int64_t>(longest_piece_);
 }
 
-void BpeModel::start_with_bytes(std::string_view word, const Pause& pause, Memory& memory) const {
-  size_t count = 0;
-  for (const char byte : word) {
-    pause_between_symbols(pause, ++count);
-    const TokenId id = byte_ids_[static_cast<unsigned char>(byte)];
-    if (id != kNoToken) {
-      add_symbol(memory, id);
-    } else if (unknown_token_) {
-      const bool fuses =
-          fuses_unknown_ && !memory.symbols.empty() && memory.symbols.back().id == *unknown_token_;
-      if (!fuses) add_symbol(memory, *unknown_token_);
-    }
-  }
-}
-
 bool BpeModel::add_byte_tokens(std::string_view character, Memory& memory) const {
-  const auto id_of = [&](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
+  const auto id_of = [&](char byte) { return fallback_ids_[static_cast<unsigned char>(byte)]; };
   if (std::ranges::any_of(character, [&](char byte) { return id_of(byte) == kNoToken; }))
     return false;
   for (const char byte : character) add_symbol(memory, id_of(byte));
   return true;
 }
 
+// The symbols that a word begins with. The library holds the token of what is unknown back until a
+// piece of the vocabulary comes, or the next unknown character; tokens of bytes go ahead of it.
+class BpeModel::FirstSymbols {
+ public:
+  FirstSymbols(const BpeModel& model, Memory& memory) : model_(model), memory_(memory) {}
+
+  void add(TokenId id) {
+    finish();
+    add_symbol(memory_, id);
+  }
+  void add_unknown(std::string_view character) {
+    if (model_.add_byte_tokens(character, memory_) || !model_.unknown_token_) return;
+    if (!model_.fuses_unknown_) finish();
+    holds_unknown_ = true;
+  }
+  void finish() {
+    if (holds_unknown_) add_symbol(memory_, *model_.unknown_token_);
+    holds_unknown_ = false;
+  }
+
+ private:
+  const BpeModel& model_;
+  Memory& memory_;
+  bool holds_unknown_ = false;
+};
+
+void BpeModel::start_with_bytes(std::string_view word, const Pause& pause, Memory& memory) const {
+  FirstSymbols symbols(*this, memory);
+  size_t count = 0;
+  for (const char& byte : word) {
+    pause_between_symbols(pause, ++count);
+    const TokenId id = single_ids_[static_cast<unsigned char>(byte)];
+    if (id != kNoToken) {
+      symbols.add(id);
+    } else {
+      symbols.add_unknown(byte_level_of({&byte, 1}));
+    }
+  }
+  symbols.finish();
+}
+
 void BpeModel::start_with_characters(std::string_view word, const Pause& pause,
                                      Memory& memory) const {
-  // The library holds the token of what is unknown back until a piece of the vocabulary comes, or
-  // the next unknown character; tokens of bytes go ahead of it.
-  bool holds_unknown = false;
-  const auto add_held = [&] {
-    if (holds_unknown) add_symbol(memory, *unknown_token_);
-    holds_unknown = false;
-  };
+  FirstSymbols symbols(*this, memory);
   size_t count = 0;
   for (; !word.empty(); word.remove_prefix(utf8_character_bytes(word[0]))) {
     pause_between_symbols(pause, ++count);
     const std::string_view character = word.substr(0, utf8_character_bytes(word[0]));
-    const TokenId id = character.size() == 1 ? ascii_ids_[static_cast<unsigned char>(word[0])]
+    const TokenId id = character.size() == 1 ? single_ids_[static_cast<unsigned char>(word[0])]
                                              : characters_.find(character).value_or(kNoToken);
     if (id != kNoToken) {
-      add_held();
-      add_symbol(memory, id);
-    } else if (!add_byte_tokens(character, memory) && unknown_token_) {
-      if (!fuses_unknown_) add_held();
-      holds_unknown = true;
+      symbols.add(id);
+    } else {
+      symbols.add_unknown(character);
     }
   }
-  add_held();
+  symbols.finish();
 }
 
 void BpeModel::merge_few(Memory& memory) const {

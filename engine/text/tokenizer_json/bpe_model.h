@@ -55,12 +55,14 @@ class BpeModel {
   std::optional<int64_t> max_token_bytes() const;
 
  private:
+  bool has_all_bytes() const;
   void read_pieces(const TokenizerJson& json, const Vocabulary& vocabulary);
   void read_merges(const TokenizerJson& json, const Vocabulary& vocabulary,
                    const PieceTable& pieces);
+  class FirstSymbols;
   void start_with_bytes(std::string_view word, const Pause& pause, Memory& memory) const;
   void start_with_characters(std::string_view word, const Pause& pause, Memory& memory) const;
-  // Whether all of the character's bytes have tokens, which are then added.
+  // Whether all of the character's bytes have tokens such as <0x0A>, which are then added.
   bool add_byte_tokens(std::string_view character, Memory& memory) const;
   void merge(const Pause& pause, Memory& memory) const;
   void merge_few(Memory& memory) const;
@@ -69,8 +71,8 @@ class BpeModel {
   bool ignores_merges_;
   bool fuses_unknown_;
   std::optional<TokenId> unknown_token_;
-  std::array<TokenId, 256> byte_ids_;  // of single bytes, or of <0x00> and so on; -1: none
-  std::array<TokenId, 128> ascii_ids_;
+  std::array<TokenId, 256> single_ids_;    // of bytes, or of the characters of ASCII; -1: none
+  std::array<TokenId, 256> fallback_ids_;  // of <0x00> and so on; -1: none
   PieceTable characters_;  // pieces of one character, or with ignores_merges_ all of them
   MergeTable merges_;
   std::optional<TextChunker> chunker_;

@@ -48,6 +48,18 @@ TEST(PipelineEncoder, UnknownCharactersComeBehindTheBytesOfOthers) {
   EXPECT_THAT(tokens_of(file, "a中é中a"), ElementsAre(1, 2, 3, 0, 1));
 }
 
+// They become the bytes of the characters that stand for them.
+TEST(PipelineEncoder, BytesWithoutATokenFallBackToo) {
+  json file = file_of({{"a", 0}, {"<0xC4>", 1}, {"<0xA0>", 2}, {"?", 3}});
+  file["pre_tokenizer"] = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  file["model"].update({{"byte_fallback", true}, {"unk_token", "?"}, {"fuse_unk", true}});
+  EXPECT_THAT(tokens_of(file, "a a\n\na"), ElementsAre(0, 1, 2, 0, 3, 0));
+  EXPECT_THAT(tokens_of(file, "a\n "), ElementsAre(0, 1, 2, 3));
+  file["model"].update({{"byte_fallback", false}, {"unk_token", "a"}});
+  EXPECT_THAT(tokens_of(file, "a\n\na"), ElementsAre(0, 0, 0)) << "only unknown ones are one token";
+}
+
 // "_" stands in front of what begins where the text did.
 TEST(PipelineEncoder, PutsNoPrefixWhereTheBeginningWasRemoved) {
   json file = file_of({{"a", 0}, {"_", 1}});
