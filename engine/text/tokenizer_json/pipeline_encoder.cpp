@@ -67,19 +67,20 @@ struct PipelineEncoder::Run {
   }
 };
 
-// Adds the tokens of `added` that `text` has, and calls encode_part for what is between them.
+// Adds the tokens of `added` that `text` has, and calls encode_part(part, where it begins) for what
+// is between them.
 template <typename EncodePart>
 void PipelineEncoder::for_each_part(const AddedText& added, std::string_view text, Run& run,
                                     const EncodePart& encode_part) {
   size_t done = 0;
   while (const auto match = added.find(text, done)) {
     const size_t begin = match->span.begin;
-    if (begin > done) encode_part(text.substr(done, begin - done), done == 0);
+    if (begin > done) encode_part(text.substr(done, begin - done), done);
     run.tokens.push_back(match->token);
     done = match->span.end;
     run.add_done(match->span.end - begin);
   }
-  if (done < text.size()) encode_part(text.substr(done), done == 0);
+  if (done < text.size()) encode_part(text.substr(done), done);
 }
 
 void PipelineEncoder::encode_by_model(std::string_view part, Run& run) const {
@@ -121,8 +122,8 @@ void PipelineEncoder::encode_word(std::string_view word, Run& run) const {
   }
 }
 
-void PipelineEncoder::encode_normalized(std::string_view text, bool at_start, Run& run) const {
-  pre_tokenizer_.split(text, at_start, run.pause,
+void PipelineEncoder::encode_normalized(std::string_view text, size_t first_bytes, Run& run) const {
+  pre_tokenizer_.split(text, first_bytes, run.pause,
                        [&](std::string_view word) { encode_word(word, run); });
 }
 
@@ -130,10 +131,10 @@ void PipelineEncoder::encode_text(std::string_view text, bool at_start, Run& run
   std::string storage;
   const Normalized normalized = normalizer_.apply(text, run.pause, storage);
   // The library asks where a part began in the text as it was given.
-  const bool keeps_start = at_start && normalized.first_bytes > 0;
+  const size_t first_bytes = at_start ? normalized.first_bytes : 0;
   for_each_part(normalized_added_text_, normalized.text, run,
-                [&](std::string_view part, bool is_first) {
-                  encode_normalized(part, keeps_start && is_first, run);
+                [&](std::string_view part, size_t begin) {
+                  encode_normalized(part, rest_of_first(first_bytes, begin), run);
                 });
 }
 
@@ -141,8 +142,8 @@ void PipelineEncoder::encode_with(Memory& memory, std::string_view text, bool at
                                   const EncodeProgress& progress,
                                   std::vector<TokenId>& tokens) const {
   Run run = {.memory = memory, .tokens = tokens, .progress = progress, .total_bytes = text.size()};
-  for_each_part(added_text_, text, run, [&](std::string_view part, bool is_first) {
-    encode_text(part, at_start && is_first, run);
+  for_each_part(added_text_, text, run, [&](std::string_view part, size_t begin) {
+    encode_text(part, at_start && begin == 0, run);
   });
   if (progress) progress(text.size(), text.size());
 }

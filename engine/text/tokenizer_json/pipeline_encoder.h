@@ -43,7 +43,7 @@ class PipelineEncoder final : public TextEncoder {
   // Each goes through a smaller part: what is between added tokens of the text as it was given,
   // what is between those of the normalised text, a word, what of it may be encoded by itself.
   void encode_text(std::string_view text, bool at_start, Run& run) const;
-  void encode_normalized(std::string_view text, bool at_start, Run& run) const;
+  void encode_normalized(std::string_view text, size_t first_bytes, Run& run) const;
   template <typename EncodePart>
   static void for_each_part(const AddedText& added, std::string_view text, Run& run,
                             const EncodePart& encode_part);

@@ -82,7 +82,7 @@ std::string replace_spaces(std::string_view text, std::string_view replacement,
 }
 
 // The text that a step divides: with what it puts in front, or instead of spaces.
-std::string_view prepare(const PreTokenizerStep& step, std::string_view text, bool at_start,
+std::string_view prepare(const PreTokenizerStep& step, std::string_view text, size_t first_bytes,
                          const Pause& pause, std::string& storage) {
   if (step.kind == Kind::kByteLevel && step.adds_prefix_space && !text.starts_with(' ')) {
     return storage = ' ' + std::string(text);
@@ -90,7 +90,7 @@ std::string_view prepare(const PreTokenizerStep& step, std::string_view text, bo
   if (step.kind != Kind::kMetaspace) return text;
   storage = replace_spaces(text, step.replacement, pause);
   const bool prepends = step.prepend_scheme == PrependScheme::kAlways ||
-                        (step.prepend_scheme == PrependScheme::kFirst && at_start);
+                        (step.prepend_scheme == PrependScheme::kFirst && first_bytes > 0);
   if (prepends && !storage.starts_with(step.replacement)) storage.insert(0, step.replacement);
   return storage;
 }
@@ -145,12 +145,12 @@ PreTokenizer::PreTokenizer(const TokenizerJson& json)
   }
 }
 
-void PreTokenizer::split(std::string_view text, bool at_start, const Pause& pause,
+void PreTokenizer::split(std::string_view text, size_t first_bytes, const Pause& pause,
                          const Receive& receive) const {
-  run(0, text, at_start, pause, receive);
+  run(0, text, first_bytes, pause, receive);
 }
 
-void PreTokenizer::run(size_t index, std::string_view text, bool at_start, const Pause& pause,
+void PreTokenizer::run(size_t index, std::string_view text, size_t first_bytes, const Pause& pause,
                        const Receive& receive) const {
   if (text.empty()) return;
   if (index == steps_.size()) {
@@ -158,14 +158,14 @@ void PreTokenizer::run(size_t index, std::string_view text, bool at_start, const
   }
   const auto& [step, pattern] = steps_[index];
   std::string storage;
-  text = prepare(step, text, at_start, pause, storage);
+  text = prepare(step, text, first_bytes, pause, storage);
   const auto run_next = [&](TextSpan span) {
     const std::string_view part = text.substr(span.begin, span.end - span.begin);
-    const bool is_start = at_start && span.begin == 0;
+    const size_t rest = rest_of_first(first_bytes, span.begin);
     if (splits_bytes_ && sees_bytes(step)) {
-      return run(index + 1, byte_level_of(part), is_start, pause, receive);
+      return run(index + 1, byte_level_of(part), rest, pause, receive);
     }
-    run(index + 1, part, is_start, pause, receive);
+    run(index + 1, part, rest, pause, receive);
   };
   if (!pattern) return run_next({0, text.size()});
   divide(text, step, *pattern, pause, run_next);

@@ -1,6 +1,7 @@
 // The second part of tokenizer.json's pipeline: divides text into words.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,11 @@
 
 namespace tessera {
 
+// How much is left of the first `bytes` of a text from `begin` on.
+constexpr size_t rest_of_first(size_t bytes, size_t begin) {
+  return bytes - std::min(bytes, begin);
+}
+
 // Immutable; all functions are thread-safe.
 class PreTokenizer {
  public:
@@ -20,9 +26,10 @@ class PreTokenizer {
   // Throws Error naming the step whose regular expression cannot be used.
   explicit PreTokenizer(const TokenizerJson& json);
 
-  // Receives words as they are found. `at_start`: nothing comes before the text, where some models
-  // want a space.
-  void split(std::string_view text, bool at_start, const Pause& pause,
+  // Receives words as they are found. `first_bytes`: how much of the text's beginning stands for
+  // the first character of a prompt, 0 where something comes before the text. Some models want a
+  // space in front of what begins there.
+  void split(std::string_view text, size_t first_bytes, const Pause& pause,
              const Receive& receive) const;
 
   // Whether some step drops a part of the text.
@@ -35,7 +42,7 @@ class PreTokenizer {
     PreTokenizerStep step;
     std::optional<Pattern> pattern;  // where it divides, unless nowhere
   };
-  void run(size_t index, std::string_view text, bool at_start, const Pause& pause,
+  void run(size_t index, std::string_view text, size_t first_bytes, const Pause& pause,
            const Receive& receive) const;
 
   bool is_byte_level_;

@@ -76,6 +76,16 @@ TEST(PipelineEncoder, PutsNoPrefixWhereTheBeginningWasRemoved) {
   EXPECT_THAT(tokens_of(file, "  a"), ElementsAre(0, 0)) << "it stands for the second space";
 }
 
+// What was put in front stands for the first character, as that does itself.
+TEST(PipelineEncoder, SeveralWordsMayBeginWhereTheTextDid) {
+  json file = file_of({{"a", 0}, {"_", 1}, {"b", 2}});
+  file["normalizer"] = {{"type", "Prepend"}, {"prepend", "b"}};
+  const json split = {{"type", "Split"}, {"pattern", {{"String", "b"}}}, {"behavior", "Isolated"}};
+  const json metaspace = {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"}};
+  file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, metaspace}}};
+  EXPECT_THAT(tokens_of(file, "aba"), ElementsAre(1, 2, 1, 0, 2, 0));
+}
+
 TEST(PipelineEncoder, AnEmptyStringIsBetweenAllCharacters) {
   json file = file_of({{"a", 0}, {"_", 1}, {"aa", 2}});
   file["model"]["merges"] = {"a a"};

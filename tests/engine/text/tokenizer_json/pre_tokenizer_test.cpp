@@ -28,7 +28,7 @@ PreTokenizerStep metaspace() { return {.kind = PreTokenizerKind::kMetaspace, .re
 std::vector<std::string> words(const PreTokenizerStep& step, std::string_view text) {
   std::vector<std::string> found;
   of_step(step).split(
-      text, /*at_start=*/true, [] {}, [&](std::string_view word) { found.emplace_back(word); });
+      text, /*first_bytes=*/1, [] {}, [&](std::string_view word) { found.emplace_back(word); });
   return found;
 }
 
@@ -75,7 +75,7 @@ TEST(PreTokenizer, WordsComeAsTheyAreFound) {
     size_t num_words = 0;
     std::vector<size_t> words_at_pauses;
     of_step(step).split(
-        text, /*at_start=*/true, [&] { words_at_pauses.push_back(num_words); },
+        text, /*first_bytes=*/1, [&] { words_at_pauses.push_back(num_words); },
         [&](std::string_view) { ++num_words; });
     ASSERT_GT(words_at_pauses.size(), 10);
     EXPECT_GT(words_at_pauses.front(), 0);
@@ -87,7 +87,7 @@ TEST(PreTokenizer, PausesWhereNoWordComes) {
   const auto num_pauses = [](const PreTokenizerStep& step, const std::string& text) {
     size_t count = 0;
     of_step(step).split(
-        text, /*at_start=*/true, [&] { ++count; }, [](std::string_view) {});
+        text, /*first_bytes=*/1, [&] { ++count; }, [](std::string_view) {});
     return count;
   };
   EXPECT_GT(num_pauses(split_at("-", SplitBehavior::kRemoved), repeated("-", 100'000)), 10);
