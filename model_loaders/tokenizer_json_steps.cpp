@@ -222,6 +222,7 @@ DecoderStep read_decoder_step(const JsonObject& step) {
     const TokenizerPattern pattern = read_pattern(step);
     CHECK(!pattern.is_regex, where(step, "pattern"),
           ": a decoder's Regex is not supported, only a String");
+    CHECK(!pattern.text.empty(), where(step, "pattern"), ".String is empty");
     result.kind = Kind::kReplace;
     result.pattern = pattern.text;
     result.content = step.get_string("content");

@@ -140,7 +140,7 @@ TokenizerParts load_sentencepiece_tokenizer(const ModelFolder& folder) {
   mark_special_pieces(model, folder);
   TokenizerParts parts = {.path = path, .vocabulary = make_vocabulary(model, folder)};
   parts.encoder = std::make_unique<SentencePieceEncoder>(model, folder);
-  if (adds_prefix(model, folder)) parts.leading_space = LeadingSpace::kOneGoes;
+  if (adds_prefix(model, folder)) parts.leading_space = LeadingSpace::kPrefixGoes;
   parts.max_token_bytes = longest_token_bytes(model);
   const TokenizerConfig& config = folder.tokenizer;
   parts.bos_token =

@@ -108,12 +108,17 @@ std::string Tokenizer::token_bytes(TokenId token, bool is_first) const {
   std::string bytes = entry.bytes;
   if (!is_first || impl_->leading_space == LeadingSpace::kStays) return bytes;
   if (impl_->leading_space == LeadingSpace::kAllGo) {
-    if (entry.piece.find(kPieceSpace) != std::string::npos) std::erase(bytes, ' ');
+    if (bytes.empty() || entry.piece.find(kPieceSpace) == std::string::npos) return bytes;
+    bytes = entry.piece;  // whose other spaces stay
+    for (size_t at; (at = bytes.find(kPieceSpace)) != std::string::npos;) {
+      bytes.erase(at, kPieceSpace.size());
+    }
     return bytes;
   }
   // Special and added tokens may begin with U+2581 without standing for a space.
-  const bool has_prefix = bytes.starts_with(' ') && entry.piece.starts_with(kPieceSpace);
-  return has_prefix ? bytes.substr(1) : bytes;
+  const bool goes = bytes.starts_with(' ') && (impl_->leading_space == LeadingSpace::kOneGoes ||
+                                               entry.piece.starts_with(kPieceSpace));
+  return goes ? bytes.substr(1) : bytes;
 }
 
 const std::string& Tokenizer::path() const { return impl_->path; }

@@ -15,8 +15,9 @@ namespace tessera {
 // What decoding leaves out where a text begins.
 enum class LeadingSpace : uint8_t {
   kStays,
-  kOneGoes,  // a space of the first token
-  kAllGo,    // every space of the first token, also within it
+  kOneGoes,     // a space that the first token begins with
+  kPrefixGoes,  // a space that the first token begins with as U+2581
+  kAllGo,       // every U+2581 of the first token's piece, also within it
 };
 
 struct TokenizerParts {

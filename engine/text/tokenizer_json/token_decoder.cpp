@@ -1,5 +1,9 @@
 #include "engine/text/tokenizer_json/token_decoder.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+
 #include "engine/text/sentencepiece_model.h"
 #include "kernels/tensor/check.h"
 #include "model_loaders/byte_level.h"
@@ -10,28 +14,37 @@ namespace {
 
 using DecoderKind = DecoderStep::Kind;
 
-// Steps for single tokens come before those for the whole text.
-int order_of(DecoderKind kind) {
-  switch (kind) {
+// Whether a step behind these can be applied token by token. ByteLevel makes one text of all
+// tokens, as Fuse does; a piece's U+2581 must be what Metaspace sees.
+bool may_follow(const DecoderStep& step, std::span<const DecoderStep> before) {
+  const auto came = [&](DecoderKind kind) {
+    return std::ranges::find(before, kind, &DecoderStep::kind) != before.end();
+  };
+  const auto only_these_came = [&](std::initializer_list<DecoderKind> kinds) {
+    return std::ranges::all_of(before, [&](const DecoderStep& other) {
+      return std::ranges::find(kinds, other.kind) != kinds.end();
+    });
+  };
+  switch (step.kind) {
     case DecoderKind::kReplace:
-      return 0;
     case DecoderKind::kByteLevel:
+      return only_these_came({DecoderKind::kReplace});
     case DecoderKind::kByteFallback:
+      return only_these_came({DecoderKind::kReplace, DecoderKind::kMetaspace});
     case DecoderKind::kMetaspace:
-      return 1;
+      return only_these_came({DecoderKind::kByteFallback});
     case DecoderKind::kFuse:
-      return 2;
+      return !came(DecoderKind::kStrip);
     case DecoderKind::kStrip:
-      return 3;
+      return (came(DecoderKind::kFuse) || came(DecoderKind::kByteLevel)) &&
+             !came(DecoderKind::kMetaspace) && !came(DecoderKind::kStrip);
   }
-  return 0;
+  return false;
 }
 
 std::string replace_all(std::string_view text, std::string_view pattern, std::string_view content) {
   std::string result;
-  while (!pattern.empty() && !text.empty()) {
-    const size_t at = text.find(pattern);
-    if (at == std::string_view::npos) break;
+  for (size_t at; (at = text.find(pattern)) != std::string_view::npos;) {
     result += text.substr(0, at);
     result += content;
     text.remove_prefix(at + pattern.size());
@@ -42,11 +55,10 @@ std::string replace_all(std::string_view text, std::string_view pattern, std::st
 }  // namespace
 
 TokenDecoder::TokenDecoder(const TokenizerJson& json) : steps_(json.decoder) {
-  int order = 0;
-  for (const DecoderStep& step : steps_) {
-    CHECK(order_of(step.kind) >= order, json.path, ": ", step.field,
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const DecoderStep& step = steps_[i];
+    CHECK(may_follow(step, std::span(steps_).first(i)), json.path, ": ", step.field,
           ": this step of a decoder is not supported at this place");
-    order = order_of(step.kind);
     if (step.kind == DecoderKind::kMetaspace) {
       CHECK(step.pattern == kPieceSpace, json.path, ": ", step.field, ".replacement is ",
             printable(step.pattern), "; only U+2581 is supported");
