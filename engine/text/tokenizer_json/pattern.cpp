@@ -73,7 +73,10 @@ Pattern::Pattern(const TokenizerPattern& pattern, const std::string& where)
                                    context.get()));
   CHECK(regex_->code, where, ": the regular expression ", printable(pattern.text),
         " cannot be read: ", message_of(error));
-  regex_->has_machine_code = pcre2_jit_compile(regex_->code.get(), PCRE2_JIT_COMPLETE) == 0;
+  // PCRE2 10.42's machine code matches "24" of "024" by (?>\d+|\d){2}, which matches nothing.
+  const bool has_atomic_group = translated.find("(?>") != std::string::npos;
+  regex_->has_machine_code =
+      !has_atomic_group && pcre2_jit_compile(regex_->code.get(), PCRE2_JIT_COMPLETE) == 0;
 }
 
 Pattern::~Pattern() = default;

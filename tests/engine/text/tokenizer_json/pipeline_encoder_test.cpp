@@ -76,6 +76,14 @@ TEST(PipelineEncoder, PutsNoPrefixWhereTheBeginningWasRemoved) {
   EXPECT_THAT(tokens_of(file, "  a"), ElementsAre(0, 0)) << "it stands for the second space";
 }
 
+TEST(PipelineEncoder, AnAtomicGroupGivesNothingBack) {
+  json file = file_of({{"0", 0}, {"2", 1}, {"4", 2}, {"02", 3}, {"024", 4}});
+  file["model"]["merges"] = {"0 2", "02 4"};
+  file["pre_tokenizer"] = {
+      {"type", "Split"}, {"pattern", {{"Regex", "(?>\\d+|\\d){2}"}}}, {"behavior", "Isolated"}};
+  EXPECT_THAT(tokens_of(file, "024"), ElementsAre(4));
+}
+
 // What was put in front stands for the first character, as that does itself.
 TEST(PipelineEncoder, SeveralWordsMayBeginWhereTheTextDid) {
   json file = file_of({{"a", 0}, {"_", 1}, {"b", 2}});
