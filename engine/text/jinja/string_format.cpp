@@ -1,5 +1,8 @@
 // "%-5s and %02d" % values
 #include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 
 #include "engine/text/jinja/characters.h"
@@ -110,28 +113,59 @@ class Formatter {
   }
 
   std::string number_text(const Value& argument, const Conversion& conversion) const {
+    const auto is_one_of = [&](std::string_view kinds) {
+      return kinds.find(conversion.kind) != std::string_view::npos;
+    };
     const auto number = argument.number();
     if (!number) throw runtime_.error(concat("%: needs a number, got ", argument.kind()));
-    const bool is_integer =
-        std::string_view("dixX").find(conversion.kind) != std::string_view::npos;
-    const bool is_float = std::string_view("feEgG").find(conversion.kind) != std::string_view::npos;
-    if (!is_integer && !is_float) {
+    if (is_one_of("fFeEgG")) return float_text(*number, conversion);
+    if (!is_one_of("dixX")) {
       throw runtime_.error(concat("%: unsupported conversion '", conversion.kind, "'"));
     }
-    std::string format = "%" + conversion.flags + std::to_string(conversion.width);
+    if (const auto integer = argument.integer_value()) return integer_text(*integer, conversion);
+    if (!is_one_of("di")) throw runtime_.error("%: needs an integer, got a float");
+    const bool fits = *number > -9.2e18 && *number < 9.2e18;
+    if (!fits) throw runtime_.error("%: integer overflow");
+    return integer_text(static_cast<int64_t>(*number), conversion);
+  }
+
+  static std::string float_text(double number, const Conversion& conversion) {
+    std::string format = conversion.has('#') ? "%#" : "%";
     if (conversion.precision) format += "." + std::to_string(*conversion.precision);
-    format += is_integer ? std::string("ll") + conversion.kind : std::string(1, conversion.kind);
-    char buffer[2 * kMaxFormatWidth + 400];
-    if (is_float) {
-      std::snprintf(buffer, sizeof(buffer), format.c_str(), *number);
-    } else {
-      const bool fits = *number > -9.2e18 && *number < 9.2e18;
-      if (!argument.integer_value() && !fits) throw runtime_.error("%: integer overflow");
-      const long long integer =
-          argument.integer_value() ? *argument.integer_value() : static_cast<long long>(*number);
-      std::snprintf(buffer, sizeof(buffer), format.c_str(), integer);
+    format += conversion.kind;
+    char buffer[kMaxFormatWidth + 400];
+    std::snprintf(buffer, sizeof(buffer), format.c_str(), std::abs(number));
+    return signed_text(std::signbit(number) && !std::isnan(number), "", buffer, conversion);
+  }
+
+  static std::string integer_text(int64_t integer, const Conversion& conversion) {
+    const auto bits = static_cast<uint64_t>(integer);
+    const bool is_decimal = conversion.kind == 'd' || conversion.kind == 'i';
+    char buffer[20];
+    const auto result = std::to_chars(buffer, std::end(buffer), integer < 0 ? 0 - bits : bits,
+                                      is_decimal ? 10 : 16);
+    std::string digits(buffer, result.ptr);
+    const size_t num_digits = std::max(digits.size(), conversion.precision.value_or(0));
+    digits.insert(0, num_digits - digits.size(), '0');
+    const std::string_view base = is_decimal || !conversion.has('#') ? "" : "0x";
+    std::string text = signed_text(integer < 0, base, digits, conversion);
+    if (conversion.kind == 'X') {
+      for (char& c : text) c = static_cast<char>(std::toupper(c));
     }
-    return buffer;
+    return text;
+  }
+
+  // The sign stands before the base also of hexadecimal digits, and zeros up to the width behind
+  // both, also before "inf", unlike in C.
+  static std::string signed_text(bool is_negative, std::string_view base, std::string_view digits,
+                                 const Conversion& conversion) {
+    std::string text = is_negative ? "-" : conversion.has('+') ? "+" : "";
+    if (text.empty() && conversion.has(' ')) text = " ";
+    text += base;
+    const size_t size = text.size() + digits.size();
+    const bool is_filled = conversion.has('0') && !conversion.has('-') && conversion.width > size;
+    if (is_filled) text.append(conversion.width - size, '0');
+    return text.append(digits);
   }
 
   const Text& format_;

@@ -49,6 +49,21 @@ TEST(JinjaDetails, FormatsCountCharacters) {
         "    é|世界      |hélloséà||    n|x"}});
 }
 
+// Unlike in C: a sign and no complement before hexadecimal digits, zeros also before "inf".
+TEST(JinjaDetails, FormatsHavePythonsSigns) {
+  expect_all(
+      {{"{{ '%x|%X|%05x|%-5x|%#x|%#X|%8.4x' % (255, -255, -5, -5, -255, 255, -5) }}",
+        "ff|-FF|-0005|-5   |-0xff|0XFF|   -0005"},
+       {"{{ '%+x|% x|%#x|%x' % (5, 5, 0, -9223372036854775807 - 1) }}",
+        "+5| 5|0x0|-8000000000000000"},
+       {"{{ '%+05d|%.3d|%08.3d|%-05d|% d|%d|%i' % (3, -5, 7, 5, 5, true, -1.9) }}",
+        "+0003|-005|00000007|5    | 5|1|-1"},
+       {"{% set inf = 'inf' | float %}{{ '%06.2f|%+g|% e|%#.3g|%F|%.0f|%06f|%G' % (-2.5, 1e20, "
+        "0, 1.0, 1, 2.5, inf, -inf) }}",
+        "-02.50|+1e+20| 0.000000e+00|1.00|1.000000|2|000inf|-INF"}});
+  expect_failures({{"{{ '%x' % 1.5 }}", "line 1, column 4: %: needs an integer, got a float"}});
+}
+
 TEST(JinjaDetails, MethodsOfText) {
   expect_all({{"{{ \"it's a\".title() }} {{ 'get_weather_v2'.title() }} {{ \"it's get_weather_v2\" "
                "| title }} {{ '1ab cD'.title() }}",
