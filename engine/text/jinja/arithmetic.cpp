@@ -21,9 +21,19 @@ int64_t floor_quotient(int64_t left, int64_t right) {
   throw runtime.error(concat("'", name, "' cannot join ", left.kind(), " and ", right.kind()));
 }
 
+Value float_power(double base, double exponent, Runtime& runtime) {
+  if (base == 0 && exponent < 0) throw runtime.error("division by zero");
+  const double power = std::pow(base, exponent);
+  const bool is_of_finite = std::isfinite(base) && std::isfinite(exponent);
+  if (is_of_finite && std::isnan(power)) throw runtime.error("this power is no real number");
+  if (is_of_finite && std::isinf(power)) throw runtime.error("this power is too large");
+  return Value(power);
+}
+
 Value integer_power(int64_t base, int64_t exponent, Runtime& runtime) {
-  if (exponent < 0)
-    return Value(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+  if (exponent < 0) {
+    return float_power(static_cast<double>(base), static_cast<double>(exponent), runtime);
+  }
   int64_t power = 1;
   for (int64_t i = 0; i < exponent && power != 0 && base != 1; ++i) {
     if (base == -1) return Value(exponent % 2 == 0 ? int64_t{1} : int64_t{-1});
@@ -56,7 +66,7 @@ Value apply_to_floats(std::string_view name, double left, double right, Runtime&
   if (name == "+") return Value(left + right);
   if (name == "-") return Value(left - right);
   if (name == "*") return Value(left * right);
-  if (name == "**") return Value(std::pow(left, right));
+  if (name == "**") return float_power(left, right, runtime);
   if (right == 0) throw runtime.error("division by zero");
   if (name == "/") return Value(left / right);
   double remainder = std::fmod(left, right);

@@ -216,7 +216,7 @@ Value filter_abs(Call& call) {
   call.bind({});
   const Value& value = call.subject();
   if (!value.number()) throw call.error(concat("needs a number, got ", value.kind()));
-  if (*value.number() < 0) return negated(value, call.runtime);
+  if (std::signbit(*value.number())) return negated(value, call.runtime);
   return value.as_bool() == nullptr ? value : Value(*value.integer_value());
 }
 

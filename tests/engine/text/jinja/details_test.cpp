@@ -182,6 +182,17 @@ TEST(JinjaDetails, NumbersInTexts) {
       {{"{{ '1e400' | float }}", "out of range"}, {"{{ '٣' | int }}", "digits of ASCII"}});
 }
 
+TEST(JinjaDetails, PowersAndZeros) {
+  expect_all({{"{{ (-8) ** 2.0 }} {{ 0.0 ** 0 }} {{ (-2) ** -1 }} {{ 10 ** -400 }} {{ (1e308 * 10) "
+               "** 2 }}",
+               "64.0 1.0 -0.5 0.0 inf"},
+              {"{{ -0.0 | abs }} {{ (0.0 * -1) | abs }} {{ -2.5 | abs }}", "0.0 0.0 2.5"}});
+  expect_failures({{"{{ 0 ** -1 }}", "line 1, column 4: division by zero"},
+                   {"{{ 0.0 ** -1.5 }}", "line 1, column 4: division by zero"},
+                   {"{{ (-8) ** 0.5 }}", "line 1, column 5: this power is no real number"},
+                   {"{{ 10.0 ** 400 }}", "line 1, column 4: this power is too large"}});
+}
+
 TEST(JinjaDetails, IdentityAndKeys) {
   expect_all({{"{{ {1: 'a'}[1.0] }}{{ 1.0 in {1: 'a'} }}{{ {1: 'a'}[1.5] is defined }}{{ {1: "
                "'a'}.get(1e300) }}{{ {1: 2} == {1.0: 2} if false }}",
