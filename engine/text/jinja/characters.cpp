@@ -66,17 +66,6 @@ Character character_at(std::string_view text, size_t offset) {
   return {found.code_point, found.num_bytes};
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower;
-  for (size_t i = 0; i < text.size();) {
-    const Character character = character_at(text, i);
-    append_utf8(lower, static_cast<char32_t>(
-                           utf8proc_tolower(static_cast<utf8proc_int32_t>(character.code_point))));
-    i += character.num_bytes;
-  }
-  return lower;
-}
-
 size_t count_characters(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(
       text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));

@@ -19,9 +19,6 @@ bool is_printable(char32_t code_point);
 // ½.
 std::optional<bool> is_digit(char32_t code_point);
 
-// Each character by itself.
-std::string lower_case(std::string_view text);
-
 void append_utf8(std::string& bytes, char32_t code_point);
 
 // The code point at `offset` and how many bytes it takes; a byte that is no character stands for

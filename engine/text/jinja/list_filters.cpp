@@ -6,6 +6,7 @@
 #include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/printing.h"
 #include "engine/text/jinja/scope.h"
+#include "engine/text/jinja/text_operations.h"
 
 namespace tessera::jinja {
 namespace {
@@ -104,10 +105,10 @@ Value filter_items(Call& call) {
 }
 
 // What filters that order values compare: letters of either case are equal unless asked.
-Value sort_key(const Value& value, bool is_case_sensitive) {
+Value sort_key(const Value& value, bool is_case_sensitive, Runtime& runtime) {
   const Text* const text = value.as_text();
   if (text == nullptr || is_case_sensitive) return value;
-  return Value(Text(lower_case(text->bytes()), Origin::kData));
+  return Value(with_case(*text, LetterCase::kLower, runtime));
 }
 
 using Keyed = std::pair<Value, Value>;  // what is compared, and its element
@@ -131,8 +132,7 @@ Value filter_sort(Call& call) {
   for (const Value& element : subject_elements(call)) {
     const Value value =
         bound[2] == nullptr ? element : attribute_path(element, *bound[2], call.runtime);
-    call.runtime.count_text(value.as_text() == nullptr ? 0 : value.as_text()->size());
-    keyed.emplace_back(sort_key(value, flag(bound[1])), element);
+    keyed.emplace_back(sort_key(value, flag(bound[1]), call.runtime), element);
   }
   return sorted(std::move(keyed), flag(bound[0]), call.runtime);
 }
@@ -143,8 +143,7 @@ Value filter_dictsort(Call& call) {
   const bool by_value = bound[1] != nullptr && call.text(*bound[1]).bytes() == "value";
   std::vector<Keyed> keyed;
   for (const auto& [key, value] : call.subject().as_dict()->entries()) {
-    call.runtime.count_text(key.as_text() == nullptr ? 0 : key.as_text()->size());
-    keyed.emplace_back(sort_key(by_value ? value : key, flag(bound[0])),
+    keyed.emplace_back(sort_key(by_value ? value : key, flag(bound[0]), call.runtime),
                        call.runtime.make({key, value}, List::Form::kTuple));
   }
   return sorted(std::move(keyed), flag(bound[2]), call.runtime);
@@ -155,7 +154,7 @@ Value filter_unique(Call& call) {
   std::vector<Value> keys;
   std::vector<Value> elements;
   for (const Value& element : subject_elements(call)) {
-    const Value key = sort_key(element, flag(bound[0]));
+    const Value key = sort_key(element, flag(bound[0]), call.runtime);
     const bool is_known = std::ranges::any_of(
         keys, [&](const Value& known) { return equals(known, key, call.runtime); });
     if (is_known) continue;
@@ -170,7 +169,7 @@ Value filter_extreme(Call& call) {
   const auto bound = call.bind({"case_sensitive"});
   std::optional<Keyed> best;
   for (const Value& element : subject_elements(call)) {
-    Value key = sort_key(element, flag(bound[0]));
+    Value key = sort_key(element, flag(bound[0]), call.runtime);
     if (!best || (kIsMax ? is_less(best->first, key, call.runtime)
                          : is_less(key, best->first, call.runtime))) {
       best = Keyed(std::move(key), element);

@@ -202,7 +202,10 @@ TEST(JinjaDetails, IdentityAndKeys) {
                "callable }}{{ l is callable }}",
                "FalseTrueTrueFalseTrueTrueTrueTrueFalse"},
               {"{{ ['É', 'é', 'e'] | unique | list }}{{ ['é', 'Éa', 'É'] | sort }}",
-               "['É', 'e']['é', 'É', 'Éa']"}});
+               "['É', 'e']['é', 'É', 'Éa']"},
+              {"{{ ['İ', 'it', 'i\u0307'] | sort }}{{ ['ΑΣ', 'ας', 'ασ'] | unique | list }}"
+               "{{ {'İ': 1, 'it': 2} | dictsort | first }}",
+               "['it', 'İ', 'i̇']['ΑΣ', 'ασ']('it', 2)"}});
   expect_failures({{"{% macro f(a) %}{{ varargs }}{% endmacro %}{{ f(1) }}",
                     "varargs of macros are not supported"},
                    {"{% macro f(a) %}{{ kwargs }}{% endmacro %}{{ f(1) }}",
