@@ -199,8 +199,10 @@ class Lexer {
   void read_number() {
     size_t end = digits_end(at_);
     const size_t integer_end = end;
-    if (end < source_.size() && source_[end] == '.' && digit_at(end + 1)) end = digits_end(end + 1);
-    if (end < source_.size() && (source_[end] == 'e' || source_[end] == 'E')) {
+    const bool is_index = source_[at_ - 1] == '.';  // as twice in x.0.1
+    if (!is_index && end < source_.size() && source_[end] == '.' && digit_at(end + 1))
+      end = digits_end(end + 1);
+    if (!is_index && end < source_.size() && (source_[end] == 'e' || source_[end] == 'E')) {
       const bool has_sign =
           end + 1 < source_.size() && (source_[end + 1] == '+' || source_[end + 1] == '-');
       const size_t exponent = end + (has_sign ? 2 : 1);

@@ -85,7 +85,8 @@ TEST(JinjaSemantics, ItemsAndSlices) {
        {"{{ s[1:4] }}{{ s[-4] }}{{ s[::-1][:3] }}{{ s[99] }}|{{ l[9] is defined }}",
         "éll\n x |False"},
        {"{{ m[0].role }}{{ m[0]['role'] }}{{ m[-1].content.split('</think>')[-1] }}", "useruserB"},
-       {"{{ d.get('x') }}{{ d.get('x', 4) }}{{ d.keys() | list }}{{ l.0 }}", "None4['b', 'a']1"}});
+       {"{{ d.get('x') }}{{ d.get('x', 4) }}{{ d.keys() | list }}{{ l.0 }}", "None4['b', 'a']1"},
+       {"{{ d.a.3 }}{{ [[1, [2, 3]]].0.1.0 }}{{ 1.5 }}", "2.521.5"}});
 }
 
 TEST(JinjaSemantics, LoopsAndScopes) {
