@@ -53,6 +53,7 @@ class ReprPrinter {
 
   void print_string(const Text& text) {
     runtime_.count_text(text.size());
+    if (text.is_markup()) add("Markup(");
     const std::string& bytes = text.bytes();
     const bool has_single = bytes.find('\'') != std::string::npos;
     const bool has_double = bytes.find('"') != std::string::npos;
@@ -68,6 +69,7 @@ class ReprPrinter {
       i += character.num_bytes;
     }
     add({&quote, 1});
+    if (text.is_markup()) add(")");
   }
 
   // "" for what stands for itself.

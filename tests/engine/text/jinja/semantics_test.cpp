@@ -59,6 +59,8 @@ TEST(JinjaSemantics, WhatIsAddedToSafeTextIsEscaped) {
         "<&amp;<b<b&amp;<B&amp;"},
        {"{% set x = '<b' | safe %}{{ x ~ '<' }}{{ '&' ~ x + '&' }}{{ (x ~ 'a') + '<' }}",
         "<b<&<b&<ba<"},
+       {"{{ ['<' | safe, \"it's\" | safe, ('a' | safe) ~ 'b'] }}",
+        "[Markup('<'), Markup(\"it's\"), 'ab']"},
        {"{% for c in '<b' | safe %}{{ c + '&' }}{% endfor %}{{ ('<' | safe) | first + '&' }}",
         "<&b&<&"},
        {"{{ ('<b>' | safe) + 'plain' }}{{ ('<' | safe) == '<' }}", "<b>plainTrue"}});
