@@ -1,6 +1,8 @@
 // Functions that call themselves for what is nested, within the limits of the stack.
 #pragma once
 
+#include <exception>
+
 #include "engine/text/jinja/interpreter.h"
 
 namespace tessera::jinja {
@@ -19,7 +21,8 @@ class Interpreter::Level {
   }
   ~Level() {
     --interpreter_.level_;
-    interpreter_.runtime_.position = outer_;
+    // What is thrown without a place has that of the innermost expression: Interpreter::run.
+    if (std::uncaught_exceptions() == 0) interpreter_.runtime_.position = outer_;
   }
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;

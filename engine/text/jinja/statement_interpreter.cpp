@@ -22,7 +22,11 @@ Interpreter::Interpreter(const Dict& variables, uint64_t input_bytes, const Paus
 Text Interpreter::run(const Statements& statements) {
   Text text;
   output_ = &text;
-  execute(statements);
+  try {
+    execute(statements);
+  } catch (const ElementError& error) {
+    throw runtime_.error(error.what());
+  }
   return text;
 }
 

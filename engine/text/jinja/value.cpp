@@ -69,11 +69,14 @@ int Value::nesting() const {
 }
 
 void check_element(const Value& element) {
-  CHECK(element.as_namespace() == nullptr && element.as_callable() == nullptr &&
-            element.as_loop() == nullptr,
-        "a list, dict or namespace cannot hold ", element.kind());
-  CHECK(element.nesting() < kMaxValueNesting, "lists and dicts are nested deeper than ",
-        kMaxValueNesting);
+  const bool is_value = element.as_namespace() == nullptr && element.as_callable() == nullptr &&
+                        element.as_loop() == nullptr;
+  if (!is_value) {
+    throw ElementError(concat("a list, dict or namespace cannot hold ", element.kind()));
+  }
+  if (element.nesting() >= kMaxValueNesting) {
+    throw ElementError(concat("lists and dicts are nested deeper than ", kMaxValueNesting));
+  }
 }
 
 namespace {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/text/jinja/text.h"
+#include "kernels/tensor/check.h"
 
 namespace tessera::jinja {
 
@@ -95,8 +96,14 @@ class Value {
 
 inline constexpr int kMaxValueNesting = 100;
 
-// Throws Error for what a container cannot hold: namespaces, loops, what is called, and what would
-// be nested deeper than kMaxValueNesting.
+// Of what a container cannot hold, without the place in the template.
+class ElementError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Throws ElementError for namespaces, loops, what is called, and what would be nested deeper than
+// kMaxValueNesting.
 void check_element(const Value& element);
 
 // A list or what has its items and slices too.

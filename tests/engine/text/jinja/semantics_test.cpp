@@ -169,6 +169,10 @@ TEST(JinjaSemantics, WhatIsUnknownFailsWhenItRuns) {
 TEST(JinjaSemantics, WhatIsNoTemplateFailsWithItsPlace) {
   for (const char* const source :
        {"{% if x %}", "{{ x", "{{ 'x }}", "{% nosuch %}", "{{ x | }}", "{% endif %}", "{# x",
+  EXPECT_EQ(failure("a\n{{ [1, s.upper] }}"),
+            "chat template, line 2, column 4: a list, dict or namespace cannot hold a function");
+  EXPECT_EQ(failure("{% set x = namespace() %}\n {% set x.a = x %}"),
+            "chat template, line 2, column 5: a list, dict or namespace cannot hold a namespace");
         "{{ (1 }}", "{% break %}", "{% for x %}{% endfor %}", "{{ 1 2 }}", "{% set 1 = 2 %}",
         "{{ x is a is b }}", "{{ 99999999999999999999 }}", "{{ '\\ud800' }}", "{% raw %}x"}) {
     EXPECT_THAT(error_of([&] { Template{source}; }).what(), StartsWith("chat template, line 1"))
