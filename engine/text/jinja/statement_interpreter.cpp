@@ -173,10 +173,8 @@ void Interpreter::assign_attribute(const Target& target, const Value& value) {
 }
 
 void Interpreter::define_macro(const Statement& statement) {
-  if (scope_ != &root_) {
-    throw runtime_.error("macros within loops, blocks and macros are not supported");
-  }
-  scope_->values[statement.name] = Value(Callable{.name = statement.name, .macro = &statement});
+  const Callable macro{.name = statement.name, .macro = &statement, .scope = scope_};
+  scope_->values[statement.name] = Value(macro);
 }
 
 void Interpreter::bind_parameters(const Statement& macro, const Call& call, Scope& scope) {
@@ -185,19 +183,21 @@ void Interpreter::bind_parameters(const Statement& macro, const Call& call, Scop
   const std::vector<const Value*> bound = call.bind(names, 0);
   for (size_t i = 0; i < names.size(); ++i) {
     const Parameter& parameter = macro.parameters[i];
-    Value value = Value::undefined(parameter.name);
-    if (bound[i] != nullptr) value = *bound[i];
-    if (bound[i] == nullptr && parameter.default_value != nullptr) {
-      value = evaluate(*parameter.default_value);
-    }
-    scope.values[parameter.name] = std::move(value);
+    scope.values[parameter.name] =
+        bound[i] != nullptr ? *bound[i] : Value::undefined(parameter.name);
+  }
+  // A default sees all arguments, and of the other parameters the defaults before it.
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Parameter& parameter = macro.parameters[i];
+    if (bound[i] != nullptr || parameter.default_value == nullptr) continue;
+    scope.values[parameter.name] = evaluate(*parameter.default_value);
   }
 }
 
 Value Interpreter::call_macro(const Callable& macro, Call& call) {
   if (macros_ == kMaxMacroCalls) throw runtime_.error("macros call each other too deeply");
   ++macros_;
-  Scope scope{.parent = macro.scope == nullptr ? &root_ : static_cast<Scope*>(macro.scope)};
+  Scope scope{.parent = static_cast<Scope*>(macro.scope)};
   const ScopeGuard guard(*this, &scope);
   if (!call.named.empty() && call.named.back().first == "caller") {
     scope.values["caller"] = call.named.back().second;

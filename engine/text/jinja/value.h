@@ -168,7 +168,7 @@ struct Callable {
   Value (*function)(Call& call) = nullptr;
   std::optional<Value> self;         // the first argument of a method
   const Statement* macro = nullptr;  // of the template, which outlives its run
-  void* scope = nullptr;             // of the body of a call block, while it runs; else null
+  void* scope = nullptr;             // in which the macro is defined, and which outlives it
 };
 
 }  // namespace tessera::jinja

@@ -121,6 +121,16 @@ TEST(JinjaSemantics, MacrosAndBlocks) {
         "1-2;2-1;-2;"},
        {"{% macro g() %}[{{ caller(3) }}]{% endmacro %}{% call(q) g() %}in{{ q }}{% endcall %}",
         "[in3]"},
+       {"{% for x in 'ab' %}{% macro f(y) %}{{ y }}{{ x }}{{ loop.index }}{{ z }}{% endmacro %}"
+        "{% set z = x %}{{ f('-') }}{% endfor %}{{ f is defined }}",
+        "-a1a-b2bFalse"},
+       {"{% macro g() %}{% macro f(y) %}[{{ y }}{{ caller() }}]{% endmacro %}{% call f(1) %}c{% "
+        "endcall %}{% endmacro %}{{ g() }}{% set q %}{% macro h() %}h{% endmacro %}{{ h() }}{% "
+        "endset %}{{ q }}",
+        "[1c]h"},
+       {"{% set b = 9 %}{% macro f(a=b, b=2) %}{{ a }}{{ b }};{% endmacro %}{{ f() }}{{ f(b=3) "
+        "}}{{ f(4) }}{% macro g(b=b) %}{{ b }}.{% endmacro %}{{ g() }}{{ g(1) }}",
+        "2;33;42;.1."},
        {"{% filter replace('a', 'b') | upper %}banana{% endfilter %}", "BBNBNB"},
        {"{% generation %}a{% endgeneration %}", "a"}});
 }
@@ -159,6 +169,10 @@ TEST(JinjaSemantics, WhatIsUnknownFailsWhenItRuns) {
             "chat template, line 2, column 9: there is no filter 'nofilter'");
   EXPECT_THAT(failure("{{ s is notest }}"), HasSubstr("there is no test 'notest'"));
   EXPECT_THAT(failure("{{ s.nomethod() }}"), HasSubstr("method 'nomethod'"));
+  EXPECT_EQ(failure("a\n{{ [1, s.upper] }}"),
+            "chat template, line 2, column 4: a list, dict or namespace cannot hold a function");
+  EXPECT_EQ(failure("{% set x = namespace() %}\n {% set x.a = x %}"),
+            "chat template, line 2, column 5: a list, dict or namespace cannot hold a namespace");
   EXPECT_THAT(failure("{{ l.append(1) }}"), HasSubstr("method 'append'"));
   EXPECT_THAT(failure("{{ nosuch.x }}"), HasSubstr("'nosuch' is undefined"));
   EXPECT_THAT(failure("{{ 'a' + 1 }}"), HasSubstr("cannot join a string and an integer"));
@@ -169,10 +183,6 @@ TEST(JinjaSemantics, WhatIsUnknownFailsWhenItRuns) {
 TEST(JinjaSemantics, WhatIsNoTemplateFailsWithItsPlace) {
   for (const char* const source :
        {"{% if x %}", "{{ x", "{{ 'x }}", "{% nosuch %}", "{{ x | }}", "{% endif %}", "{# x",
-  EXPECT_EQ(failure("a\n{{ [1, s.upper] }}"),
-            "chat template, line 2, column 4: a list, dict or namespace cannot hold a function");
-  EXPECT_EQ(failure("{% set x = namespace() %}\n {% set x.a = x %}"),
-            "chat template, line 2, column 5: a list, dict or namespace cannot hold a namespace");
         "{{ (1 }}", "{% break %}", "{% for x %}{% endfor %}", "{{ 1 2 }}", "{% set 1 = 2 %}",
         "{{ x is a is b }}", "{{ 99999999999999999999 }}", "{{ '\\ud800' }}", "{% raw %}x"}) {
     EXPECT_THAT(error_of([&] { Template{source}; }).what(), StartsWith("chat template, line 1"))
