@@ -135,6 +135,11 @@ void PromptView::finish() {
   console_.write((stays ? "" : erased + rows_around_cursor(layout_.rows.size())) + '\n');
 }
 
+void PromptView::forget_and_erase() {
+  console_.write("\r\x1b[J");
+  forget();
+}
+
 void PromptView::clear_screen() {
   console_.write("\x1b[H\x1b[2J");
   is_drawn_ = false;

@@ -38,6 +38,8 @@ class PromptView {
 
   // The cursor's row is empty again: other text has been written since.
   void forget() { is_drawn_ = false; }
+  // The same of a row that nobody may have left since the text was shown in it.
+  void forget_and_erase();
   void clear_screen();
 
  private:

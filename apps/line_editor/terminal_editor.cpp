@@ -132,7 +132,8 @@ void TerminalEditor::complete() {
 void TerminalEditor::follow_terminal() {
   RawTerminal::take_resized();  // every drawing looks at the size
   RawTerminal::ensure_raw();
-  if (RawTerminal::take_continued()) view_.forget();
+  // A shell has begun a row of its own, but not every program that stops others is one.
+  if (RawTerminal::take_continued()) view_.forget_and_erase();
 }
 
 void TerminalEditor::show() {

@@ -123,6 +123,19 @@ class Suspend(ChatCase):
         self.assertEqual(self.messages(terminal)[0], "half a Lline")
         self.leave_shell(terminal)
 
+    def test_the_prompt_comes_back_once_without_a_shell(self):
+        terminal = self.chat("-n", "1")
+        terminal.send("half")
+        terminal.expect_line("> half")
+        terminal.signal(signal.SIGCONT)
+        terminal.expect("> half")  # once more, ...
+        terminal.expect_line("> half")  # ... in the same place
+        terminal.send(" a line")
+        terminal.expect_line("> half a line")
+        self.ask(terminal, "")
+        self.assertEqual(self.messages(terminal)[0], "half a line")
+        self.leave(terminal)
+
     def test_several_lines_come_back(self):
         terminal = self.in_a_shell("-n", "1")
         terminal.paste("one\ntwo")
