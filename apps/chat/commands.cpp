@@ -287,11 +287,14 @@ ChatOutcome run_chat_command(ChatSession& session, const std::string& line) {
     throw Error("unknown command " + name,
                 "/help lists the commands; a message that begins with / can be put in \"\"\"");
   }
-  if (command->argument == kFileArgument) argument = typed_path(argument);
+  const bool takes_path = command->argument == kFileArgument;
+  if (takes_path) argument = typed_path(argument);
   const bool is_required = !command->argument.empty() && command->argument[0] != '[';
   CHECK(!is_required || !argument.empty(), name, " needs ", command->argument);
-  CHECK(command->argument != kFileArgument || argument != "-", name,
+  CHECK(!takes_path || argument != "-", name,
         " needs a file: standard input and output are the chat itself");
+  CHECK(!takes_path || argument.find('\0') == std::string::npos, name,
+        " needs a file, whose name has no NUL byte");
   CHECK(!command->argument.empty() || argument.empty(), name, " takes no argument, got '", argument,
         "'");
   return command->run(session, argument);

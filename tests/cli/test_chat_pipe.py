@@ -370,3 +370,9 @@ class Commands(Case):
             with self.subTest(line=line):
                 self.assert_one_error(self.chat(line + "\n", code=3))
         self.assertFalse((self.folder / "-").exists())
+
+    def test_names_of_files_have_no_nul(self):
+        for command in ("/read", "/save", "/load"):
+            result = self.chat(f"{command} x\0y\n", code=3)
+            self.assert_one_error(result, f"{command} needs a file, whose name has no NUL byte")
+        self.assertFalse((self.folder / "x").exists())
