@@ -234,9 +234,6 @@ void parse_body(const OrderedJson& body, const std::string& prefix, BatchRequest
         "tool_choice is not supported as \"none\" beside tools: leave the tools out");
   CHECK(request.logprobs || request.top_logprobs == 0, prefix,
         "top_logprobs needs logprobs to be true");
-  const int64_t max_tokens = request.sampling.max_tokens.value_or(kMaxTokensLimits.high);
-  CHECK(request.sampling.min_tokens.value_or(0) <= max_tokens, prefix, "min_tokens is ",
-        *request.sampling.min_tokens, ", but max_tokens only ", max_tokens);
   resolve_sampling(request.sampling, {});  // throws when a value is out of its range
 }
 

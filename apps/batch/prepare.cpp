@@ -79,21 +79,25 @@ std::variant<PreparedRequest, BatchProblem> prepare(const Engine& engine, const 
                                                     const BatchDefaults& defaults,
                                                     const EncodeProgress& progress) {
   const bool is_chat = request.endpoint == Endpoint::kChatCompletions;
-  PreparedRequest prepared = {
-      .item = item,
-      .custom_id = std::move(request.custom_id),
-      .endpoint = request.endpoint,
-      .prompt = {},
-      .num_choices = request.num_choices,
-      .params =
-          resolve_sampling(merged(defaults.sampling, request.sampling), engine.default_sampling())};
+  PreparedRequest prepared = {.item = item,
+                              .custom_id = std::move(request.custom_id),
+                              .endpoint = request.endpoint,
+                              .prompt = {},
+                              .num_choices = request.num_choices,
+                              .params = {}};
+  const auto problem = [&](const char* code, std::string message) {
+    return BatchProblem{std::move(prepared.custom_id), code, std::move(message)};
+  };
+  try {
+    prepared.params =
+        resolve_sampling(merged(defaults.sampling, request.sampling), engine.default_sampling());
+  } catch (const Error& error) {  // of the line and the command's options together
+    return problem("invalid_request", error.what());
+  }
   prepared.draws_with_run_seed = prepared.params.temperature > 0.0 && !request.sampling.seed;
   if (prepared.draws_with_run_seed) prepared.params.seed = seed_of(prepared.params.seed, item.id);
   prepared.params.continues_prompt = !is_chat;
   if (request.logprobs) prepared.params.top_logprobs = request.top_logprobs;
-  const auto problem = [&](const char* code, std::string message) {
-    return BatchProblem{std::move(prepared.custom_id), code, std::move(message)};
-  };
   try {
     prepared.prompt = encode(engine, request, defaults, progress);
     if (defaults.on_overflow == OnOverflow::kMiddle) fit_prompt(engine, prepared);

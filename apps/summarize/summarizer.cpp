@@ -95,6 +95,7 @@ void Summarizer::read_at_once(Report& report) {
 
 void Summarizer::read_in_chunks(Report& report) {
   params_.max_tokens = report.plan.answer_tokens;
+  params_.min_tokens = std::min(params_.min_tokens, params_.max_tokens);
   std::vector<CallRecord> calls;
   std::vector<std::vector<TokenId>> prompts;
   for (const std::vector<Slice>& slices : report.plan.calls) {

@@ -15,6 +15,8 @@ void validate(const SamplingParams& params) {
   check_limits("repeat_last_n", params.penalty_window, kPenaltyWindowLimits);
   check_limits("max_tokens", params.max_tokens, kMaxTokensLimits);
   check_limits("min_tokens", params.min_tokens, kMaxTokensLimits);
+  CHECK(params.max_tokens == 0 || params.min_tokens <= params.max_tokens, "min_tokens is ",
+        params.min_tokens, ", but max_tokens only ", params.max_tokens);
   if (params.top_logprobs) check_limits("top_logprobs", *params.top_logprobs, kTopLogprobsLimits);
   for (const std::string& stop : params.stop) CHECK(!stop.empty(), "a stop string is empty");
 }

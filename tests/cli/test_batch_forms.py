@@ -218,6 +218,14 @@ class Fields(BatchCase):
         self.batch(*flags, "--max-sequences", "1", output="again.jsonl")
         self.assertEqual(self.answers("again.jsonl"), self.answers())
 
+    def test_a_line_and_flags_that_contradict_each_other(self):
+        self.write_input(short_line("a", "x", max_tokens=2), short_line("b", "x", max_tokens=8))
+        self.batch("--min-tokens", "5", code=3)
+        records = self.records()
+        self.assertEqual(records["a"]["error"]["code"], "invalid_request")
+        self.assertEqual(records["a"]["error"]["message"], "min_tokens is 5, but max_tokens only 2")
+        self.assertIsNone(records["b"]["error"])
+
     def test_what_is_left_for_later(self):
         later = [
             (openai_line("c", "x", response_format={"type": "json_object"}),
@@ -228,7 +236,7 @@ class Fields(BatchCase):
             (openai_line("g", "x", min_tokens=-1), "body.min_tokens must be an integer in 0..1073741824, got -1"),
             (openai_line("h", "x", ignore_eos=1), "body.ignore_eos must be true or false"),
             (openai_line("i", "x", max_tokens=0), "body.max_tokens must be an integer in 1..1073741824, got 0"),
-            (openai_line("j", "x", min_tokens=5, max_tokens=4), "body.min_tokens is 5, but max_tokens only 4"),
+            (openai_line("j", "x", min_tokens=5, max_tokens=4), "min_tokens is 5, but max_tokens only 4"),
             (openai_line("k", "x", tool_choice="none", tools=[{}]), "body.tool_choice is not supported"),
             (openai_line("l", "x", best_of=2), "body.best_of is not supported"),
             (openai_line("m", "x", modalities=["text", "audio"]), "body.modalities is not supported"),

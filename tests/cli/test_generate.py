@@ -45,6 +45,11 @@ class Streams(Case):
                 self.assertEqual(terminal.exit_code(), 0, terminal.seen)
         self.assertNotIn("Ctrl-D", self.check("generate", *flags, "-p", "-", stdin="hi").err)
 
+    def test_the_shortest_answer_is_no_longer_than_the_longest(self):
+        result = self.check("generate", *self.model, "-p", "hello", "-n", "2", "--min-tokens", "5",
+                            code=1)  # fmt: skip
+        self.assertIn("min_tokens is 5, but max_tokens only 2", result.err)
+
     def test_a_flag_without_effect_is_told(self):
         flags = ["generate", *self.model, "-p", "hello", "-n", "2"]
         for given, warning in [

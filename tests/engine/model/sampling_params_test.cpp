@@ -20,6 +20,13 @@ std::string problem_of(const SamplingParams& params) {
 
 TEST(SamplingParams, DefaultsAreValid) { EXPECT_EQ(problem_of(SamplingParams{}), ""); }
 
+TEST(SamplingParams, AnAnswerIsNotShorterThanItMayBe) {
+  EXPECT_EQ(problem_of({.max_tokens = 5, .min_tokens = 5}), "");
+  EXPECT_EQ(problem_of({.max_tokens = 0, .min_tokens = 5}), "") << "0: no limit";
+  EXPECT_EQ(problem_of({.max_tokens = 4, .min_tokens = 5}),
+            "min_tokens is 5, but max_tokens only 4");
+}
+
 TEST(SamplingParams, EveryFieldIsCheckedByName) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   struct Case {
