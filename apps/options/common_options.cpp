@@ -39,17 +39,10 @@ void parse_device(const std::string& text, EngineOptions& options) {
   } else if (text == "cuda") {
     options.device = DeviceChoice::kCuda;
   } else {
-    constexpr std::string_view kPrefix = "cuda:";
-    const char* end = text.data() + text.size();
-    int index = -1;
-    const bool has_index = text.starts_with(kPrefix) &&
-                           std::from_chars(text.data() + kPrefix.size(), end, index).ptr == end &&
-                           index >= 0;
-    if (!has_index) {
-      throw UsageError(refusal("--device", "auto, cpu, cuda or cuda:N", text));
-    }
+    const std::optional<int> index = find_gpu(text);
+    if (!index) throw UsageError(refusal("--device", "auto, cpu, cuda or cuda:N", text));
     options.device = DeviceChoice::kCuda;
-    options.cuda_index = index;
+    options.cuda_index = *index;
   }
 }
 
@@ -131,6 +124,15 @@ std::vector<NamedFile> files_of_model(const EngineOptions& options) {
 }
 
 }  // namespace
+
+std::optional<int> find_gpu(std::string_view name) {
+  constexpr std::string_view kPrefix = "cuda:";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const char* const end = name.data() + name.size();
+  int index = -1;
+  const bool is_number = std::from_chars(name.data() + kPrefix.size(), end, index).ptr == end;
+  return is_number && index >= 0 ? std::optional(index) : std::nullopt;
+}
 
 UsageError usage_error(const CLI::App& command, const ContextSizeError& error) {
   const std::string name = flag_name(kContextFlags);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/files/same_file.h"
@@ -24,6 +26,9 @@ void add_text_model_options(CLI::App& app, EngineOptions& options);
 
 // And the ones that also mean something without a model: --device, --dtype, --threads.
 void add_device_options(CLI::App& app, EngineOptions& options);
+
+// The GPU that "cuda:N" names; nothing for any other text.
+std::optional<int> find_gpu(std::string_view name);
 
 // --prompt-lookup.
 void add_prompt_lookup_option(CLI::App& app, EngineOptions& options);

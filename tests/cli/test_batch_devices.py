@@ -301,9 +301,10 @@ class Devices(BatchCase):
         self.assert_one_error(self.batch(*DEVICES, output="-", code=2), "output that is a file")
         result = super().batch(*DEVICES, flags=[*self.model[:2], "--device", "cuda"], code=2)
         self.assert_one_error(result, "--devices excludes --device")
-        for text in ("", "0,", "x", "cpu;cpu", "-1"):
+        for text in ("", "0,", "x", "cpu;cpu", "-1", "cuda:", "cuda:x", "cuda:-1", "99999999999"):
             result = self.batch("--devices", text, code=2)
             self.assert_one_error(result, "--devices must be numbers of GPUs")
+        self.assert_one_error(self.batch("--devices", "1,cuda:01", code=2), "has cuda:1 twice")
         self.write_input(short_line("a", "x"), short_line("a", "x"))
         self.assert_one_error(self.batch(*DEVICES, code=1), "was already used on line 1")
         self.assertEqual(self.shards(), [])

@@ -26,11 +26,13 @@ namespace tessera {
 namespace {
 
 std::string device_of(const std::string& name) {
-  const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
-  if (is_number) return "cuda:" + name;
-  if (name == "cpu" || name.starts_with("cuda:")) return name;
-  throw UsageError(concat("--devices must be numbers of GPUs with commas between them, e.g. 0,1, ",
-                          "or cpu; got '", name, "'"));
+  if (name == "cpu") return name;
+  const std::optional<int> index = find_gpu(name.starts_with("cuda:") ? name : "cuda:" + name);
+  if (!index) {
+    throw UsageError(
+        refusal("--devices", "numbers of GPUs with commas between them, e.g. 0,1, or cpu", name));
+  }
+  return concat("cuda:", *index);
 }
 
 DeviceChoice device_choice(const std::string& device) {
