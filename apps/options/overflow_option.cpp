@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "apps/options/number_option.h"
 #include "apps/process/exit_codes.h"
 
 namespace tessera {
@@ -14,9 +15,8 @@ OnOverflow parse_overflow(const std::string& text, bool can_chunk) {
     throw UsageError("--on-overflow chunk reads a document in parts, which only summarize does",
                      "tessera summarize FILE");
   }
-  throw UsageError("--on-overflow must be " +
-                   std::string(can_chunk ? "error, chunk or middle" : "error or middle") +
-                   ", got '" + text + "'");
+  throw UsageError(
+      refusal("--on-overflow", can_chunk ? "error, chunk or middle" : "error or middle", text));
 }
 
 }  // namespace

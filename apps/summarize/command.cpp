@@ -13,7 +13,7 @@ SummaryStyle parse_style(const std::string& text) {
   if (text == "bullets") return SummaryStyle::kBullets;
   if (text == "paragraph") return SummaryStyle::kParagraph;
   if (text == "facts") return SummaryStyle::kFacts;
-  throw UsageError("--style must be bullets, paragraph or facts, got '" + text + "'");
+  throw UsageError(refusal("--style", "bullets, paragraph or facts", text));
 }
 
 void add_instruction_options(CLI::App& command, SummarizeOptions& options) {
