@@ -72,9 +72,11 @@ void Engine::Impl::load_kv(const KvFile& file, const LoadProgress& progress) {
     throw Error(concat(file.path(), ": holds ", layout.text(), "; this run has ", own.text()),
                 "give the options that it was made with, or make another with tessera prefill");
   }
-  CHECK(file.header().num_tokens() < plan.limits.context_size, file.path(), ": holds ",
-        counted(file.header().num_tokens(), "token"), ", which leave no room in the context of ",
-        plan.limits.context_size);
+  if (file.header().num_tokens() >= plan.limits.context_size) {
+    throw Error(concat(file.path(), ": holds ", counted(file.header().num_tokens(), "token"),
+                       ", which leave no room in the context of ", plan.limits.context_size),
+                longer_context.empty() ? "" : longer_context + " takes more");
+  }
   check_tokens(file.tokens());
   CHECK(file.scales() == runner->kv_scales(), file.path(),
         ": its scales of float8_e4m3 are others than this run's, which another device has chosen");

@@ -124,8 +124,10 @@ TEST_F(KvFileEngine, OtherLayoutsAndContextsAreRefused) {
   EngineOptions small = options();
   small.context_size = 96;
   const auto narrow = Engine::load(small);
-  EXPECT_THAT(error_of([&] { narrow->load_kv(file); }).what(),
-              HasSubstr("96 tokens, which leave no room in the context of 96"));
+  const Error too_long = error_of([&] { narrow->load_kv(file); });
+  EXPECT_THAT(too_long.what(), HasSubstr("96 tokens, which leave no room in the context of 96"));
+  EXPECT_THAT(too_long.hint(),
+              testing::MatchesRegex("a larger -c \\(up to .* tokens\\) takes more"));
 }
 
 // Keys are turned by RoPE: those of one stretch mean nothing to another.
