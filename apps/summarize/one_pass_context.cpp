@@ -15,14 +15,12 @@ namespace {
 // As joined_text() of documents whose tokens are known.
 std::string whole_text(std::span<const Document> documents) {
   std::vector<MappedDocument> parts;
-  std::vector<Slice> slices;
   for (const Document& document : documents) {
     const int64_t header_tokens = documents.size() > 1 ? 1 : 0;  // one or more: it is named
     parts.push_back(
         {.name = document.name, .text = document.text, .map = {}, .header_tokens = header_tokens});
-    slices.push_back(whole_slice(parts.back(), slices.size()));
   }
-  return joined_text(parts, slices);
+  return joined_text(parts, whole_slices(parts));
 }
 
 int64_t longest_prompt(const PromptCounter& counter, const SummarizeOptions& options,

@@ -45,14 +45,6 @@ int64_t prompt_tokens_of(const SummaryPlan& plan, std::span<const MappedDocument
   return tokens;
 }
 
-std::vector<Slice> whole_slices(std::span<const MappedDocument> documents) {
-  std::vector<Slice> slices;
-  for (const MappedDocument& document : documents) {
-    slices.push_back(whole_slice(document, slices.size()));
-  }
-  return slices;
-}
-
 // What all plans have in common.
 SummaryPlan plan_head(std::span<const MappedDocument> documents, const PlanRequest& request) {
   const int64_t frame = request.frame_tokens + kSeamTokens;

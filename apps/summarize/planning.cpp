@@ -10,12 +10,9 @@ namespace {
 // Of a prompt that holds all of the documents; 0 where these are surely too long.
 int64_t whole_prompt_tokens(const Engine& engine, const Prompts& prompts,
                             std::span<const MappedDocument> documents) {
-  std::vector<Slice> slices;
+  const std::vector<Slice> slices = whole_slices(documents);
   int64_t num_tokens = 0;
-  for (const MappedDocument& document : documents) {
-    slices.push_back(whole_slice(document, slices.size()));
-    num_tokens += document.map.num_tokens();
-  }
+  for (const Slice& slice : slices) num_tokens += slice.tokens.size();
   // A map may have more tokens than its text by itself, but not twice as many.
   if (num_tokens > 2 * engine.context_size()) return 0;
   try {

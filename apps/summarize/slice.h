@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,15 @@ inline Slice whole_slice(const MappedDocument& document, size_t index) {
   return {.document = index,
           .tokens = {0, document.map.num_tokens()},
           .bytes = {0, static_cast<int64_t>(document.text.size())}};
+}
+
+// All of each document.
+inline std::vector<Slice> whole_slices(std::span<const MappedDocument> documents) {
+  std::vector<Slice> slices;
+  for (const MappedDocument& document : documents) {
+    slices.push_back(whole_slice(document, slices.size()));
+  }
+  return slices;
 }
 
 }  // namespace tessera
