@@ -5,6 +5,12 @@
 
 namespace tessera {
 
+int64_t FinishedRequest::generated_tokens() const {
+  int64_t count = 0;
+  for (const GenerationResult& result : results) count += std::ssize(result.tokens);
+  return count;
+}
+
 void InFlight::submit(PreparedRequest request) {
   Member& member =
       *requests_.emplace_back(new Member{.request = std::move(request), .choices = {}});

@@ -16,6 +16,9 @@ namespace tessera {
 struct FinishedRequest {
   PreparedRequest request;
   std::vector<GenerationResult> results;
+
+  // In all choices together.
+  int64_t generated_tokens() const;
 };
 
 class InFlight {

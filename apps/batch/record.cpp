@@ -51,10 +51,7 @@ OrderedJson choices_json(const FinishedRequest& finished, const Tokenizer& token
 
 // The prompt counts once, however many choices share it, and so does what of it was cached before.
 OrderedJson usage_json(const FinishedRequest& finished) {
-  int64_t completion_tokens = 0;
-  for (const GenerationResult& result : finished.results) {
-    completion_tokens += static_cast<int64_t>(result.tokens.size());
-  }
+  const int64_t completion_tokens = finished.generated_tokens();
   const GenerationResult& first = finished.results.front();
   OrderedJson details = {{"cached_tokens", first.cached_prompt_tokens}};
   const int64_t left_out_tokens = finished.request.left_out.num_tokens();

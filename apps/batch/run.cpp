@@ -125,10 +125,7 @@ void BatchRun::append_answer(const FinishedRequest& finished) {
   const PreparedRequest& request = finished.request;
   if (has_reason(finished, StopReason::kCancelled)) return;
   const GenerationResult& first = finished.results.front();
-  int64_t generated_tokens = 0;
-  for (const GenerationResult& result : finished.results) {
-    generated_tokens += static_cast<int64_t>(result.tokens.size());
-  }
+  const int64_t generated_tokens = finished.generated_tokens();
   ended_tokens_.prompt += first.prompt_tokens;
   ended_tokens_.generated += generated_tokens;
   forecast_.end(limit_of(request.item), request.num_choices, generated_tokens);
