@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "apps/answer/answer_printer.h"
 #include "apps/answer/overflow.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "apps/answer/answer.h"
 #include "apps/answer/kv_input.h"

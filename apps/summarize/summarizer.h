@@ -1,7 +1,6 @@
 // Carrying out a plan: the calls that read the documents, and those that merge what they answer.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

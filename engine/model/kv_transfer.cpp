@@ -1,6 +1,5 @@
 #include "engine/model/kv_transfer.h"
 
-#include <algorithm>
 #include <vector>
 
 namespace tessera {
