@@ -26,8 +26,11 @@ std::unique_ptr<Backend> make_backend(const EngineOptions& options) {
   if (chosen_device(options) == DeviceType::kCuda) {
     return make_cuda_backend(options.cuda_index, options.compute_dtype, choice);
   }
-  CHECK(!options.fp8_attention,
-        "attention in float8_e4m3 needs a GPU of compute capability 9.0, this runs on the CPU");
+  if (options.fp8_attention) {
+    throw Error(
+        "attention in float8_e4m3 needs a GPU of compute capability 9.0, this runs on the CPU",
+        "leave out --attention-dtype");
+  }
   if (options.device == DeviceChoice::kAuto) {
     const CudaStatus status = cuda_status();
     if (status.built) spdlog::info("{}, using CPU", status.problem);

@@ -28,10 +28,15 @@ void validate(const EngineOptions& options) {
   check_limits("max_pages", options.max_pages, kMaxPagesLimits);
   check_limits("num_threads", int64_t{options.num_threads}, kThreadsLimits);
   CHECK(options.cuda_index >= 0, "cuda_index must not be negative, got ", options.cuda_index);
-  CHECK(!options.fp8_attention || options.kv_dtype == KvDType::kFloat8E4M3,
-        "attention in float8_e4m3 needs a KV cache of that type");
-  CHECK(!options.fp8_attention || !options.batch_invariant,
-        "attention in float8_e4m3 depends on how prompts are cut, so it is not batch-invariant");
+  if (options.fp8_attention && options.kv_dtype != KvDType::kFloat8E4M3) {
+    throw Error("attention in float8_e4m3 needs a KV cache of that type",
+                "--kv-dtype fp8 makes one");
+  }
+  if (options.fp8_attention && options.batch_invariant) {
+    throw Error(
+        "attention in float8_e4m3 depends on how prompts are cut, so it is not batch-invariant",
+        "leave out --attention-dtype or --batch-invariant");
+  }
   CHECK(options.compute_dtype == DType::kBFloat16 || options.compute_dtype == DType::kFloat16,
         "compute_dtype must be bfloat16 or float16, got ", to_string(options.compute_dtype));
 }

@@ -44,11 +44,14 @@ class KvDtype(Case):
         result = self.run_tessera("generate", *attention, "fp8", "--kv-dtype", "auto")
         self.assertEqual(result.code, 1)
         self.assertIn("attention in float8_e4m3 needs a KV cache of that type", result.err)
+        self.assertIn("hint: --kv-dtype fp8 makes one", result.err)
         result = self.run_tessera("generate", *attention, "fp8", "--kv-dtype", "fp8", "--device",
                                   "cpu")  # fmt: skip
         self.assertEqual(result.code, 1)
         self.assertIn("needs a GPU of compute capability 9.0, this runs on the CPU", result.err)
+        self.assertIn("hint: leave out --attention-dtype", result.err)
         result = self.run_tessera("generate", *attention, "fp8", "--kv-dtype", "fp8",
                                   "--batch-invariant")  # fmt: skip
         self.assertEqual(result.code, 1)
         self.assertIn("so it is not batch-invariant", result.err)
+        self.assertIn("hint: leave out --attention-dtype or --batch-invariant", result.err)
