@@ -30,7 +30,8 @@ nlohmann::ordered_json sampling_json(const SamplingParams& params) {
           {"repeat_last_n", params.penalty_window},
           {"max_tokens", params.max_tokens},
           {"min_tokens", params.min_tokens},
-          {"stop", params.stop}};
+          {"stop", params.stop},
+          {"ignore_eos", params.ignore_eos}};
 }
 
 }  // namespace tessera

@@ -87,6 +87,9 @@ class Streams(Case):
         self.assertEqual(stats["completion_tokens"], 5)
         self.assertEqual(stats["finish_reason"], "length")
         self.assertEqual(stats["sampling"]["temperature"], 0.8)
+        self.assertIs(stats["sampling"]["ignore_eos"], False)
+        self.check(*arguments, "--ignore-eos", "--stats-json", path)
+        self.assertIs(json.loads(path.read_text())["sampling"]["ignore_eos"], True)
 
     def test_where_the_time_went(self):
         path = self.folder / "stats.json"
