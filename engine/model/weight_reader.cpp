@@ -36,7 +36,8 @@ bool changes_values(const WeightPiece& piece) { return piece.addend != 0.0 || pi
 uint64_t part_bytes(const WeightPiece& piece) {
   if (piece.order.empty()) return kMaxUploadPartBytes;
   const uint64_t row = row_bytes(piece);
-  CHECK(row <= kMaxUploadPartBytes, "tensor '", piece.entry->name, "' has rows of ", row, " bytes");
+  CHECK(row <= kMaxUploadPartBytes, "tensor '", piece.entry->name, "' has rows of ", row,
+        " bytes, at most ", kMaxUploadPartBytes, " are supported where rows change places");
   const uint64_t group = row * piece.order.size();
   const uint64_t unit = group <= kMaxUploadPartBytes ? group : row;
   return kMaxUploadPartBytes / unit * unit;

@@ -115,8 +115,8 @@ TEST_F(WeightReaderTest, NoticesThatTheFileShrank) {
   EXPECT_THAT(problem(false), HasSubstr(weights_path() + ": file changed during load"));
 }
 
-// Rows [first, first + rows) of "large" seen as groups of two rows that change places, in rows of
-// so many elements. The file may have other rows.
+// Rows [first_row, num_rows) of "large", of so many columns, in groups of four of which the middle
+// two change places. The file may have the elements in another shape.
 class ReorderedRows : public WeightReaderTest {
  protected:
   void read_reordered(int64_t num_rows, int64_t columns, int64_t first_row,
@@ -160,6 +160,13 @@ TEST_F(ReorderedRows, GroupsAcrossParts) { read_reordered(12, kPartElements / 2 
 TEST_F(ReorderedRows, ElementsOfAMatrix) {
   read_reordered(24, 1, 0, Shape{3, 8});
   read_reordered(24, 1, 4, Shape{3, 8});
+}
+
+TEST_F(ReorderedRows, LongerThanAPartAreRefused) {
+  const std::string problem = error_of([&] { read_reordered(4, kPartElements + 1, 0); }).what();
+  EXPECT_EQ(problem,
+            "tensor 'large' has rows of 4194308 bytes, at most 4194304 are supported where rows "
+            "change places");
 }
 
 TEST_F(WeightReaderTest, ChangesValuesOfVectors) {
