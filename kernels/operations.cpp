@@ -131,7 +131,8 @@ void Operations::attention(const Tensor& out, const AttentionParams& params) {
         batch.block_tables.dim(1), " pages of ", params.pages.page_size());
   CHECK(params.workspace.dtype == DType::kFloat32 && params.workspace.device == device().id(),
         "attention: the workspace is not float32 on ", to_string(device().id()));
-  CHECK(params.sliding_window >= 0, "attention: sliding window of ", params.sliding_window);
+  CHECK(params.sliding_window >= 0, "attention: sliding window of ", params.sliding_window,
+        " tokens, expected a positive number, or 0 for none");
   CHECK(params.causal || params.sliding_window == 0, "attention: a sliding window of ",
         params.sliding_window, " tokens without causal");
   CHECK(params.scale > 0.0f, "attention: scale is ", params.scale, ", expected a positive number");

@@ -245,7 +245,7 @@ TEST_F(ArgumentsTest, Attention) {
   expect_error([&] { run([](AttentionParams& p) { p.batch.max_context_length = 1000; }); },
                "attention: context of 1000 tokens, block tables hold 4 pages of 64");
   expect_error([&] { run([](AttentionParams& p) { p.sliding_window = -1; }); },
-               "attention: sliding window of -1");
+               "attention: sliding window of -1 tokens, expected a positive number");
   expect_error(
       [&] {
         run([](AttentionParams& p) {
