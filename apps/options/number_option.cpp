@@ -29,18 +29,6 @@ std::optional<Number> number_with_suffix(std::string_view text) {
   return value;
 }
 
-std::vector<std::string> split_at_commas(const std::vector<std::string>& texts) {
-  std::vector<std::string> words;
-  for (const std::string& text : texts) {
-    for (size_t begin = 0; begin <= text.size();) {
-      const size_t end = std::min(text.find(',', begin), text.size());
-      words.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
-  return words;
-}
-
 }  // namespace
 
 std::string refusal(const std::string& name, const std::string& allowed, const std::string& text) {
@@ -81,11 +69,25 @@ std::string flag_name(const std::string& flags) {
   return flags.substr(0, first_end) + "/" + flags.substr(first_end + 1, second_end - first_end - 1);
 }
 
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
 CLI::Option* add_list(CLI::App& app, const std::string& flags,
                       std::function<void(const std::vector<std::string>& words)> take,
                       const std::string& help) {
   const auto read = [take = std::move(take)](const CLI::results_t& texts) {
-    take(split_at_commas(texts));
+    std::vector<std::string> words;
+    for (const std::string& text : texts) {
+      for (std::string& word : split_at_commas(text)) words.push_back(std::move(word));
+    }
+    take(words);
     return true;
   };
   return app.add_option(flags, read, help)->expected(-1)->take_all()->option_text("N,...");

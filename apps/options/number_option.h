@@ -45,6 +45,9 @@ CLI::Option* add_number(CLI::App& app, const std::string& flags, Target& target,
   return app.add_option(flags, read, help)->expected(1)->option_text("N");
 }
 
+// The words between the commas of `text`: one more than there are commas, some may be empty.
+std::vector<std::string> split_at_commas(const std::string& text);
+
 // Adds a flag with one or more words, with commas or spaces between them, 1,2 or 1 2. Given again
 // it adds words instead of replacing them.
 CLI::Option* add_list(CLI::App& app, const std::string& flags,

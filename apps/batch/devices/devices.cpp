@@ -185,15 +185,12 @@ void require_no_failures(const std::vector<std::string>& failed, const BatchOpti
 
 std::vector<std::string> parse_devices(const std::string& text) {
   std::vector<std::string> devices;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    devices.push_back(device_of(text.substr(begin, end - begin)));
-    const std::string& device = devices.back();
+  for (const std::string& name : split_at_commas(text)) {
+    const std::string& device = devices.emplace_back(device_of(name));
     if (device != "cpu" && std::ranges::count(devices, device) > 1) {
       throw UsageError(
           concat("--devices has ", device, " twice: a GPU has memory for one process"));
     }
-    begin = end + 1;
   }
   return devices;
 }
