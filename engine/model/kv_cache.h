@@ -26,7 +26,8 @@ class KvCache {
   // Bytes of one token in all layers, keys and values.
   static size_t bytes_per_token(const ModelConfig& config, DType dtype);
 
-  // Bytes of calibration_pages() in a cache of float8_e4m3 pages, which has at least as many.
+  // Bytes of calibration_pages(). A cache of float8_e4m3 pages takes at least as many, even if its
+  // own pages need fewer.
   static size_t calibration_bytes(const ModelConfig& config, int64_t num_pages, int64_t page_size,
                                   DType activation);
 
