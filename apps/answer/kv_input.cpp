@@ -37,9 +37,9 @@ KvInput open_kv(const std::string& path, const EngineOptions& options) {
 std::optional<KvInput> open_kv_option(const std::string& path, const EngineOptions& options) {
   if (path.empty()) return std::nullopt;
   KvInput input = open_kv(path, options);
-  CHECK(!input.opening.ends_with_question(), path,
-        ": its conversation ends with a question, and another cannot follow");
-  return input;
+  if (!input.opening.ends_with_question()) return input;
+  throw Error(path + ": its conversation ends with a question, and another cannot follow",
+              "tessera chat answers it: /load it, then /regen and /save");
 }
 
 void load_kv(Engine& engine, const KvFile& file, const Console& console) {

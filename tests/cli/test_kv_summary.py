@@ -30,6 +30,9 @@ class Summary(KvCase):
         for command in (["summarize"], ["generate", "-p", "Who?"]):
             result = self.check(*command, *self.flags(), "--kv", "kept.kv", code=1)
             self.assert_one_error(result, "kept.kv: its conversation ends with a question")
+            self.assertIn("hint: tessera chat answers it: /load it, then /regen", result.err)
+        self.check("chat", *self.flags(), "-n", "2", stdin="/load kept\n/regen\n/save kept\n")
+        self.check("generate", *self.flags(), "--kv", "kept.kv", "-p", "Who?", "-n", "2")
 
     def test_what_is_computed_all_the_same_is_said(self):
         self.prefill()
