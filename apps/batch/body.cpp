@@ -16,12 +16,18 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+std::string parse_stop_string(const OrderedJson& value, const std::string& path) {
+  const std::string& stop = string_at(value, path);
+  CHECK(!stop.empty(), path, " is empty");
+  return stop;
+}
+
 std::vector<std::string> parse_stop(const OrderedJson& value, const std::string& path) {
-  if (value.is_string()) return {value.get<std::string>()};
+  if (value.is_string()) return {parse_stop_string(value, path)};
   CHECK(value.is_array(), path, " must be a string or an array of strings");
   std::vector<std::string> stops;
   for (size_t index = 0; index < value.size(); ++index) {
-    stops.push_back(string_at(value[index], concat(path, '[', index, ']')));
+    stops.push_back(parse_stop_string(value[index], concat(path, '[', index, ']')));
   }
   return stops;
 }
