@@ -64,10 +64,15 @@ NumberLimits<Number> limits_in_body(const SamplingField& field,
   return limits;
 }
 
+// 2^64 - 1 is not: nlohmann::json takes the two for equal.
+bool is_minus_one(const OrderedJson& value) {
+  return value.is_number_integer() && !value.is_number_unsigned() && value.get<int64_t>() == -1;
+}
+
 // Some fields have two names, such as max_tokens and max_completion_tokens.
 void read_sampling_field(const SamplingField& field, const OrderedJson& value,
                          const std::string& path, SamplingOptions& sampling) {
-  if (field.minus_one_is_unset && value == -1) return;
+  if (field.minus_one_is_unset && is_minus_one(value)) return;
   const auto read_member = [&](auto member) {
     const auto before = sampling.*member;
     sampling.*member = number_at(value, path, limits_in_body(field, member));

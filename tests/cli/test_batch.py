@@ -153,6 +153,7 @@ class Errors(BatchCase):
             (short_line("z7", "a", stop=[1]), "stop[0]"),
             (short_line("z12", "a", stop=["a", ""]), "stop[1] is empty"),
             (openai_line("z13", "a", stop=""), "body.stop is empty"),
+            (short_line("z14", "a", seed=-1.0), "seed must be an integer in 0..1844"),
             (openai_line("z8", "a", n=0), "body.n must be an integer in 1..128"),
             (openai_line("z9", "a", tools="x"), "body.tools"),
             ({**openai_line("z10", "a"), "url": "/v1/embeddings"}, "url"),

@@ -212,9 +212,12 @@ class Fields(BatchCase):
         self.assertNotEqual(*self.answers("1.jsonl").values())
 
     def test_the_largest_seed(self):
-        self.write_input(short_line("a", "x", seed=2**64 - 1), short_line("b", "x"))
+        self.write_input(short_line("a", "x", seed=2**64 - 1), short_line("b", "x"),
+                         short_line("c", "x", seed=2**64 - 1))  # fmt: skip
         flags = ("-n", "8", "--temp", "1", "--seed", str(2**64 - 1))
         self.batch(*flags)
+        self.assertEqual(self.texts("a"), self.texts("c"))
+        self.assertNotEqual(self.texts("a"), self.texts("b"))
         self.batch(*flags, "--max-sequences", "1", output="again.jsonl")
         self.assertEqual(self.answers("again.jsonl"), self.answers())
 
