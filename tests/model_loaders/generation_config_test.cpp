@@ -64,6 +64,29 @@ TEST(GenerationConfig, TakesIdsOfNoTokenForNone) {
                                     "as if it were not there"));
 }
 
+std::vector<std::string> warnings_of(const std::string& text) {
+  std::vector<std::string> warnings;
+  const TemporaryFolder folder;
+  read_generation_config(folder.write("g.json", text), 100, warnings);
+  return warnings;
+}
+
+TEST(GenerationConfig, WarnsOfWaysToDrawThatAreNotComputed) {
+  EXPECT_THAT(
+      warnings_of(R"({"no_repeat_ngram_size": 3, "typical_p": 0.5, "suppress_tokens": [7]})"),
+      ElementsAre(HasSubstr("g.json: not supported, answers are drawn without: "
+                            "no_repeat_ngram_size, suppress_tokens, typical_p")));
+  EXPECT_THAT(warnings_of(R"({"stop_strings": "a", "watermarking_config": {}})"),
+              ElementsAre(HasSubstr(": stop_strings, watermarking_config")));
+}
+
+TEST(GenerationConfig, DoesNotWarnOfValuesThatChangeNothing) {
+  EXPECT_THAT(warnings_of(R"({"no_repeat_ngram_size": 0, "typical_p": 1.0, "num_beams": 1,
+      "suppress_tokens": null, "bad_words_ids": [], "max_new_tokens": 40, "max_length": 20,
+      "cache_implementation": "hybrid", "pad_token_id": 0})"),
+              IsEmpty());
+}
+
 TEST(GenerationConfig, RefusesValuesOutOfRange) {
   const auto message = [](const std::string& text) {
     return thrown_error([&] { generation_config_of(text); }).message;
