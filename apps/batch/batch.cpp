@@ -131,6 +131,10 @@ int run_batch(BatchOptions& options, const Console& console) {
                 options.on_overflow},
                on_interrupt, console);
   const BatchCounts counts = run.run();
+  if (counts.errors > 0) {
+    console.say(concat("first error, in line ", counts.first_error_line, ": ",
+                       printable(counts.first_error)));
+  }
   const auto chosen_seed = has_own_seed ? std::nullopt : options.sampling.seed;
   console.say(summary_line(counts, chosen_seed, output.digest()));
   nlohmann::ordered_json about;

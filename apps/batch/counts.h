@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace tessera {
 
@@ -10,7 +11,9 @@ struct BatchCounts {
   int64_t skipped = 0;  // answered by an earlier run
   int64_t answered = 0;
   int64_t errors = 0;
-  int64_t shortened = 0;  // of the answered, by prompts without their middle
+  std::string first_error;       // what is wrong with the first line of these
+  int64_t first_error_line = 0;  // from 1
+  int64_t shortened = 0;         // of the answered, by prompts without their middle
   // Of this run's answers, not of errors: a prompt once, what was generated for all its choices.
   int64_t prompt_tokens = 0;
   int64_t cached_prompt_tokens = 0;  // of these, found in the KV cache

@@ -118,7 +118,9 @@ void BatchRun::begin(const BatchItem& item) {
 
 void BatchRun::append_error(const BatchItem& item, const BatchProblem& problem) {
   files_.output.append(error_record({item, problem.custom_id}, problem.code, problem.message));
-  ++counts_.errors;
+  if (counts_.errors++ > 0 && counts_.first_error_line < item.line_number) return;
+  counts_.first_error = problem.message;
+  counts_.first_error_line = item.line_number;
 }
 
 void BatchRun::append_answer(const FinishedRequest& finished) {
