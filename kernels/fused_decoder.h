@@ -49,9 +49,9 @@ class FusedDecoder {
   // Writes the tokens' keys and values to their slots and the logits of what follows each token.
   //   logits float32 [num_tokens, vocab_size]
   // Only enqueues work, as every operation of the backend that made it. Steps that takes() declines
-  // because they would be slower are computed all the same; those of too many tokens, with
-  // sequences that are no decodes, or with several tokens of one where there are no drafts, are an
-  // error.
+  // because they would be slower are computed all the same; those of too many tokens, of contexts
+  // too long for so many tokens, with sequences that are no decodes, or with several tokens of one
+  // where there are no drafts, are an error.
   virtual void step(const Tensor& logits, const FusedDecodeBatch& batch) = 0;
 
  protected:

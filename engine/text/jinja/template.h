@@ -1,8 +1,8 @@
 // A chat template in Jinja, as models bring them: parsed once, run for every conversation.
 //
 // The dialect is that of Hugging Face: Jinja2 in a sandbox with trim_blocks, lstrip_blocks, loop
-// controls, raise_exception, strftime_now and its tojson. Includes and inheritance and
-// recursive loops are not supported.
+// controls, raise_exception, strftime_now and its tojson. Includes, inheritance and recursive
+// loops are not supported.
 #pragma once
 
 #include <memory>
