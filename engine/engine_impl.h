@@ -25,6 +25,7 @@ struct Engine::Impl {
                   const ByteSink& write, const LoadProgress& progress) const;
 
   ModelFolder folder;
+  ModelConfig computed_config;  // kernel_config() of the folder's
   std::unique_ptr<Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;
   Error chat_template_problem{""};  // thrown when chat_template is wanted and absent

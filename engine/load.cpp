@@ -7,6 +7,7 @@
 #include "engine/engine_impl.h"
 #include "engine/longer_context.h"
 #include "engine/make_backend.h"
+#include "engine/model/kernel_config.h"
 #include "engine/model/kernel_limits.h"
 #include "engine/model/plan_memory.h"
 #include "engine/model/sampling_lists.h"
@@ -92,17 +93,20 @@ DraftCosts draft_costs(const EngineOptions& options, bool is_asynchronous, bool 
 
 void Engine::Impl::allocate(const EngineOptions& options, const Checkpoint& checkpoint,
                             std::unique_ptr<Backend> backend) {
-  plan = plan_memory(folder.config, wanted_sizes(options),
-                     backend->fused_operations(folder.config.block),
-                     ModelWeights::size_bytes(folder.config, checkpoint, backend->operations()));
+  computed_config = kernel_config(folder.config, wanted_sizes(options), *backend);
+  const std::string padding = padding_description(computed_config);
+  if (!padding.empty()) spdlog::info("filled up with zeros: {}", padding);
+  plan = plan_memory(computed_config, wanted_sizes(options),
+                     backend->fused_operations(computed_config.block),
+                     ModelWeights::size_bytes(computed_config, checkpoint, backend->operations()));
   longer_context = tessera::longer_context(options, folder, plan.limits.context_size);
   spdlog::info("memory\n{}", plan.table());
   spdlog::info("attention: {}", backend->operations().attention_description(
-                                    kernel_limits(plan.limits, folder.config)));
+                                    kernel_limits(plan.limits, computed_config)));
   const bool is_asynchronous = backend->device().is_asynchronous();
   const bool runs_ahead = options.run_ahead == RunAhead::kAlways ||
                           (options.run_ahead == RunAhead::kWhereItHelps && is_asynchronous);
-  runner.emplace(folder.config, checkpoint, plan, tokenizer->size(), std::move(backend));
+  runner.emplace(computed_config, checkpoint, plan, tokenizer->size(), std::move(backend));
   const std::string& problem = runner->fused_decoder_problem();
   spdlog::info("decode: {}",
                problem.empty() ? "small steps in one kernel" : "no step in one kernel, " + problem);

@@ -4,6 +4,7 @@
 
 #include "engine/longer_context.h"
 #include "engine/make_backend.h"
+#include "engine/model/kernel_config.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/plan_memory.h"
 #include "engine/text/stop_tokens.h"
@@ -69,8 +70,9 @@ void describe_tokenizer(const EngineOptions& options, ModelDescription& descript
 
 void plan_memory_of(const EngineOptions& options, const Checkpoint& checkpoint, Backend& backend,
                     ModelDescription& description) {
-  const ModelConfig& config = description.folder.config;
   try {
+    const ModelConfig config =
+        kernel_config(description.folder.config, wanted_sizes(options), backend);
     description.memory_plan =
         plan_memory(config, wanted_sizes(options), backend.fused_operations(config.block),
                     ModelWeights::size_bytes(config, checkpoint, backend.operations()));

@@ -16,6 +16,7 @@
 #include "kernels/device.h"
 #include "kernels/fused_operations.h"
 #include "kernels/kernel_choice.h"
+#include "kernels/model_shape.h"
 #include "kernels/operations.h"
 
 namespace tessera {
@@ -35,6 +36,11 @@ class Backend {
   // What the device has for layers of `block`: something faster, or the operations one by one where
   // the faster ones compute another block.
   virtual FusedOperations& fused_operations(const BlockSpec& block) = 0;
+
+  // The sizes in which models of this shape are computed: larger ones where there are no kernels
+  // for their own, or faster ones. Whoever loads weights fills them up with zeros. Throws Error
+  // where there are none.
+  virtual BlockSizes computed_sizes(const ModelShape& shape) const { return shape.sizes; }
 
   // Makes what computes a decode step of `model` at once. Returns nullptr where only the operations
   // above can, on this device or for this model; `problem` then says why, for people. The decoder

@@ -1,7 +1,6 @@
 // The sizes of a decoder's blocks; what they compute is a BlockSpec.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "kernels/block_spec.h"
@@ -27,12 +26,6 @@ inline double block_flops(const BlockSizes& sizes, int64_t num_tokens, int64_t n
       sizes.hidden_size * (sizes.qkv_size() + sizes.query_size() + 3 * sizes.intermediate_size);
   return 2.0 * static_cast<double>(weights) * static_cast<double>(num_tokens) +
          4.0 * static_cast<double>(sizes.query_size()) * static_cast<double>(num_scores);
-}
-
-// The factor of query . key: what the block says, or else 1 / sqrt(head_dim).
-inline float attention_scale(const BlockSpec& block, int64_t head_dim) {
-  return block.attention_scale > 0.0 ? static_cast<float>(block.attention_scale)
-                                     : 1.0f / std::sqrt(static_cast<float>(head_dim));
 }
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 // new field declines the models that use it.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -86,5 +87,11 @@ struct BlockSpec {
 
   bool operator==(const BlockSpec&) const = default;
 };
+
+// The factor of query . key: what the block says, or else 1 / sqrt(head_dim).
+inline float attention_scale(const BlockSpec& block, int64_t head_dim) {
+  return block.attention_scale > 0.0 ? static_cast<float>(block.attention_scale)
+                                     : 1.0f / std::sqrt(static_cast<float>(head_dim));
+}
 
 }  // namespace tessera

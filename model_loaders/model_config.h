@@ -34,6 +34,16 @@ struct ContextStretch {
   double factor = 1.0;  // YaRN's largest factor among the tables that were changed; 1: none was
 };
 
+// Sizes that may be larger in memory than in the checkpoint (padded_config.h).
+struct PaddableSizes {
+  int64_t hidden_size = 0;
+  int64_t intermediate_size = 0;
+  int64_t num_heads = 0;
+  int64_t head_dim = 0;
+
+  bool operator==(const PaddableSizes&) const = default;
+};
+
 // Field names are those of config.json. All sizes are positive and checked against each other.
 struct ModelConfig {
   std::string model_type;    // "llama", "mistral"; in a larger model, that of the language model
@@ -52,7 +62,8 @@ struct ModelConfig {
   RotaryLayout rotary;
   std::optional<ContextStretch> stretch;  // max_position_embeddings is then more than was trained
   double norm_offset = 0.0;               // norms multiply by this + weight
-  double logit_multiplier = 1.0;  // of the products with the output matrix, before a soft cap
+  double logit_multiplier = 1.0;        // of the products with the output matrix, before a soft cap
+  std::optional<PaddableSizes> stored;  // nothing: the sizes above are those of the checkpoint
   bool ties_embeddings = false;
   bool embedding_is_lm_head = false;  // tied, and the checkpoint has it under that name alone
   bool is_untied = false;  // the config of a larger model says so: a missing lm_head ties nothing
@@ -60,6 +71,9 @@ struct ModelConfig {
   std::optional<DType> dtype;           // as declared; the checkpoint's tensors decide
   std::vector<int64_t> eos_token_ids;   // from config.json; may be empty
   std::optional<int64_t> bos_token_id;  // from config.json
+
+  PaddableSizes sizes() const { return {hidden_size, intermediate_size, num_heads, head_dim}; }
+  PaddableSizes stored_sizes() const { return stored.value_or(sizes()); }
 
   // Elements of a head that RoPE turns.
   int64_t rotary_dim() const { return rotary.dim == 0 ? head_dim : rotary.dim; }

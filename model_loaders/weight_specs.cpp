@@ -1,5 +1,6 @@
 #include "model_loaders/weight_specs.h"
 
+#include <cmath>
 #include <span>
 #include <string_view>
 
@@ -13,9 +14,10 @@ namespace {
 
 // An extent of a shape, and the fields of config.json that give it.
 struct Extent {
-  int64_t size = 0;
+  int64_t stored_size = 0;  // in the checkpoint
   std::string fields;
-  bool is_of_rotating_heads = false;  // of queries and keys
+  int64_t size = stored_size;  // in memory
+  AxisOrder order = AxisOrder::kAsStored;
 };
 
 struct RoleShape {
@@ -24,20 +26,56 @@ struct RoleShape {
   ShardAxis shard_axis = ShardAxis::kNone;
   bool is_flattened = false;  // a vector in memory, the rows of the checkpoint behind each other
 
-  // How many rows so many of the checkpoint are in memory.
-  int64_t rows_in_memory(int64_t size) const { return is_flattened ? size * columns->size : size; }
+  // How many rows so many rows are where a vector has one element a row.
+  int64_t flattened(int64_t num_rows) const {
+    return is_flattened ? num_rows * columns->size : num_rows;
+  }
+};
+
+// Of a size that zeros may stand behind.
+Extent padded_extent(const char* field, int64_t stored_size, int64_t size, AxisOrder order) {
+  return {stored_size, field, size, stored_size == size ? AxisOrder::kAsStored : order};
+}
+
+// The extents of heads. Elements of queries and keys change places where RoPE wants it; those of
+// values, and of what is computed of them, only where there are zeros.
+struct HeadExtents {
+  Extent head, query, key, value, output;
+
+  explicit HeadExtents(const ModelConfig& config) {
+    const PaddableSizes stored = config.stored_sizes();
+    const bool has_more_queries = stored.num_heads != config.num_heads;
+    const bool has_zeros = has_more_queries || stored.head_dim != config.head_dim;
+    const AxisOrder turning = head_order(config).empty() ? AxisOrder::kAsStored : AxisOrder::kHeads;
+    const AxisOrder resting = has_zeros ? turning : AxisOrder::kAsStored;
+    const auto keys = [&](AxisOrder order) {
+      return Extent{config.num_kv_heads * stored.head_dim, "num_key_value_heads * head_dim",
+                    config.num_kv_heads * config.head_dim, order};
+    };
+    const auto queries = [&](AxisOrder order) {
+      return Extent{stored.num_heads * stored.head_dim, "num_attention_heads * head_dim",
+                    config.num_heads * config.head_dim,
+                    has_more_queries ? AxisOrder::kQueries : order};
+    };
+    head = {stored.head_dim, "head_dim", config.head_dim, turning};
+    query = queries(turning);
+    output = queries(resting);
+    key = keys(turning);
+    value = keys(resting);
+  }
 };
 
 RoleShape role_shape(WeightRole role, const ModelConfig& config) {
   const Extent vocabulary{config.vocab_size, "vocab_size"};
-  const Extent hidden{config.hidden_size, "hidden_size"};
-  const Extent intermediate{config.intermediate_size, "intermediate_size"};
-  const Extent head{config.head_dim, "head_dim", true};
-  const Extent query{config.num_heads * config.head_dim, "num_attention_heads * head_dim", true};
-  const Extent key{config.num_kv_heads * config.head_dim, "num_key_value_heads * head_dim", true};
-  const Extent heads{config.num_heads, "num_attention_heads", true};
-  const Extent kv_heads{config.num_kv_heads, "num_key_value_heads", true};
-  const Extent value{key.size, key.fields, false};
+  const PaddableSizes stored = config.stored_sizes();
+  const Extent hidden =
+      padded_extent("hidden_size", stored.hidden_size, config.hidden_size, AxisOrder::kHidden);
+  const Extent intermediate = padded_extent("intermediate_size", stored.intermediate_size,
+                                            config.intermediate_size, AxisOrder::kIntermediate);
+  const auto [head, query, key, value, output] = HeadExtents(config);
+  const Extent heads{config.num_heads, "num_attention_heads", config.num_heads, head.order};
+  const Extent kv_heads{config.num_kv_heads, "num_key_value_heads", config.num_kv_heads,
+                        head.order};
   switch (role) {
     case WeightRole::kEmbedTokens:
     case WeightRole::kLmHead:
@@ -63,7 +101,7 @@ RoleShape role_shape(WeightRole role, const ModelConfig& config) {
       }
       return {{head, head}, {}, ShardAxis::kNone};
     case WeightRole::kOProj:
-      return {{hidden}, query, ShardAxis::kColumns};
+      return {{hidden}, output, ShardAxis::kColumns};
     case WeightRole::kGateUpProj:
       return {{intermediate, intermediate}, hidden, ShardAxis::kRows};
     case WeightRole::kGateUpBias:
@@ -98,8 +136,13 @@ std::vector<WeightRole> layer_roles(const BlockSpec& block) {
   return roles;
 }
 
-Shape shape_of(const Extent& rows, const std::optional<Extent>& columns) {
-  return columns ? Shape{rows.size, columns->size} : Shape{rows.size};
+Shape shape_in_memory(const RoleShape& shape, const Extent& rows) {
+  if (shape.is_flattened || !shape.columns) return {shape.flattened(rows.size)};
+  return {rows.size, shape.columns->size};
+}
+
+Shape stored_shape(const Extent& rows, const std::optional<Extent>& columns) {
+  return columns ? Shape{rows.stored_size, columns->stored_size} : Shape{rows.stored_size};
 }
 
 std::string fields_of(const Extent& rows, const std::optional<Extent>& columns) {
@@ -112,6 +155,7 @@ Extent sum(std::span<const Extent> extents) {
   Extent all;
   for (const Extent& extent : extents) {
     all.size += extent.size;
+    all.stored_size += extent.stored_size;
     all.fields += concat(all.fields.empty() ? "" : " + ", extent.fields);
   }
   return all;
@@ -131,20 +175,25 @@ bool is_norm(WeightRole role) {
   }
 }
 
+// What makes up for zeros among the elements that RMSNorm takes a mean over (padded_config.h).
+double norm_factor(const Extent& elements) {
+  return std::sqrt(static_cast<double>(elements.stored_size) / static_cast<double>(elements.size));
+}
+
 // Of a source that holds these rows of a role.
 WeightTransform transform_of(WeightRole role, const RoleShape& shape, std::span<const Extent> rows,
                              const ModelConfig& config) {
   WeightTransform transform;
-  if (!head_order(config).empty()) {
-    for (const Extent& extent : rows) {
-      if (extent.is_of_rotating_heads) {
-        transform.reordered_rows += shape.rows_in_memory(extent.size);
-      }
-    }
+  for (const Extent& extent : rows) {
+    transform.rows.push_back({shape.flattened(extent.stored_size), extent.order});
   }
-  if (is_norm(role)) transform.addend = config.norm_offset;
+  if (shape.columns && !shape.is_flattened) transform.columns = shape.columns->order;
+  if (is_norm(role)) {
+    transform.addend = config.norm_offset;
+    transform.factor = norm_factor(rows.front());
+  }
   // Products with the output matrix are linear in its input.
-  if (role == WeightRole::kNorm) transform.factor = config.logit_multiplier;
+  if (role == WeightRole::kNorm) transform.factor *= config.logit_multiplier;
   return transform;
 }
 
@@ -159,8 +208,7 @@ WeightSpec weight_spec(const ModelConfig& config, WeightRole role, std::optional
                   .layer = layer,
                   .expert = {},
                   .sources = {},
-                  .shape = shape.is_flattened ? Shape{shape.rows_in_memory(sum(shape.rows).size)}
-                                              : shape_of(sum(shape.rows), shape.columns),
+                  .shape = shape_in_memory(shape, sum(shape.rows)),
                   .shard_axis = shape.shard_axis};
   for (size_t i = 0; i < names.size(); ++i) {
     const auto rows =
@@ -168,7 +216,7 @@ WeightSpec weight_spec(const ModelConfig& config, WeightRole role, std::optional
     const Extent all = sum(rows);
     spec.sources.push_back(
         {.name = prefixed(weight_name(names[i], layer, spec.expert), config.name_prefix),
-         .shape = shape_of(all, shape.columns),
+         .shape = stored_shape(all, shape.columns),
          .shape_fields = fields_of(all, shape.columns),
          .transform = transform_of(role, shape, rows, config)});
   }

@@ -23,12 +23,28 @@ enum class ShardAxis : uint8_t {
   kColumns,  // each has part of the input, and the products are summed
 };
 
+// The order of rows or columns in memory (head_order.h).
+enum class AxisOrder : uint8_t {
+  kAsStored,
+  kHeads,         // each head in head_order()
+  kQueries,       // the query heads of each KV head in query_order()
+  kHidden,        // zeros behind hidden_size
+  kIntermediate,  // zeros behind intermediate_size
+};
+
+// So many rows of a source, one after the other, and their order.
+struct OrderedRows {
+  int64_t count = 0;
+  AxisOrder order = AxisOrder::kAsStored;
+
+  bool operator==(const OrderedRows&) const = default;
+};
+
 // What becomes of a tensor while it is read, so that nobody else has to know how the family keeps
 // it.
 struct WeightTransform {
-  // The first so many rows, as WeightSpec::shape has them, are those of heads, whose rows are put
-  // into head_order() (head_order.h). 0 where they are in it.
-  int64_t reordered_rows = 0;
+  std::vector<OrderedRows> rows;  // all of the source; of a vector, elements
+  AxisOrder columns = AxisOrder::kAsStored;
   // Vectors only, in float32: (value + addend) * factor.
   double addend = 0.0;
   double factor = 1.0;
@@ -49,7 +65,7 @@ struct WeightSpec {
   std::optional<int64_t> layer;       // none: of the whole model
   std::optional<int64_t> expert;      // none: every token takes it
   std::vector<WeightSource> sources;  // the rows of one below those of the other
-  Shape shape;  // of all sources together; vectors may be matrices in the checkpoint
+  Shape shape;  // of all sources together, in memory; vectors may be matrices in the checkpoint
   ShardAxis shard_axis = ShardAxis::kNone;
 };
 

@@ -1,23 +1,11 @@
 #include "engine/model/activations.h"
 
+#include "engine/model/kernel_config.h"
 #include "kernels/backend_limits.h"
 #include "kernels/fused_operations.h"
 #include "kernels/tensor/buffer.h"
-#include "model_loaders/model_config.h"
 
 namespace tessera {
-namespace {
-
-BlockSizes block_sizes(const ModelConfig& config) {
-  return {.hidden_size = config.hidden_size,
-          .intermediate_size = config.intermediate_size,
-          .num_heads = config.num_heads,
-          .num_kv_heads = config.num_kv_heads,
-          .head_dim = config.head_dim,
-          .rms_norm_eps = static_cast<float>(config.rms_norm_eps)};
-}
-
-}  // namespace
 
 // Members take their tensors in the order in which they are declared.
 Activations::Activations(Arena& arena, const ModelConfig& config, const BackendLimits& limits,

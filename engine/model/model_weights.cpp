@@ -4,7 +4,6 @@
 
 #include "engine/model/host_tensor.h"
 #include "model_loaders/head_order.h"
-#include "model_loaders/weight_specs.h"
 
 namespace tessera {
 namespace {
@@ -28,32 +27,11 @@ Tensor rows_of(const Tensor& tensor, int64_t begin, int64_t end) {
   return tensor.empty() ? tensor : tensor.slice(begin, end);
 }
 
-// Rows of a source as its weight has them: of a vector, elements.
-int64_t num_rows(const WeightSource& source, const WeightSpec& spec) {
-  return spec.shape.rank() == 1 ? source.shape.num_elements() : source.shape[0];
-}
-
-// The sources of a weight and their rows of its tensor; those whose rows change places, and those
-// that stay as they are, are pieces of their own.
-void add_pieces(const WeightSpec& spec, const Checkpoint& checkpoint, const Tensor& tensor,
-                std::span<const int64_t> order, std::vector<WeightPiece>& pieces) {
-  int64_t begin = 0;
-  for (const WeightSource& source : spec.sources) {
-    const TensorEntry& entry = checkpoint.expect(source.name, source.shape);
-    const int64_t num_reordered = source.transform.reordered_rows;
-    const auto add = [&](int64_t first, int64_t end, std::span<const int64_t> order_of_rows) {
-      if (first == end) return;
-      pieces.push_back({.entry = &entry,
-                        .destination = rows_of(tensor, begin + first, begin + end),
-                        .first_row = first,
-                        .order = order_of_rows,
-                        .addend = source.transform.addend,
-                        .factor = source.transform.factor});
-    };
-    add(0, num_reordered, order);
-    add(num_reordered, num_rows(source, spec), {});
-    begin += num_rows(source, spec);
-  }
+// How many rows in memory so many rows of the checkpoint become in this order.
+int64_t rows_in_memory(int64_t num_rows, std::span<const int64_t> order) {
+  if (order.empty()) return num_rows;
+  const auto group = static_cast<int64_t>(order.size());
+  return num_rows / (group - std::ranges::count(order, kZeroElement)) * group;
 }
 
 }  // namespace
@@ -77,18 +55,47 @@ ModelWeights::ModelWeights(const ModelConfig& config, const Checkpoint& checkpoi
 void ModelWeights::lay_out(const ModelConfig& config, const Checkpoint& checkpoint,
                            const Operations& operations, Arena& arena) {
   layers.resize(static_cast<size_t>(config.num_layers));
-  head_order_ = head_order(config);
+  const PaddableSizes stored = config.stored_sizes();
+  orders_ = {
+      {AxisOrder::kAsStored, {}},
+      {AxisOrder::kHeads, head_order(config)},
+      {AxisOrder::kQueries, query_order(config)},
+      {AxisOrder::kHidden, zeros_behind(stored.hidden_size, config.hidden_size)},
+      {AxisOrder::kIntermediate, zeros_behind(stored.intermediate_size, config.intermediate_size)}};
   for (const WeightSpec& spec : weight_specs(config)) {
     const DType dtype = kept_dtype(spec, checkpoint, operations);
     const Tensor tensor = arena.take(spec.sources.front().name, dtype, spec.shape);
     place(spec, tensor);
-    add_pieces(spec, checkpoint, tensor, head_order_, pieces_);
+    add_pieces(spec, checkpoint, tensor);
     const bool is_looked_up = spec.role == WeightRole::kEmbedTokens && !config.ties_embeddings;
     if (!is_looked_up) bytes_per_token_ += tensor.size_bytes();
   }
   if (config.ties_embeddings) lm_head = embed_tokens;
   for (size_t i = 0; i < config.rope_tables.size(); ++i) {
     rope_tables.push_back(arena.take("RoPE table", DType::kFloat32, {2, config.head_dim / 2}));
+  }
+}
+
+void ModelWeights::add_pieces(const WeightSpec& spec, const Checkpoint& checkpoint,
+                              const Tensor& tensor) {
+  int64_t begin = 0;  // in memory
+  for (const WeightSource& source : spec.sources) {
+    const WeightTransform& transform = source.transform;
+    const TensorEntry& entry = checkpoint.expect(source.name, source.shape);
+    int64_t first_row = 0;  // in the checkpoint
+    for (const auto& [count, order] : transform.rows) {
+      const std::vector<int64_t>& row_order = orders_.at(order);
+      const int64_t size = rows_in_memory(count, row_order);
+      pieces_.push_back({.entry = &entry,
+                         .destination = rows_of(tensor, begin, begin + size),
+                         .first_row = first_row,
+                         .row_order = row_order,
+                         .column_order = orders_.at(transform.columns),
+                         .addend = transform.addend,
+                         .factor = transform.factor});
+      begin += size;
+      first_row += count;
+    }
   }
 }
 

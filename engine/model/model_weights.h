@@ -1,6 +1,7 @@
 // The weights of a model on the device: their memory, and how they get there from a checkpoint.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "engine/model/decoder_weights.h"
@@ -8,10 +9,9 @@
 #include "kernels/operations.h"
 #include "model_loaders/checkpoint.h"
 #include "model_loaders/model_config.h"
+#include "model_loaders/weight_specs.h"
 
 namespace tessera {
-
-struct WeightSpec;
 
 class ModelWeights : public DecoderWeights {
  public:
@@ -38,12 +38,14 @@ class ModelWeights : public DecoderWeights {
   // Takes every tensor from `arena`, which may be measuring only.
   void lay_out(const ModelConfig& config, const Checkpoint& checkpoint,
                const Operations& operations, Arena& arena);
+  // Adds the sources of a weight, which fill `tensor`, to the pieces.
+  void add_pieces(const WeightSpec& spec, const Checkpoint& checkpoint, const Tensor& tensor);
   // Puts a weight where its role says.
   void place(const WeightSpec& spec, const Tensor& tensor);
 
   Buffer buffer_;
-  std::vector<int64_t> head_order_;  // see head_order.h
-  std::vector<WeightPiece> pieces_;  // until read(); they point into the checkpoint and head_order_
+  std::map<AxisOrder, std::vector<int64_t>> orders_;  // head_order.h; empty where all stays
+  std::vector<WeightPiece> pieces_;  // until read(); they point into the checkpoint and the orders
   uint64_t bytes_per_token_ = 0;
 };
 

@@ -10,16 +10,18 @@
 
 namespace tessera {
 
-// Rows of one tensor of the checkpoint and the part of a device tensor, of as many elements, that
-// they fill. Rows are as long as those of the device tensor: one element where that is a vector,
-// which a checkpoint may keep as a matrix.
+// Rows of one tensor of the checkpoint and the part of a device tensor that they fill. Rows are as
+// long as those of the device tensor but for zeros: one element where that is a vector, which a
+// checkpoint may keep as a matrix.
 struct WeightPiece {
   const TensorEntry* entry = nullptr;
   Tensor destination;
-  int64_t first_row = 0;
-  // Rows are reordered in groups of order.size(): row i of a group in the destination is row
-  // order[i] of the group in the file. Empty: rows stay in their order.
-  std::span<const int64_t> order;
+  int64_t first_row = 0;  // of the file
+  // Rows are ordered in groups of row_order.size(): row i of a group in the destination is row
+  // row_order[i] of the group in the file, or zeros where that is kZeroElement (head_order.h).
+  // Empty: rows stay in their order.
+  std::span<const int64_t> row_order;
+  std::span<const int64_t> column_order;  // the same of the elements of each row
   // Only for vectors that are kept as float32: (value + addend) * factor.
   double addend = 0.0;
   double factor = 1.0;

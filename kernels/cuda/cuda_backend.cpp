@@ -5,6 +5,7 @@
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cuda_fused_operations.h"
 #include "kernels/cuda/cuda_operations.h"
+#include "kernels/cuda/cuda_sizes.h"
 #include "kernels/cuda/decode_step/decoder.h"
 #include "kernels/cuda/decode_step/make_plan.h"
 #include "kernels/cuda/device/check.h"
@@ -46,6 +47,9 @@ class CudaBackend final : public Backend {
   FusedOperations& fused_operations(const BlockSpec& block) override {
     return fused_products_block_problem(block).empty() ? fused_operations_ : one_by_one_;
   }
+  BlockSizes computed_sizes(const ModelShape& shape) const override {
+    return cuda_sizes(shape, device_.gpu(), is_bfloat16());
+  }
   std::unique_ptr<FusedDecoder> make_fused_decoder(const FusedDecoderModel& model,
                                                    std::string& problem) override;
   std::unique_ptr<DeviceMeasurement> make_measurement() override {
@@ -53,6 +57,8 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  bool is_bfloat16() const { return operations_.activation_dtype() == DType::kBFloat16; }
+
   CudaDevice device_;
   CudaOperations operations_;
   FusedOperations one_by_one_{operations_};
@@ -82,18 +88,18 @@ std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoder
       "fused decode: ", model.layers.size(), " layers, ", model.pages.size(), " of pages and ",
       model.block.layers.size(), " in the block");
   const BlockSizes& sizes = model.sizes;
-  const FusedDecodePlan plan = plan_fused_decode(
-      model.block, {.hidden_size = sizes.hidden_size,
-                    .intermediate_size = sizes.intermediate_size,
-                    .vocab_size = model.lm_head.out_features,
-                    .num_heads = sizes.num_heads,
-                    .num_kv_heads = sizes.num_kv_heads,
-                    .head_dim = sizes.head_dim,
-                    .page_size = model.pages.front().page_size(),
-                    .is_bfloat16 = operations_.activation_dtype() == DType::kBFloat16,
-                    .pages = model.pages.front().keys.dtype,
-                    .weights = format_of(model),
-                    .gpu = device_.gpu()});
+  const FusedDecodePlan plan =
+      plan_fused_decode(model.block, {.hidden_size = sizes.hidden_size,
+                                      .intermediate_size = sizes.intermediate_size,
+                                      .vocab_size = model.lm_head.out_features,
+                                      .num_heads = sizes.num_heads,
+                                      .num_kv_heads = sizes.num_kv_heads,
+                                      .head_dim = sizes.head_dim,
+                                      .page_size = model.pages.front().page_size(),
+                                      .is_bfloat16 = is_bfloat16(),
+                                      .pages = model.pages.front().keys.dtype,
+                                      .weights = format_of(model),
+                                      .gpu = device_.gpu()});
   problem = plan.problem;
   if (!plan.runs()) return nullptr;
   return make_cuda_fused_decoder(model, plan, device_.gpu(), device_.stream());

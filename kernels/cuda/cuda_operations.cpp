@@ -12,6 +12,7 @@
 #include "kernels/cuda/attention/prefill_fp8/kernel.h"
 #include "kernels/cuda/attention/widened/plan.h"
 #include "kernels/cuda/attention/widened/prefill.h"
+#include "kernels/cuda/cuda_sizes.h"
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/linear/gemv.h"
 #include "kernels/cuda/linear/skinny/kernel.h"
@@ -125,8 +126,8 @@ void CudaOperations::cast_impl(const Tensor& out, const Tensor& x) {
 LinearPlan CudaOperations::linear_plan(const Tensor& x, const WeightMatrix& weight) const {
   CHECK(weight.data.dtype == compute_dtype_, "linear: weight is ", to_string(weight.data.dtype),
         ", expected ", to_string(compute_dtype_));
-  CHECK(weight.in_features % 8 == 0, "linear: in_features is ", weight.in_features,
-        ", CUDA needs a multiple of 8");
+  CHECK(weight.in_features % kFeatureMultiple == 0, "linear: in_features is ", weight.in_features,
+        ", CUDA needs a multiple of ", kFeatureMultiple);
   return plan_linear({.num_tokens = x.dim(0),
                       .out_features = weight.out_features,
                       .in_features = weight.in_features},

@@ -118,6 +118,18 @@ LATER_MODELS = {
     "phi3_one_kernel": FAMILY_MODELS["phi3_long"]
     | ONE_KERNEL
     | {"head_dim": 96, "num_attention_heads": 8, "rope_scaling": None},
+    # Sizes for which CUDA has no kernels: heads and intermediate features are filled up with zeros.
+    "llama_padded": family(
+        "llama",
+        "LlamaForCausalLM",
+        {"intermediate_size": 37, "num_attention_heads": 4, "num_key_value_heads": 2},
+    ),
+    "glm4_padded": FAMILY_MODELS["glm4"] | {"head_dim": 40, "intermediate_size": 100},
+    # All is filled up, for a decode step that is one kernel.
+    "qwen3_padded_one_kernel": FAMILY_MODELS["qwen3_one_kernel"]
+    | {"head_dim": 112, "hidden_size": 224, "num_attention_heads": 3},
+    "olmo2_padded_one_kernel": FAMILY_MODELS["olmo2"]
+    | {"hidden_size": 224, "intermediate_size": 240, "num_attention_heads": 3},
 }
 
 MODELS = (

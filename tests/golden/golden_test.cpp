@@ -60,6 +60,10 @@ constexpr GoldenModel kModels[] = {
     {"seed_oss"},
     {"llama_stretched"},
     {"cohere_qk_norm"},
+    {"llama_padded"},
+    {"glm4_padded"},
+    {"qwen3_padded_one_kernel"},
+    {"olmo2_padded_one_kernel"},
 };
 
 struct GoldenCase {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model_loaders/model_family.h"
+#include "model_loaders/padded_config.h"
 #include "tests/model_loaders/model_files.h"
 
 namespace tessera {
@@ -86,11 +87,11 @@ TEST(WeightSpecs, NormsOfEachHeadAreAVector) {
   EXPECT_EQ(norm->sources[0].name, "model.layers.0.self_attn.q_norm.weight");
   EXPECT_EQ(norm->sources[0].shape, Shape({2, 4}));
   EXPECT_EQ(norm->sources[0].shape_fields, "[num_attention_heads, head_dim]");
-  EXPECT_EQ(norm->sources[0].transform.reordered_rows, 8);
+  EXPECT_THAT(norm->sources[0].transform.rows, ElementsAre(OrderedRows{8, AxisOrder::kHeads}));
   EXPECT_EQ(norm->sources[1].name, "model.layers.0.self_attn.k_norm.weight");
   EXPECT_EQ(norm->sources[1].shape, Shape({1, 4}));
   EXPECT_EQ(norm->sources[1].shape_fields, "[num_key_value_heads, head_dim]");
-  EXPECT_EQ(norm->sources[1].transform.reordered_rows, 4);
+  EXPECT_THAT(norm->sources[1].transform.rows, ElementsAre(OrderedRows{4, AxisOrder::kHeads}));
 }
 
 TEST(WeightSpecs, NameTheLayer) {
@@ -157,7 +158,10 @@ WeightTransform transform_of(const ModelConfig& config, std::string_view name) {
 
 TEST(WeightSpecs, NothingChangesWhileLlamaIsRead) {
   for (const WeightSource& source : all_sources(one_layer())) {
-    EXPECT_EQ(source.transform.reordered_rows, 0) << source.name;
+    for (const OrderedRows& rows : source.transform.rows) {
+      EXPECT_EQ(rows.order, AxisOrder::kAsStored) << source.name;
+    }
+    EXPECT_EQ(source.transform.columns, AxisOrder::kAsStored) << source.name;
     EXPECT_FALSE(source.transform.changes_values()) << source.name;
   }
 }
@@ -185,13 +189,67 @@ TEST(WeightSpecs, HeadsOfQueriesAndKeysAreReordered) {
   config.block.biases.qkv = true;
   config.block.qk_norm = QkNorm::kPerHead;
   const std::string attention = "model.layers.0.self_attn.";
-  EXPECT_EQ(transform_of(config, attention + "q_proj.weight").reordered_rows, 8);
-  EXPECT_EQ(transform_of(config, attention + "q_proj.bias").reordered_rows, 8);
-  EXPECT_EQ(transform_of(config, attention + "k_proj.weight").reordered_rows, 4);
-  EXPECT_EQ(transform_of(config, attention + "k_norm.weight").reordered_rows, 4);
-  EXPECT_EQ(transform_of(config, attention + "v_proj.weight").reordered_rows, 0);
-  EXPECT_EQ(transform_of(config, attention + "v_proj.bias").reordered_rows, 0);
-  EXPECT_EQ(transform_of(config, attention + "o_proj.weight").reordered_rows, 0);
+  const auto order_of = [&](const char* name) {
+    const std::vector<OrderedRows> rows = transform_of(config, attention + name).rows;
+    EXPECT_EQ(rows.size(), 1u) << name;
+    return rows.front().order;
+  };
+  EXPECT_EQ(order_of("q_proj.weight"), AxisOrder::kHeads);
+  EXPECT_EQ(order_of("q_proj.bias"), AxisOrder::kHeads);
+  EXPECT_EQ(order_of("k_proj.weight"), AxisOrder::kHeads);
+  EXPECT_EQ(order_of("k_norm.weight"), AxisOrder::kHeads);
+  EXPECT_EQ(order_of("v_proj.weight"), AxisOrder::kAsStored);
+  EXPECT_EQ(order_of("v_proj.bias"), AxisOrder::kAsStored);
+  EXPECT_EQ(order_of("o_proj.weight"), AxisOrder::kAsStored);
+  EXPECT_EQ(transform_of(config, attention + "o_proj.weight").columns, AxisOrder::kAsStored);
+}
+
+// Heads of 4 become heads of 16, two query heads of a KV head three.
+TEST(WeightSpecs, ZerosAreAddedInMemoryAlone) {
+  ModelConfig config = one_layer();
+  config.block.biases.qkv = true;
+  config.block.qk_norm = QkNorm::kPerHead;
+  const std::vector<WeightSource> stored = all_sources(config);
+  config = padded_config(
+      config, {.hidden_size = 32, .intermediate_size = 17, .num_heads = 3, .head_dim = 16});
+  const std::vector<WeightSource> padded = all_sources(config);
+  ASSERT_EQ(padded.size(), stored.size());
+  for (size_t i = 0; i < stored.size(); ++i) {
+    EXPECT_EQ(padded[i].shape, stored[i].shape) << stored[i].name;
+    EXPECT_EQ(padded[i].shape_fields, stored[i].shape_fields) << stored[i].name;
+  }
+  const std::vector<WeightSpec> specs = weight_specs(config);
+  const auto shape_of = [&](WeightRole role) {
+    return std::ranges::find(specs, role, &WeightSpec::role)->shape;
+  };
+  EXPECT_EQ(shape_of(WeightRole::kEmbedTokens), Shape({10, 32}));
+  EXPECT_EQ(shape_of(WeightRole::kQkvProj), Shape({(3 + 2) * 16, 32}));
+  EXPECT_EQ(shape_of(WeightRole::kQkvBias), Shape({(3 + 2) * 16}));
+  EXPECT_EQ(shape_of(WeightRole::kQkNorm), Shape({2 * 16}));
+  EXPECT_EQ(shape_of(WeightRole::kOProj), Shape({32, 3 * 16}));
+  EXPECT_EQ(shape_of(WeightRole::kGateUpProj), Shape({2 * 17, 32}));
+  EXPECT_EQ(shape_of(WeightRole::kDownProj), Shape({32, 17}));
+  EXPECT_EQ(shape_of(WeightRole::kNorm), Shape({32}));
+
+  const auto expect_orders = [&](const std::string& name, OrderedRows rows, AxisOrder columns) {
+    const WeightTransform transform = transform_of(config, name);
+    EXPECT_THAT(transform.rows, ElementsAre(rows)) << name;
+    EXPECT_EQ(transform.columns, columns) << name;
+  };
+  using enum AxisOrder;
+  const std::string layer = "model.layers.0.";
+  expect_orders("model.embed_tokens.weight", {10, kAsStored}, kHidden);
+  expect_orders(layer + "self_attn.q_proj.weight", {8, kQueries}, kHidden);
+  expect_orders(layer + "self_attn.q_proj.bias", {8, kQueries}, kAsStored);
+  expect_orders(layer + "self_attn.k_proj.weight", {4, kHeads}, kHidden);
+  expect_orders(layer + "self_attn.v_proj.weight", {4, kHeads}, kHidden);
+  expect_orders(layer + "self_attn.q_norm.weight", {4, kHeads}, kAsStored);
+  expect_orders(layer + "self_attn.o_proj.weight", {8, kHidden}, kQueries);
+  expect_orders(layer + "mlp.up_proj.weight", {12, kIntermediate}, kHidden);
+  expect_orders(layer + "mlp.down_proj.weight", {8, kHidden}, kIntermediate);
+  // Means over four times as many elements.
+  EXPECT_EQ(transform_of(config, layer + "self_attn.q_norm.weight").factor, 0.5);
+  EXPECT_EQ(transform_of(config, layer + "input_layernorm.weight").factor, 0.5);
 }
 
 TEST(WeightSpecs, OneNameIsATensorOfAllRows) {
@@ -204,7 +262,9 @@ TEST(WeightSpecs, OneNameIsATensorOfAllRows) {
       EXPECT_EQ(source.shape_fields,
                 "[num_attention_heads * head_dim + num_key_value_heads * head_dim + "
                 "num_key_value_heads * head_dim, hidden_size]");
-      EXPECT_EQ(source.transform.reordered_rows, 12);  // queries and keys, which come first
+      EXPECT_THAT(source.transform.rows,
+                  ElementsAre(OrderedRows{8, AxisOrder::kHeads}, OrderedRows{4, AxisOrder::kHeads},
+                              OrderedRows{4, AxisOrder::kAsStored}));
     }
     if (source.name == "model.layers.0.mlp.gate_up_proj.weight") {
       EXPECT_EQ(source.shape, Shape({24, 8}));

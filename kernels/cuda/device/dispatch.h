@@ -6,7 +6,9 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <utility>
 
+#include "kernels/cuda/device/head_dims.h"
 #include "kernels/tensor/check.h"
 #include "kernels/tensor/dtype.h"
 
@@ -32,26 +34,18 @@ void dispatch_float(DType dtype, Body&& body) {
   dispatch_element(dtype, body);
 }
 
-// body<kHeadDim>(). Each value costs compile time in two attention kernels and two types.
+// body<kHeadDim>() with one of kHeadDims.
 template <typename Body>
 void dispatch_head_dim(int64_t head_dim, Body&& body) {
-  switch (head_dim) {
-    case 32:
-      return body.template operator()<32>();
-    case 64:
-      return body.template operator()<64>();
-    case 80:
-      return body.template operator()<80>();
-    case 96:
-      return body.template operator()<96>();
-    case 128:
-      return body.template operator()<128>();
-    case 256:
-      return body.template operator()<256>();
-    default:
-      throw Error(concat("head_dim ", head_dim,
-                         " is not supported on CUDA; supported: 32, 64, 80, 96, 128, 256"));
+  const auto call_if = [&]<int kHeadDim>() {
+    if (head_dim == kHeadDim) body.template operator()<kHeadDim>();
+    return head_dim == kHeadDim;
+  };
+  const bool is_known = [&]<size_t... kIndices>(std::index_sequence<kIndices...>) {
+    return (call_if.template operator()<kHeadDims[kIndices]>() || ...);
   }
+  (std::make_index_sequence<kHeadDims.size()>());
+  CHECK(is_known, "there are no CUDA kernels for head_dim ", head_dim);
 }
 
 // body<kWidth>(): elements a thread moves at a time, 8 when rows of `row_elements` allow it.

@@ -134,7 +134,7 @@ class ReorderedRows : public WeightReaderTest {
     pieces_ = {{.entry = checkpoint_->find("large"),
                 .destination = large_,
                 .first_row = first_row,
-                .order = order_}};
+                .row_order = order_}};
     read(true);
     for (int64_t row = 0; row < rows; ++row) {
       const auto group = static_cast<int64_t>(order_.size());
@@ -168,6 +168,49 @@ TEST_F(ReorderedRows, LongerThanAPartAreRefused) {
             "tensor 'large' has rows of 4194308 bytes, at most 4194304 are supported where rows "
             "change places");
 }
+
+// Three rows in the file of each four in memory, and two elements of each three.
+class RowsWithZeros : public WeightReaderTest {
+ protected:
+  void read_with_zeros(int64_t num_groups, int64_t column_groups) {
+    const int64_t rows = 3 * num_groups;
+    const int64_t columns = 2 * column_groups;
+    weights_["large"] = {{rows, columns}, {}};
+    for (int64_t i = 0; i < rows * columns; ++i) weights_["large"].values.push_back(value_at(i));
+    model_.write_weights(weights_);
+    checkpoint_.emplace(Checkpoint::open(model_.path()));
+    const Shape shape{4 * num_groups, 3 * column_groups};
+    buffer_ = backend_->device().allocate((shape.num_elements() + 128) * sizeof(float), "test");
+    Arena arena(buffer_);
+    large_ = arena.take("large", DType::kFloat32, shape);
+    std::ranges::fill_n(large_.as<float>(), shape.num_elements(), -1.0f);
+    pieces_ = {{.entry = checkpoint_->find("large"),
+                .destination = large_,
+                .row_order = row_order_,
+                .column_order = column_order_}};
+    EXPECT_EQ(file_bytes(pieces_), static_cast<uint64_t>(rows * columns) * sizeof(float));
+    read(true);
+    for (int64_t row = 0; row < shape[0]; ++row) {
+      for (int64_t column = 0; column < shape[1]; ++column) {
+        const int64_t stored_row = row_order_[static_cast<size_t>(row % 4)];
+        const int64_t stored_column = column_order_[static_cast<size_t>(column % 3)];
+        const bool is_zero = stored_row < 0 || stored_column < 0;
+        const int64_t source =
+            (row / 4 * 3 + stored_row) * columns + column / 3 * 2 + stored_column;
+        ASSERT_EQ(large_.as<float>()[row * shape[1] + column], is_zero ? 0.0f : value_at(source))
+            << row << ' ' << column;
+      }
+    }
+  }
+
+  std::vector<int64_t> row_order_ = {2, -1, 0, 1};
+  std::vector<int64_t> column_order_ = {1, 0, -1};
+};
+
+TEST_F(RowsWithZeros, InsideOnePart) { read_with_zeros(5, 7); }
+TEST_F(RowsWithZeros, InSeveralParts) { read_with_zeros(3, kPartElements / 20); }
+// A part may have nothing but a row of zeros.
+TEST_F(RowsWithZeros, GroupsAcrossParts) { read_with_zeros(2, kPartElements / 4); }
 
 TEST_F(WeightReaderTest, ChangesValuesOfVectors) {
   open();
