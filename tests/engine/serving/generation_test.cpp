@@ -251,15 +251,5 @@ TEST(GenerationResult, SpeedsCountWhatWasComputed) {
   EXPECT_EQ(result.decode_tokens_per_second(), 4.0);
 }
 
-TEST(ContextDemand, FitsUpToTheLastToken) {
-  const ContextDemand demand = {.prompt_tokens = 5, .answer_tokens = 3, .context_size = 8};
-  EXPECT_TRUE(demand.fits());
-  const ContextDemand greedier = {.prompt_tokens = 5, .answer_tokens = 4, .context_size = 8};
-  EXPECT_FALSE(greedier.fits());
-  EXPECT_EQ(greedier.problem(), "prompt 5 + reserved 4 > limit 8 tokens");
-  EXPECT_EQ(reserved_tokens({.max_tokens = 0}), 1);
-  EXPECT_EQ(reserved_tokens({.max_tokens = 7}), 7);
-}
-
 }  // namespace
 }  // namespace tessera
