@@ -19,8 +19,7 @@ SamplingParams params_for(const Engine& engine, const SummarizeOptions& options,
   SamplingParams params = resolve_sampling(summary_sampling(options), engine.default_sampling());
   const int64_t room = engine.context_size() - std::ssize(prompt);
   if (!options.sampling.max_tokens && room > 0) {
-    params.max_tokens = std::min(params.max_tokens, room);
-    params.min_tokens = std::min(params.min_tokens, params.max_tokens);
+    limit_answers(params, std::min(params.max_tokens, room));
   }
   return params;
 }

@@ -46,6 +46,11 @@ SamplingOptions summary_sampling(const SummarizeOptions& options) {
   return wanted;
 }
 
+void limit_answers(SamplingParams& params, int64_t max_tokens) {
+  params.max_tokens = max_tokens;
+  params.min_tokens = std::min(params.min_tokens, max_tokens);
+}
+
 Summarizer::Summarizer(Engine& engine, const SummarizeOptions& options, const StatsFile& stats,
                        const Console& console)
     : engine_(engine),
@@ -94,8 +99,7 @@ void Summarizer::read_at_once(Report& report) {
 }
 
 void Summarizer::read_in_chunks(Report& report) {
-  params_.max_tokens = report.plan.answer_tokens;
-  params_.min_tokens = std::min(params_.min_tokens, params_.max_tokens);
+  limit_answers(params_, report.plan.answer_tokens);
   std::vector<CallRecord> calls;
   std::vector<std::vector<TokenId>> prompts;
   for (const std::vector<Slice>& slices : report.plan.calls) {

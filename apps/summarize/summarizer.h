@@ -17,6 +17,9 @@ namespace tessera {
 // The sampling that was asked for, with as many tokens as a summary may take where nobody said.
 SamplingOptions summary_sampling(const SummarizeOptions& options);
 
+// Ends answers after max_tokens, and asks for no more.
+void limit_answers(SamplingParams& params, int64_t max_tokens);
+
 class Summarizer {
  public:
   // All must outlive this.

@@ -18,6 +18,8 @@ class Summary(KvCase):
         result = self.check("summarize", *model, *flags, "-c", "300")
         left = 300 - self.stats()["prompt_tokens"]
         self.assertEqual(self.stats()["completion_tokens"], left)
+        self.check("summarize", *model, *flags, "-c", "300", "--min-tokens", "500")
+        self.assertEqual(self.stats()["completion_tokens"], left)
         self.check("summarize", *model, *flags, "-c", "300", "-n", str(left + 1), code=1)
 
     def test_a_question_is_followed_by_no_instruction(self):

@@ -251,6 +251,13 @@ class Chunks(Case):
         self.assert_covered(report, path, LINES[:1000].encode())
         self.assertNotIn("does not fit", result.err)
 
+    def test_more_tokens_than_there_is_room_for_are_not_asked_for(self):
+        path = self.write("long.txt", LINES)
+        flags = ["--min-tokens", "500", "--json"]
+        report = json.loads(self.check("summarize", *self.model, *flags, path, code=3).out)
+        for call in report["calls"]:
+            self.assertEqual(call["completion_tokens"], report["plan"]["answer_tokens"])
+
     def test_the_instruction_is_computed_once(self):
         path = self.write("document.txt", LINES)
         flags = ["--instruction", "Say what this is about. " * 12, "--chunk-tokens", "200"]
