@@ -1,7 +1,6 @@
 #include "model_loaders/rope_config.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>

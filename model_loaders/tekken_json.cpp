@@ -9,7 +9,6 @@
 #include "model_loaders/byte_level.h"
 #include "model_loaders/json.h"
 #include "model_loaders/json_divider.h"
-#include "model_loaders/printable.h"
 
 namespace tessera {
 namespace {

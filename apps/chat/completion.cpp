@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "apps/chat/commands.h"
 #include "apps/process/environment.h"
-#include "apps/terminal/terminal.h"
 #include "engine/text/utf8.h"
 
 namespace tessera {

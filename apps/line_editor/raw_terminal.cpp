@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <string_view>
-#include <utility>
 
 #include "apps/process/forced_exit.h"
 #include "apps/process/signals.h"

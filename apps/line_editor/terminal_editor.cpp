@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "apps/terminal/terminal.h"
 #include "engine/text/utf8.h"
 
 namespace tessera {

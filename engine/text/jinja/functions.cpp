@@ -2,7 +2,6 @@
 #include <ctime>
 
 #include "engine/text/jinja/builtins.h"
-#include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/printing.h"
 #include "model_loaders/printable.h"
 

@@ -1,6 +1,4 @@
 // value is name
-#include <cmath>
-
 #include "engine/text/jinja/builtins.h"
 #include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/printing.h"
