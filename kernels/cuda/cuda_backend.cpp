@@ -87,19 +87,12 @@ std::unique_ptr<FusedDecoder> CudaBackend::make_fused_decoder(const FusedDecoder
       model.pages.size() == model.layers.size() && model.block.layers.size() == model.layers.size(),
       "fused decode: ", model.layers.size(), " layers, ", model.pages.size(), " of pages and ",
       model.block.layers.size(), " in the block");
-  const BlockSizes& sizes = model.sizes;
-  const FusedDecodePlan plan =
-      plan_fused_decode(model.block, {.hidden_size = sizes.hidden_size,
-                                      .intermediate_size = sizes.intermediate_size,
-                                      .vocab_size = model.lm_head.out_features,
-                                      .num_heads = sizes.num_heads,
-                                      .num_kv_heads = sizes.num_kv_heads,
-                                      .head_dim = sizes.head_dim,
-                                      .page_size = model.pages.front().page_size(),
-                                      .is_bfloat16 = is_bfloat16(),
-                                      .pages = model.pages.front().keys.dtype,
-                                      .weights = format_of(model),
-                                      .gpu = device_.gpu()});
+  const KvPages& pages = model.pages.front();
+  FusedDecodeShape shape =
+      fused_decode_shape(model.sizes, model.lm_head.out_features, pages.page_size(),
+                         pages.keys.dtype, is_bfloat16(), device_.gpu());
+  shape.weights = format_of(model);
+  const FusedDecodePlan plan = plan_fused_decode(model.block, shape);
   problem = plan.problem;
   if (!plan.runs()) return nullptr;
   return make_cuda_fused_decoder(model, plan, device_.gpu(), device_.stream());

@@ -16,28 +16,37 @@ namespace tessera {
 inline constexpr int64_t kFeatureMultiple = 8;
 
 // How much larger the weights of a layer may become so that a decode step is one kernel. With 1.42
-// times as many SmolLM2 135M decodes 2.5 times as fast, with 1.16 Qwen2.5 0.5B 2.1 times; prompts
-// take up to a fifth longer (docs/experiments/decode-step.md).
+// times as many SmolLM2 135M decodes 2.4 times as fast or more, with 1.16 Qwen2.5 0.5B 2.2 times;
+// prompts take up to a fifth longer (docs/experiments/decode-step.md).
 inline constexpr double kMostGrowth = 1.5;
 
 inline int64_t rounded_up(int64_t size, int64_t multiple) {
   return ceil_divide(size, multiple) * multiple;
 }
 
+// What the plan of a decode step in one kernel is made for.
+inline FusedDecodeShape fused_decode_shape(const BlockSizes& sizes, int64_t vocab_size,
+                                           int64_t page_size, DType pages, bool is_bfloat16,
+                                           const GpuTraits& gpu) {
+  return {.hidden_size = sizes.hidden_size,
+          .intermediate_size = sizes.intermediate_size,
+          .vocab_size = vocab_size,
+          .num_heads = sizes.num_heads,
+          .num_kv_heads = sizes.num_kv_heads,
+          .head_dim = sizes.head_dim,
+          .page_size = page_size,
+          .is_bfloat16 = is_bfloat16,
+          .pages = pages,
+          .weights = WeightFormat::kDense,
+          .gpu = gpu};
+}
+
 inline bool has_one_kernel(const ModelShape& shape, const BlockSizes& sizes, const GpuTraits& gpu,
                            bool is_bfloat16) {
   const bool is_fp8 = shape.kv_dtype == KvDType::kFloat8E4M3;
-  return plan_fused_decode(shape.block, {.hidden_size = sizes.hidden_size,
-                                         .intermediate_size = sizes.intermediate_size,
-                                         .vocab_size = shape.vocab_size,
-                                         .num_heads = sizes.num_heads,
-                                         .num_kv_heads = sizes.num_kv_heads,
-                                         .head_dim = sizes.head_dim,
-                                         .page_size = shape.page_size,
-                                         .is_bfloat16 = is_bfloat16,
-                                         .pages = is_fp8 ? DType::kFloat8E4M3 : DType::kBFloat16,
-                                         .weights = WeightFormat::kDense,
-                                         .gpu = gpu})
+  const DType pages = is_fp8 ? DType::kFloat8E4M3 : DType::kBFloat16;
+  return plan_fused_decode(shape.block, fused_decode_shape(sizes, shape.vocab_size, shape.page_size,
+                                                           pages, is_bfloat16, gpu))
       .runs();
 }
 
