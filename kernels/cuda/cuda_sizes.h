@@ -58,10 +58,7 @@ inline int64_t layer_weights(const BlockSizes& sizes) {
 inline BlockSizes sizes_of_one_kernel(BlockSizes sizes) {
   sizes.hidden_size = rounded_up(sizes.hidden_size, kUnitFeatures);
   sizes.intermediate_size = rounded_up(sizes.intermediate_size, kUnitFeatures);
-  while (sizes.query_size() % kUnitFeatures != 0 &&
-         sizes.num_heads < kMaxFusedGroup * sizes.num_kv_heads) {
-    sizes.num_heads += sizes.num_kv_heads;
-  }
+  while (sizes.query_size() % kUnitFeatures != 0) sizes.num_heads += sizes.num_kv_heads;
   return sizes;
 }
 

@@ -130,6 +130,8 @@ LATER_MODELS = {
     | {"head_dim": 112, "hidden_size": 224, "num_attention_heads": 3},
     "olmo2_padded_one_kernel": FAMILY_MODELS["olmo2"]
     | {"hidden_size": 224, "intermediate_size": 240, "num_attention_heads": 3},
+    # Twelve query heads for a KV head, where attention's items have up to eight.
+    "glm4_one_kernel": FAMILY_MODELS["glm4"] | ONE_KERNEL | {"num_attention_heads": 12},
 }
 
 MODELS = (

@@ -64,6 +64,7 @@ constexpr GoldenModel kModels[] = {
     {"glm4_padded"},
     {"qwen3_padded_one_kernel"},
     {"olmo2_padded_one_kernel"},
+    {"glm4_one_kernel"},
 };
 
 struct GoldenCase {

@@ -63,7 +63,7 @@ class FusedAttention {
     return head_words(piece, attention_.num_heads + piece.kv_head);
   }
   __device__ const uint32_t* newest_value(const DecodePiece& piece) const {
-    return newest_key(piece) + attention_.num_kv_heads * kHeadDim;
+    return newest_key(piece) + num_kv_heads<kInstance>(arguments_) * kHeadDim;
   }
 
   // RMSNorm's scale, which the words of qkv lack. Most often the shares that it is computed from
@@ -80,9 +80,9 @@ class FusedAttention {
   };
   __device__ KvScales kv_scales(const DecodePiece& piece) const {
     if constexpr (!kFp8) return {};
-    const int num_kv_heads = attention_.num_kv_heads;
-    const float* const scales = arguments_.kv_scales + layer_ * 2 * num_kv_heads + piece.kv_head;
-    return {scales[0], scales[num_kv_heads]};
+    const int num_heads = num_kv_heads<kInstance>(arguments_);
+    const float* const scales = arguments_.kv_scales + layer_ * 2 * num_heads + piece.kv_head;
+    return {scales[0], scales[num_heads]};
   }
 
   using HeadSquares = tessera::HeadSquares<kHeadDim>;
@@ -106,14 +106,15 @@ class FusedAttention {
                                                      first_head, num_heads, scale);
         };
         query_scale *= scale_of(0, attention_.num_heads);
-        if (has_newest) key_scale *= scale_of(attention_.num_heads, attention_.num_kv_heads);
+        const int num_keys = arguments_.block.num_kv_heads;
+        if (has_newest) key_scale *= scale_of(attention_.num_heads, num_keys);
       }
     }
     const int lane = reread_lane_index();
     const bool has_row = lane / 4 < piece.num_rows;
     const int row = has_row ? lane / 4 : 0;
     const uint32_t* const source =
-        head_words(piece, piece.kv_head * attention_.heads_per_kv_head + row) +
+        head_words(piece, first_query_head<kInstance>(arguments_, piece) + row) +
         lane % 4 * (kFp8 ? 4 : 2);
     constexpr int kSecondPair = kFp8 ? 2 : 8;
     uint2 words[Warp::kSteps][2];
@@ -131,7 +132,7 @@ class FusedAttention {
     [[maybe_unused]] HeadSquares squares;
     if constexpr (!is_llama(kInstance)) {
       const bool is_normed = arguments_.block.has_qk_norm != 0 && !norms_whole();
-      squares = HeadSquares::of(arguments_, piece, row, has_newest, is_normed);
+      squares = HeadSquares::template of<kInstance>(arguments_, piece, row, has_newest, is_normed);
     }
     poll([&] {
       if constexpr (!is_llama(kInstance)) squares.load_missing(copy_);
@@ -204,10 +205,9 @@ class FusedAttention {
     }
   }
 
-  // The row in the layer's pages of the newest key and value, for the warp that appends them. With
-  // q/k norm it appends the key, because the warps that finish products cannot; over float8_e4m3
-  // pages it appends both. Only one warp of one block does so: the one that has the newest token's
-  // unit. The layer's pointers are there by then (FusedStep::attend).
+  // The row in the layer's pages of the newest key and value. The warp that has the newest token's
+  // unit appends them where warps that finish products cannot: the key with q/k norm, both over
+  // float8_e4m3 pages. The layer's pointers are there by then (FusedStep::attend).
   __device__ int64_t page_row(const DecodePiece& piece) const {
     const auto page_size = static_cast<int64_t>(attention_.page_size.divisor());
     return signals_.page_rows[piece.first_token] + piece.kv_head * page_size;
@@ -313,7 +313,7 @@ class FusedAttention {
 
   __device__ void publish_output(const DecodePiece& piece, int row, int column,
                                  float4 value) const {
-    const int head = piece.kv_head * attention_.heads_per_kv_head + row;
+    const int head = first_query_head<kInstance>(arguments_, piece) + row;
     const int token_words = arguments_.products[kOProj].features / 2;
     uint32_t* const first =
         copy_ + arguments_.layout.attention_out + piece.first_token * token_words;

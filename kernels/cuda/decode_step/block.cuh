@@ -287,6 +287,27 @@ __device__ inline int num_earlier_tokens(const DecodePiece& piece) {
   return piece.query_length - 1;
 }
 
+// Attention's items count query groups as if they were KV heads (plan.h). Turns the piece of an
+// item to the KV head whose keys it reads; first_row becomes its first query head. Instances other
+// than those for any block have one group for each KV head.
+template <FusedInstance kInstance>
+__device__ void turn_to_kv_head(const FusedDecodeArguments& arguments, DecodePiece& piece) {
+  if constexpr (computes_any_block(kInstance)) {
+    piece.first_row = piece.kv_head * arguments.attention.heads_per_kv_head;
+    piece.kv_head /= arguments.block.groups_per_kv_head;
+  }
+}
+template <FusedInstance kInstance>
+__device__ int first_query_head(const FusedDecodeArguments& arguments, const DecodePiece& piece) {
+  if constexpr (computes_any_block(kInstance)) return piece.first_row;
+  return piece.kv_head * arguments.attention.heads_per_kv_head;
+}
+template <FusedInstance kInstance>
+__device__ int num_kv_heads(const FusedDecodeArguments& arguments) {
+  if constexpr (computes_any_block(kInstance)) return arguments.block.num_kv_heads;
+  return arguments.attention.num_kv_heads;
+}
+
 // The page of a sequence, counted from its first, in which a piece begins.
 __device__ inline int first_page(const AttentionArguments& attention, const DecodePiece& piece) {
   return static_cast<int>(attention.page_size.divide(piece.tile_begin * kDecodeTileTokens));

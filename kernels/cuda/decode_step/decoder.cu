@@ -105,7 +105,7 @@ class CudaFusedDecoder final : public FusedDecoder {
                                fused_exchange_layout(plan, plan.max_tokens).size)),
         copy_words_(common_words_ +
                     num_decode_slots(plan.num_blocks) *
-                        fused_partial_words(plan.heads_per_kv_head, static_cast<int>(head_dim_))),
+                        fused_partial_words(plan.group_heads, static_cast<int>(head_dim_))),
         maps_(upload_maps(model)),
         ones_(upload_ones(model)),
         layers_(upload_layers(model, ones_)),
@@ -183,13 +183,17 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       fused_shared_memory(plan_, tokens == 1 ? 1 : kFusedMaxTokens, head_dim_, gpu_.shared_bytes);
 
   const auto attention_of = [&](const LayerSpec& layer) {
-    return make_attention_arguments(query,
-                                    {.query = query,
-                                     .pages = pages,
-                                     .batch = batch.attention,
-                                     .scale = attention_scale(model_.block, head_dim_),
-                                     .softcap = static_cast<float>(model_.block.attention_softcap),
-                                     .sliding_window = layer.sliding_window});
+    AttentionArguments attention = make_attention_arguments(
+        query, {.query = query,
+                .pages = pages,
+                .batch = batch.attention,
+                .scale = attention_scale(model_.block, head_dim_),
+                .softcap = static_cast<float>(model_.block.attention_softcap),
+                .sliding_window = layer.sliding_window});
+    // Attention takes each query group for a KV head (plan.h).
+    attention.num_kv_heads = plan_.num_groups;
+    attention.heads_per_kv_head = plan_.group_heads;
+    return attention;
   };
   const auto table_of = [&](const LayerSpec& layer) {
     return layer.rope_table
@@ -197,7 +201,7 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
                : nullptr;
   };
   const std::vector<LayerSpec> kinds = fused_kinds(model_.block);
-  const auto item_blocks = plan_.num_blocks / static_cast<int>(pages.num_kv_heads());
+  const auto item_blocks = plan_.num_blocks / plan_.num_groups;
 
   FusedDecodeArguments arguments{
       .products = {},
@@ -218,7 +222,7 @@ void CudaFusedDecoder::step(const Tensor& logits, const FusedDecodeBatch& batch)
       .kv_slots = batch.kv_slots.as<int32_t>(),
       .logits = logits.as<float>(),
       .attention = attention_of(kinds.front()),
-      .division = {.item_rows = plan_.heads_per_kv_head,
+      .division = {.item_rows = plan_.group_heads,
                    .is_even = tokens == 1 && item_blocks > 1,
                    .item_blocks = FastDivisor(static_cast<uint32_t>(std::max(item_blocks, 2))),
                    // A merge by polling is cheaper than a merge in decode attention.

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/attention/decode/items.cuh"
-#include "kernels/cuda/decode_step/arguments.h"
+#include "kernels/cuda/decode_step/block.cuh"
 #include "kernels/cuda/decode_step/exchange.cuh"
 #include "kernels/cuda/decode_step/squares.cuh"
 
@@ -81,12 +81,13 @@ struct HeadSquares {
 
   // For row `row` of the piece. Words that are not needed are 0: those of the key where the warp
   // has not the newest token, and all where nothing is normed by heads.
+  template <FusedInstance kInstance>
   __device__ static HeadSquares of(const FusedDecodeArguments& arguments, const DecodePiece& piece,
                                    int row, bool has_newest, bool is_normed) {
     const AttentionArguments& attention = arguments.attention;
     const int first_word = item_word<kHeadDim>(arguments, piece.first_token, 0);
     const int lane = reread_lane_index();
-    const int query_head = piece.kv_head * attention.heads_per_kv_head + row;
+    const int query_head = first_query_head<kInstance>(arguments, piece) + row;
     const int key_head = attention.num_heads + piece.kv_head;
     HeadSquares squares;
 #pragma unroll

@@ -17,6 +17,8 @@ struct FusedBlock {
   int has_pre_norms;   // norms of the residual stream into each half
   int has_post_norms;  // norms of what each half adds to the residual stream
   int has_gelu;
+  int groups_per_kv_head;  // of query heads (plan.h)
+  int num_kv_heads;
   float embedding_multiplier;
   float residual_multiplier;
   float logit_softcap;  // 0: none
@@ -33,7 +35,8 @@ struct FusedBlock {
 // takes no registers, which then hold weights.
 enum class FusedInstance : uint8_t {
   kLlama,     // Llama's block alone: does not read FusedBlock
-  kPreNorm,   // all but norms of what the halves add and of whole projections
+  kPreNorm,   // all but norms of what the halves add and of whole projections, one group of query
+              // heads for each KV head
   kAnyBlock,  // everything
   // The same over keys and values in float8_e4m3.
   kLlamaFp8,
@@ -81,7 +84,8 @@ constexpr FusedInstance fused_instance(const FusedBlock& block, bool has_fp8_pag
                                        int64_t head_dim) {
   using enum FusedInstance;
   if (block.is_llama != 0) return has_fp8_pages ? kLlamaFp8 : kLlama;
-  const bool needs_any_block = block.has_post_norms != 0 || block.has_whole_norm != 0;
+  const bool needs_any_block =
+      block.has_post_norms != 0 || block.has_whole_norm != 0 || block.groups_per_kv_head > 1;
   if (!needs_any_block && fused_instance_is_built(kPreNorm, head_dim)) {
     return has_fp8_pages ? kPreNormFp8 : kPreNorm;
   }

@@ -76,7 +76,7 @@ class FusedStep {
       const auto page_size = static_cast<int>(attention.page_size.divisor());
       const int slot = arguments_.kv_slots[thread];
       signals_.page_rows[thread] =
-          static_cast<int64_t>(slot / page_size) * attention.num_kv_heads * page_size +
+          static_cast<int64_t>(slot / page_size) * num_kv_heads<kInstance>(arguments_) * page_size +
           slot % page_size;
     }
     sync_fused_consumers();
@@ -159,6 +159,7 @@ class FusedStep {
     int num_pages = 0;
     for (; items.next(piece); ++count) {
       if constexpr (kTokens > 1) turn_to_token(piece, attention.heads_per_kv_head);
+      turn_to_kv_head<kInstance>(arguments_, piece);
       const int begin = first_page(attention, piece);
       const int last_token =
           max(min(piece.tile_end * kDecodeTileTokens, piece.context_length) - 1, 0);

@@ -70,6 +70,8 @@ inline FusedBlock fused_block(const BlockSpec& block, int64_t head_dim) {
       .has_pre_norms = block.norm_placement != NormPlacement::kPost ? 1 : 0,
       .has_post_norms = block.norm_placement != NormPlacement::kPre ? 1 : 0,
       .has_gelu = block.activation == Activation::kGeluTanh ? 1 : 0,
+      .groups_per_kv_head = 1,
+      .num_kv_heads = 0,
       .embedding_multiplier = static_cast<float>(block.embedding_multiplier),
       .residual_multiplier = static_cast<float>(block.residual_multiplier),
       .logit_softcap = static_cast<float>(block.logit_softcap),
@@ -139,10 +141,11 @@ inline std::string fused_decode_shape_problem(const FusedDecodeShape& shape) {
   if (shape.page_size % tokens != 0) {
     return concat("pages of ", shape.page_size, " tokens are no multiple of ", tokens);
   }
-  if (shape.num_kv_heads > kMaxFusedPieces ||
-      shape.num_heads / shape.num_kv_heads > kMaxFusedGroup) {
-    return concat(shape.num_heads, " query and ", shape.num_kv_heads, " KV heads: at most ",
-                  kMaxFusedPieces, " KV heads of ", kMaxFusedGroup, " query heads");
+  const int64_t groups = shape.num_kv_heads * query_groups(shape.num_heads / shape.num_kv_heads);
+  if (groups > kMaxFusedPieces) {
+    return concat(shape.num_heads, " query and ", shape.num_kv_heads, " KV heads make ", groups,
+                  " groups of ", kMaxFusedGroup, " query heads or fewer, at most ",
+                  kMaxFusedPieces);
   }
   return "";
 }
@@ -159,6 +162,9 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
   plan.problem = fused_decode_layers_problem(block);
   if (!plan.runs()) return plan;
   plan.block = fused_block(block, shape.head_dim);
+  plan.block.num_kv_heads = static_cast<int>(shape.num_kv_heads);
+  plan.block.groups_per_kv_head = query_groups(shape.num_heads / shape.num_kv_heads);
+  if (plan.block.groups_per_kv_head > 1) plan.block.is_llama = 0;
   plan.has_fp8_pages = shape.pages == DType::kFloat8E4M3;
   const FusedInstance instance = fused_instance(plan.block, plan.has_fp8_pages, shape.head_dim);
   if (!fused_instance_is_built(instance, shape.head_dim)) {
@@ -223,8 +229,8 @@ inline FusedDecodePlan plan_fused_decode(const BlockSpec& block, const FusedDeco
                kPassGroups * kUnitRows * plan.num_blocks);
     return plan;
   }
-  plan.heads_per_kv_head = as_int(shape.num_heads / shape.num_kv_heads);
-  plan.num_kv_heads = as_int(shape.num_kv_heads);
+  plan.num_groups = as_int(shape.num_kv_heads) * plan.block.groups_per_kv_head;
+  plan.group_heads = as_int(shape.num_heads) / plan.num_groups;
   const int64_t layer_bytes =
       2 *
       ((query_size * 2 + 2 * shape.num_kv_heads * shape.head_dim + 3 * shape.intermediate_size) *

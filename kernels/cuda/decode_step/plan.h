@@ -20,6 +20,9 @@
 //   slot     a place in a ring of passes (kPassSlots). Elsewhere in tessera a KV slot is the place
 //            of one token in the KV pages
 //   piece    the part of an attention item that one block reads (attention/decode/items.cuh)
+//   query group  up to kMaxFusedGroup query heads of a KV head. Attention has an item for each of a
+//            token, and divides the work as if each had a KV head of its own; those of one KV head
+//            read the same keys and values
 //   share    one block's part of something that all blocks make together, for example of the sum of
 //            squares of a token's residual stream
 //   part     of the residual stream into a product: the stream, or what half a layer adds to it
@@ -85,8 +88,14 @@ inline constexpr int64_t kSmallLayerBytes = int64_t{256} << 20;
 // a block then has a few keys, and there are fewer pieces to merge. A tile of wide heads takes
 // twice as long.
 constexpr int least_fused_tiles(int64_t head_dim) { return head_dim <= 128 ? 4 : 2; }
-// The most query heads per KV head: the rows of half a tensor-core tile.
+// The most heads of a query group: the rows of half a tensor-core tile.
 inline constexpr int kMaxFusedGroup = 8;
+// In how many groups of equal size the query heads of a KV head are.
+constexpr int query_groups(int64_t heads_per_kv_head) {
+  int groups = 1;
+  while (heads_per_kv_head % groups != 0 || heads_per_kv_head / groups > kMaxFusedGroup) ++groups;
+  return groups;
+}
 // How many numbers of KV pages a block keeps in shared memory, where the warp that fills the rings
 // finds them without waiting. If its pieces have more pages, it looks the rest up in the block
 // tables.
@@ -186,8 +195,8 @@ struct FusedDecodePlan {
   int num_windows = 1;  // of these kinds
   int stream_parts = 1;
   int num_blocks = 0;
-  int heads_per_kv_head = 0;
-  int num_kv_heads = 0;
+  int group_heads = 0;  // of a query group
+  int num_groups = 0;   // of query heads
   int max_tokens = 0;
   bool has_small_layers = false;
   int most_under_way = 0;  // units of a ring that are asked for and not there yet
@@ -218,7 +227,7 @@ struct FusedStepSize {
 // begins in its share takes up two tiles of it or more (attention/decode/partition.h); one may have
 // begun before.
 constexpr int64_t most_fused_pieces(const FusedDecodePlan& plan, const FusedStepSize& step) {
-  const int64_t num_items = step.num_tokens * plan.num_kv_heads;
+  const int64_t num_items = step.num_tokens * plan.num_groups;
   const int64_t tiles = ceil_divide<int64_t>(step.max_context_length, kDecodeTileTokens);
   const int64_t share =
       ceil_divide<int64_t>(num_items * (tiles + kDecodeItemOverhead), plan.num_blocks);
@@ -270,8 +279,8 @@ constexpr int fused_claim_words(int num_layers) {
 }
 
 // Words that a block's partial result of attention takes: outputs, then log-sums.
-constexpr int fused_partial_words(int heads_per_kv_head, int head_dim) {
-  return heads_per_kv_head * head_dim + (heads_per_kv_head + 3) / 4 * 4;
+constexpr int fused_partial_words(int group_heads, int head_dim) {
+  return group_heads * head_dim + (group_heads + 3) / 4 * 4;
 }
 
 // Whether kinds of layers with the same window have one share of attention. In a step of a single
@@ -334,7 +343,7 @@ inline FusedSharedMemory fused_shared_memory(const FusedDecodePlan& plan, int to
   // 64 bytes more than a multiple of 128, so that two tokens, which are read at a time, lie in
   // different banks.
   memory.input_stride = std::max(features, chunks_of_parts * kUnitFeatures) * 2 + 64;
-  const int64_t staging = kFusedWarps * int64_t{plan.heads_per_kv_head} * (head_dim + 8 + 2) * 4;
+  const int64_t staging = kFusedWarps * int64_t{plan.group_heads} * (head_dim + 8 + 2) * 4;
   memory.input_bytes = static_cast<int>(
       ceil_divide(std::max(int64_t{memory.input_stride} * tokens, staging), int64_t{128}) * 128);
   const int num_shares = attends_by_window(tokens) ? plan.num_windows : plan.num_kinds;

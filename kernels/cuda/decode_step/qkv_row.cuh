@@ -81,8 +81,9 @@ struct QkvRow {
   __device__ void store(float value) const {
     const AttentionArguments& attention = arguments.attention;
     const int head = kv_head();
-    const bool is_key = head < attention.num_kv_heads;
-    const int64_t of_page = is_key ? head : head - attention.num_kv_heads;
+    const int num_heads = num_kv_heads<kInstance>(arguments);
+    const bool is_key = head < num_heads;
+    const int64_t of_page = is_key ? head : head - num_heads;
     const auto page_size = static_cast<int64_t>(attention.page_size.divisor());
     Element* const pages = is_key ? pointers().keys : pointers().values;
     pages[(signals.page_rows[token] + of_page * page_size) * kHeadDim + column()] =
@@ -96,7 +97,7 @@ struct QkvRow {
   __device__ bool stores_keys() const {
     return stores_values() && (is_llama(kInstance) || arguments.block.has_qk_norm == 0);
   }
-  __device__ bool is_value() const { return kv_head() >= arguments.attention.num_kv_heads; }
+  __device__ bool is_value() const { return kv_head() >= num_kv_heads<kInstance>(arguments); }
   // The KV head, first of keys, then of values; below 0 for queries.
   __device__ int kv_head() const { return row / kHeadDim - arguments.attention.num_heads; }
   __device__ int column() const { return row % kHeadDim; }

@@ -1,6 +1,6 @@
 // What one warp of the fused decode kernel computes of attention.
 //
-// One KV head has at most kMaxFusedGroup = 8 query rows, so that products are TurnedProducts. This
+// A query group has at most kMaxFusedGroup = 8 rows, so that products are TurnedProducts. This
 // kernel has no register to spare: a variable that did not fit would be fetched through the busy
 // memory system, 1 us each.
 //

@@ -83,7 +83,7 @@ TEST(FusedDecodePlanTest, NoBlockHasMorePiecesThanItHasRoomFor) {
       const int context = random() % 2 == 0 ? 1 : static_cast<int>(random() % longest) + 1;
       max_context_length = std::max<int64_t>(max_context_length, context);
       sequences.push_back(decode_sequence({.heads_per_kv_head = 1,
-                                           .num_kv_heads = plan.num_kv_heads,
+                                           .num_kv_heads = plan.num_groups,
                                            .item_rows = 1,
                                            .window = round % 2 == 0 ? 1 << 30 : 500},
                                           1, context));
@@ -381,7 +381,12 @@ TEST(FusedDecodePlanTest, SaysWhyItDeclines) {
   EXPECT_THAT(problem([](auto& shape) { shape.intermediate_size = 14400; }), HasSubstr("14400"));
   EXPECT_THAT(problem([](auto& shape) { shape.hidden_size = 16384; }), HasSubstr("16384"));
   EXPECT_THAT(problem([](auto& shape) { shape.page_size = 8; }), HasSubstr("pages of 8"));
-  EXPECT_THAT(problem([](auto& shape) { shape.num_kv_heads = 2; }), HasSubstr("32 query and 2"));
+  EXPECT_THAT(problem([](auto& shape) {
+                shape.num_heads = 288;
+                shape.num_kv_heads = 32;
+                shape.head_dim = 64;
+              }),
+              HasSubstr("make 96 groups"));
   EXPECT_THAT(problem([](auto& shape) { shape.gpu.shared_bytes = 100 * 1024; }),
               HasSubstr("rings"));
 }
