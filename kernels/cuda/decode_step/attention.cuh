@@ -80,9 +80,9 @@ class FusedAttention {
   };
   __device__ KvScales kv_scales(const DecodePiece& piece) const {
     if constexpr (!kFp8) return {};
-    const int num_heads = num_kv_heads<kInstance>(arguments_);
-    const float* const scales = arguments_.kv_scales + layer_ * 2 * num_heads + piece.kv_head;
-    return {scales[0], scales[num_heads]};
+    const int kv_heads = num_kv_heads<kInstance>(arguments_);
+    const float* const scales = arguments_.kv_scales + layer_ * 2 * kv_heads + piece.kv_head;
+    return {scales[0], scales[kv_heads]};
   }
 
   using HeadSquares = tessera::HeadSquares<kHeadDim>;

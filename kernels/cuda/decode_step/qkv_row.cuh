@@ -81,9 +81,9 @@ struct QkvRow {
   __device__ void store(float value) const {
     const AttentionArguments& attention = arguments.attention;
     const int head = kv_head();
-    const int num_heads = num_kv_heads<kInstance>(arguments);
-    const bool is_key = head < num_heads;
-    const int64_t of_page = is_key ? head : head - num_heads;
+    const int kv_heads = num_kv_heads<kInstance>(arguments);
+    const bool is_key = head < kv_heads;
+    const int64_t of_page = is_key ? head : head - kv_heads;
     const auto page_size = static_cast<int64_t>(attention.page_size.divisor());
     Element* const pages = is_key ? pointers().keys : pointers().values;
     pages[(signals.page_rows[token] + of_page * page_size) * kHeadDim + column()] =

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/cuda/device/head_dims.h"
 #include "tests/kernels/attention/problem.h"
 
 namespace tessera {
 
-inline constexpr int64_t kHeadDims[] = {32, 64, 80, 96, 128, 256};  // all that CUDA supports
 inline constexpr int64_t kPageSizes[] = {16, 64, 128};
 
 // Groups of 1, 2, 3, 4, 7 and 8 query heads per KV head, over every supported head_dim.
