@@ -9,7 +9,7 @@
 #include "apps/process/exit_codes.h"
 #include "apps/process/signals.h"
 #include "apps/terminal/human_units.h"
-#include "engine/load_timings.h"
+#include "engine/lap_clock.h"
 #include "engine/model_description.h"
 #include "engine/model_fingerprint.h"
 

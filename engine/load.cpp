@@ -5,6 +5,7 @@
 #include <future>
 
 #include "engine/engine_impl.h"
+#include "engine/lap_clock.h"
 #include "engine/longer_context.h"
 #include "engine/make_backend.h"
 #include "engine/model/kernel_config.h"

@@ -2,7 +2,6 @@
 // a phase counts only as far as it outlasts it.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -19,21 +18,6 @@ struct LoadTimings {
 
   // "1.21 s = open 0.05 + device 0.30 + allocate 0.03 + weights 0.81 (19.8 GB/s) + warm-up 0.02"
   std::string text() const;
-};
-
-// Seconds since it was last asked, or made.
-class LapClock {
- public:
-  double lap() {
-    const Clock::time_point now = Clock::now();
-    const std::chrono::duration<double> elapsed = now - last_;
-    last_ = now;
-    return elapsed.count();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point last_ = Clock::now();
 };
 
 }  // namespace tessera

@@ -7,7 +7,7 @@
 #include "apps/answer/answer.h"
 #include "apps/terminal/human_units.h"
 #include "apps/terminal/progress_bar.h"
-#include "engine/load_timings.h"
+#include "engine/lap_clock.h"
 #include "engine/model_fingerprint.h"
 
 namespace tessera {

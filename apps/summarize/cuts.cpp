@@ -71,6 +71,11 @@ CutKind TokenCuts::kind_of(int64_t cut) const {
   return map_.ends[index - 1] == 0 ? CutKind::kNone : cut_kind(text_, map_.ends[index - 1]);
 }
 
+int64_t TokenCuts::first_character_end(int64_t cut) const {
+  while (kind_of(cut) == CutKind::kNone) ++cut;
+  return cut;
+}
+
 int64_t TokenCuts::last_cut(int64_t begin, int64_t limit) const {
   const int64_t half = begin + (limit - begin) / 2;
   int64_t best = limit;
@@ -82,8 +87,7 @@ int64_t TokenCuts::last_cut(int64_t begin, int64_t limit) const {
     best = cut;
     best_kind = kind;
   }
-  while (best_kind == CutKind::kNone && kind_of(best) == CutKind::kNone) ++best;
-  return best;
+  return first_character_end(best);
 }
 
 int64_t TokenCuts::first_cut(int64_t low, int64_t high) const {
@@ -95,8 +99,7 @@ int64_t TokenCuts::first_cut(int64_t low, int64_t high) const {
     best = cut;
     best_kind = kind;
   }
-  while (best_kind == CutKind::kNone && kind_of(best) == CutKind::kNone) ++best;
-  return best;
+  return first_character_end(best);
 }
 
 }  // namespace tessera

@@ -38,6 +38,9 @@ class TokenCuts {
   }
 
  private:
+  // The first cut at `cut` or behind it that is not within a character.
+  int64_t first_character_end(int64_t cut) const;
+
   std::string_view text_;
   const TokenMap& map_;
 };

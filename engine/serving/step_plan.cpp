@@ -47,7 +47,7 @@ int64_t StepPlan::penalized_tokens(const Request& request) const {
   const int64_t window = *request.penalty_window;
   const int64_t listed = window == 0 ? num_tokens : std::min(window, num_tokens);
   // Tokens are listed once, and one sequence's always fit.
-  return limits_.max_penalized_tokens == 0 ? 0 : std::min(listed, limits_.max_penalized_tokens);
+  return std::min(listed, limits_.max_penalized_tokens);
 }
 
 ScheduledSequence StepPlan::next_tokens(const Request& request) const {

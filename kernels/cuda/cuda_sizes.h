@@ -67,7 +67,7 @@ inline BlockSizes sizes_of_one_kernel(BlockSizes sizes) {
 // are far larger. Throws Error for heads that are too large.
 inline BlockSizes cuda_sizes(const ModelShape& shape, const GpuTraits& gpu, bool is_bfloat16) {
   BlockSizes sizes = shape.sizes;
-  sizes.head_dim = padded_head_dim(sizes.head_dim, shape.kv_dtype == KvDType::kFloat8E4M3);
+  sizes.head_dim = kernel_head_dim(sizes.head_dim, shape.kv_dtype == KvDType::kFloat8E4M3);
   sizes.intermediate_size = rounded_up(sizes.intermediate_size, kFeatureMultiple);
   if (shape.block.norm == NormKind::kRmsNorm) {
     sizes.hidden_size = rounded_up(sizes.hidden_size, kFeatureMultiple);

@@ -15,7 +15,7 @@ inline constexpr std::array<int, 6> kHeadDims{32, 64, 80, 96, 128, 256};
 // The smallest that is not below head_dim: heads in between are filled up with zeros. Keys and
 // values in float8_e4m3 are in rows of a multiple of 32 bytes. Throws Error when head_dim is above
 // all of them.
-inline int64_t padded_head_dim(int64_t head_dim, bool is_fp8) {
+inline int64_t kernel_head_dim(int64_t head_dim, bool is_fp8) {
   const auto* const padded = std::ranges::find_if(kHeadDims, [&](int64_t supported) {
     return supported >= head_dim && (!is_fp8 || supported % 32 == 0);
   });
