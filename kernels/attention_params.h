@@ -58,6 +58,8 @@ struct SharedPrefixes {
   // Tokens that need not be read again: over all groups, the length times one less than the
   // members.
   int64_t spared_tokens = 0;
+
+  friend bool operator==(const SharedPrefixes&, const SharedPrefixes&) = default;
 };
 
 // The sequences of one step. Their query tokens lie one sequence after the other in the step's
@@ -86,6 +88,8 @@ struct AttentionBatch {
   int64_t num_prefill_scores = 0;
 
   SharedPrefixes shared = {};
+
+  friend bool operator==(const AttentionBatch&, const AttentionBatch&) = default;
 };
 
 struct AttentionParams {

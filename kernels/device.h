@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,15 @@ struct UploadPart {
 
 // On an H200, weights arrive at 46 GB/s in parts of 1 MiB, at 53 in parts of 4 MiB or 8.
 constexpr size_t kMaxUploadPartBytes = size_t{4} << 20;
+
+// What operations have launched on a device, to be launched again. Destroyed before the device.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  // Has the effect of calling the operations again with the same arguments, of whose tensors they
+  // read what these hold now.
+  virtual void launch() = 0;
+};
 
 // A download that has been started; see Device::start_download.
 using DownloadTicket = uint64_t;
@@ -71,6 +81,13 @@ class Device {
   // operations. While there is a question, an asynchronous device waits here from time to time for
   // what it has not computed yet, so that it has little left to do when the answer is yes.
   virtual void stop_point(double /*flops*/) {}
+  // Calls `operations`, whose calls of operations are recorded and have no effect yet; each must
+  // have been called before with arguments of the same shapes and types. Null, and nothing is
+  // called, where launching a recording would take the host no less time than calling operations.
+  // Throws what `operations` throws. Not while there is a stop question.
+  virtual std::unique_ptr<Recording> record(const std::function<void()>& /*operations*/) {
+    return nullptr;
+  }
 
   virtual DeviceMemory memory() const = 0;
   // Throws Error naming `purpose`, the bytes asked for and the bytes free.

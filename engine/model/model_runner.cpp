@@ -27,6 +27,7 @@ ModelRunner::ModelRunner(const ModelConfig& config, const Checkpoint& checkpoint
       buffers_(step_arena_, config, plan.limits, plan.page_size,
                backend_->fused_operations(config.block)),
       transformer_(weights_, cache_.layers(), buffers_.activations, backend_->operations()),
+      recorded_steps_(backend_->device()),
       fused_decoder_problem_(use_fused_decoder()) {}
 
 // The memory that a launched step uses is freed before the device is.
@@ -49,6 +50,13 @@ uint64_t ModelRunner::read_weights(const Checkpoint& checkpoint, bool check_valu
   return weights_.read(checkpoint, backend_->device(), check_values, progress);
 }
 
+// One kernel is a whole already, and what its host decides depends on the lengths of contexts.
+Tensor ModelRunner::sampled_logits(const ForwardBatch& batch) {
+  if (transformer_.runs_in_one_kernel(batch)) return transformer_.sampled_logits(batch);
+  recorded_steps_.run(batch, [&] { transformer_.sampled_logits(batch); });
+  return buffers_.activations.logits.slice(0, batch.sampled_rows.dim(0));
+}
+
 LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
   const ForwardBatch batch = buffers_.inputs.prepare(step, drawn_, backend_->operations());
   const int64_t num_sampled = batch.sampled_rows.dim(0);
@@ -56,8 +64,8 @@ LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
     transformer_.fill_cache(batch);
     return {};
   }
-  drawn_ = buffers_.sampler.sample(transformer_.sampled_logits(batch), step, batch.sampling,
-                                   num_candidates_, backend_->operations());
+  drawn_ = buffers_.sampler.sample(sampled_logits(batch), step, batch.sampling, num_candidates_,
+                                   backend_->operations());
   return {.count = num_sampled,
           .download = backend_->device().start_download(drawn_),
           .has_logprobs = num_top_logprobs(step).has_value()};
@@ -67,7 +75,7 @@ LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
 // then takes the tokens of the step before only afterwards, for which sequences that decode do not
 // wait.
 bool ModelRunner::asks(std::span<const TokenChunk> step) const {
-  const bool has_decodes = step.front().num_tokens == 1;
+  const bool has_decodes = step.front().num_tokens <= kMaxDecodeQueryLength;
   return !has_decodes || !backend_->device().is_asynchronous();
 }
 

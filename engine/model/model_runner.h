@@ -10,6 +10,7 @@
 #include "engine/model/load_progress.h"
 #include "engine/model/memory_plan.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/recorded_steps.h"
 #include "engine/model/step_buffers.h"
 #include "engine/model/step_runner.h"
 #include "engine/model/transformer.h"
@@ -75,6 +76,8 @@ class ModelRunner final : public StepRunner {
   std::vector<float> calibrated_kv_scales();
   // Whether the device asks, while it computes the step, if anybody wants it.
   bool asks(std::span<const TokenChunk> step) const;
+  // Of a step that samples tokens: float32 [num_sampled, vocab_size], in the activations.
+  Tensor sampled_logits(const ForwardBatch& batch);
   // Prepares, computes and draws: a step, all but the wait for its tokens.
   LaunchedTokens compute(std::span<const TokenChunk> step);
 
@@ -89,6 +92,7 @@ class ModelRunner final : public StepRunner {
   Arena step_arena_;
   StepBuffers buffers_;
   Transformer transformer_;
+  RecordedSteps recorded_steps_;
   std::string fused_decoder_problem_;
   Tensor drawn_;  // tokens of the newest step that drew any
 };

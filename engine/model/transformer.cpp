@@ -72,6 +72,13 @@ Tensor Transformer::logits_of_sampled(int64_t num_rows) {
   return logits;
 }
 
+bool Transformer::runs_in_one_kernel(const ForwardBatch& batch) const {
+  const int64_t num_tokens = batch.token_ids.dim(0);
+  // The fused decoder computes the logits of every token.
+  return fused_decoder_ != nullptr && batch.sampled_rows.dim(0) == num_tokens &&
+         fused_decoder_->takes(num_tokens, batch.attention);
+}
+
 Tensor Transformer::sampled_logits(const ForwardBatch& batch) {
   const int64_t num_tokens = batch.token_ids.dim(0);
   const int64_t num_sampled = batch.sampled_rows.dim(0);
@@ -84,9 +91,7 @@ Tensor Transformer::sampled_logits(const ForwardBatch& batch) {
     activations_.layers.last_layer(step, last_layer(), batch.sampled_rows, sampled);
     return logits_of_sampled(num_sampled);
   }
-  // The fused decoder computes the logits of every token.
-  if (fused_decoder_ != nullptr && num_sampled == num_tokens &&
-      fused_decoder_->takes(num_tokens, batch.attention)) {
+  if (runs_in_one_kernel(batch)) {
     const Tensor logits = activations_.logits.slice(0, num_tokens);
     fused_decoder_->step(logits, {.token_ids = batch.token_ids,
                                   .positions = batch.positions,

@@ -25,6 +25,8 @@ class Transformer {
   void use_fused_decoder(std::unique_ptr<FusedDecoder> decoder) {
     fused_decoder_ = std::move(decoder);
   }
+  // Whether sampled_logits() takes the decoder for this step.
+  bool runs_in_one_kernel(const ForwardBatch& batch) const;
   // Whether such steps may have several tokens of a sequence.
   bool drafts_in_one_kernel() const {
     return fused_decoder_ != nullptr && fused_decoder_->takes_drafts();

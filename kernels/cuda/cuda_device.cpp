@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/recorded_graph.h"
 #include "kernels/cuda/transfer/convert.h"
 #include "kernels/cuda/transfer/host_copy.h"
 
@@ -47,6 +48,20 @@ Buffer CudaDevice::allocate(size_t bytes, std::string_view purpose) {
 }
 
 void CudaDevice::synchronize() { CUDA_CHECK(cudaStreamSynchronize(stream())); }
+
+std::unique_ptr<Recording> CudaDevice::record(const std::function<void()>& operations) {
+  class GraphOnDevice final : public Recording {
+   public:
+    GraphOnDevice(const CudaDevice& device, const std::function<void()>& operations)
+        : device_(device), graph_(operations, device.stream()) {}
+    void launch() override { graph_.launch(device_.stream()); }
+
+   private:
+    const CudaDevice& device_;
+    RecordedGraph graph_;
+  };
+  return std::make_unique<GraphOnDevice>(*this, operations);
+}
 
 void CudaDevice::upload_parts_impl(std::span<const UploadPart> parts, const ReadPart& read,
                                    const OnPartRead& on_read) {

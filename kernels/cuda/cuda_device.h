@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -33,6 +34,7 @@ class CudaDevice final : public Device {
     stop_points_.set_question(std::move(should_stop));
   }
   void stop_point(double flops) override { stop_points_.pass(flops, stream()); }
+  std::unique_ptr<Recording> record(const std::function<void()>& operations) override;
 
   const GpuTraits& gpu() const { return gpu_; }
   // The stream, with its GPU made current on the calling thread.

@@ -16,6 +16,9 @@ struct Tensor {
   DeviceId device;
   Shape shape;
 
+  // Whether these are views of the same elements, whatever the elements are.
+  friend bool operator==(const Tensor&, const Tensor&) = default;
+
   bool empty() const { return data == nullptr; }
   int64_t dim(int index) const { return shape[index]; }
   int64_t num_elements() const { return shape.num_elements(); }
