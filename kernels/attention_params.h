@@ -59,6 +59,7 @@ struct SharedPrefixes {
   // members.
   int64_t spared_tokens = 0;
 
+  // Of the tensors, which views they are.
   friend bool operator==(const SharedPrefixes&, const SharedPrefixes&) = default;
 };
 
@@ -89,6 +90,7 @@ struct AttentionBatch {
 
   SharedPrefixes shared = {};
 
+  // Of the tensors, which views they are.
   friend bool operator==(const AttentionBatch&, const AttentionBatch&) = default;
 };
 

@@ -41,12 +41,13 @@ struct UploadPart {
 // On an H200, weights arrive at 46 GB/s in parts of 1 MiB, at 53 in parts of 4 MiB or 8.
 constexpr size_t kMaxUploadPartBytes = size_t{4} << 20;
 
-// What operations have launched on a device, to be launched again. Destroyed before the device.
+// What operations have launched on a device, to be launched again; see Device::record. Destroyed
+// before the device.
 class Recording {
  public:
   virtual ~Recording() = default;
-  // Has the effect of calling the operations again with the same arguments, of whose tensors they
-  // read what these hold now.
+  // Has the effect of calling the operations again, on what their tensors hold now. All memory that
+  // they use must still be what it was. Passes no stop points. Throws Error when the device fails.
   virtual void launch() = 0;
 };
 
@@ -81,10 +82,10 @@ class Device {
   // operations. While there is a question, an asynchronous device waits here from time to time for
   // what it has not computed yet, so that it has little left to do when the answer is yes.
   virtual void stop_point(double /*flops*/) {}
-  // Calls `operations`, whose calls of operations are recorded and have no effect yet; each must
-  // have been called before with arguments of the same shapes and types. Null, and nothing is
-  // called, where launching a recording would take the host no less time than calling operations.
-  // Throws what `operations` throws. Not while there is a stop question.
+  // Records the operations that `operations` calls, which have no effect yet. Each must have been
+  // called before with arguments of the same shapes and types, and there must be no stop question.
+  // Null where the device does not record, or has no memory for it. Throws what `operations`
+  // throws, and Error when the device fails; nothing has had an effect then.
   virtual std::unique_ptr<Recording> record(const std::function<void()>& /*operations*/) {
     return nullptr;
   }

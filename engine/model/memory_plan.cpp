@@ -8,8 +8,8 @@
 namespace tessera {
 namespace {
 
-// Left to the driver, its modules, other processes, and the few megabytes that backends and the
-// fused decoder allocate for themselves.
+// Left to the driver, its modules, other processes, and the few megabytes that backends, the fused
+// decoder and recorded steps take.
 constexpr size_t kReserveBytes = size_t{256} << 20;
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;

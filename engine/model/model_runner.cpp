@@ -50,11 +50,11 @@ uint64_t ModelRunner::read_weights(const Checkpoint& checkpoint, bool check_valu
   return weights_.read(checkpoint, backend_->device(), check_values, progress);
 }
 
-// One kernel is a whole already, and what its host decides depends on the lengths of contexts.
+// One kernel is a whole already, and what the host decides for it depends on lengths of contexts.
 Tensor ModelRunner::sampled_logits(const ForwardBatch& batch) {
   if (transformer_.runs_in_one_kernel(batch)) return transformer_.sampled_logits(batch);
   recorded_steps_.run(batch, [&] { transformer_.sampled_logits(batch); });
-  return buffers_.activations.logits.slice(0, batch.sampled_rows.dim(0));
+  return transformer_.logits_of_step(batch.sampled_rows.dim(0));
 }
 
 LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
@@ -73,9 +73,13 @@ LaunchedTokens ModelRunner::compute(std::span<const TokenChunk> step) {
 
 // A device that asks keeps the host until it has nearly done. Where it is asynchronous, the host
 // then takes the tokens of the step before only afterwards, for which sequences that decode do not
-// wait.
+// wait. Those come first; with drafts they have several tokens and no prompts beside them. Steps of
+// decodes alone may be recorded, which no device does while it asks.
 bool ModelRunner::asks(std::span<const TokenChunk> step) const {
-  const bool has_decodes = step.front().num_tokens <= kMaxDecodeQueryLength;
+  const auto is_short = [](const TokenChunk& chunk) {
+    return chunk.num_tokens <= kMaxDecodeQueryLength;
+  };
+  const bool has_decodes = step.front().num_tokens == 1 || std::ranges::all_of(step, is_short);
   return !has_decodes || !backend_->device().is_asynchronous();
 }
 

@@ -31,10 +31,7 @@ void RecordedSteps::run(const ForwardBatch& batch, const std::function<void()>& 
   const bool has_decodes_alone = batch.attention.num_decodes == batch.attention.num_sequences;
   if (!has_decodes_alone || batch.sampled_rows.dim(0) != batch.token_ids.dim(0)) return launch();
   Step& step = find(form_of(batch));
-  ++step.num_runs;
-  if (step.recording == nullptr && step.num_runs > kRunsBeforeRecording) {
-    step.recording = device_.record(launch);
-  }
+  if (++step.num_runs == kRecordedRun) step.recording = device_.record(launch);
   if (step.recording == nullptr) return launch();
   step.recording->launch();
 }

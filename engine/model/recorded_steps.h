@@ -23,8 +23,8 @@ class RecordedSteps {
 
   // The effect of launch(), which calls a step's operations. Of a step that has decodes alone, all
   // of whose tokens are sampled, it passes them nothing but the batch's tensors, what the host
-  // knows of them without the lengths of contexts, and tensors that are the same in every step.
-  // Throws what launch() throws.
+  // knows of them without the lengths of contexts, and tensors that are the same in every step;
+  // there is no stop question then on a device that records. Throws what launch() throws.
   void run(const ForwardBatch& batch, const std::function<void()>& launch);
 
  private:
@@ -44,8 +44,8 @@ class RecordedSteps {
     std::unique_ptr<Recording> recording;  // null: not yet
   };
   // Recording takes the host as long as launching once or twice (0.3 to 3.6 ms on an H200), so a
-  // form that comes but twice is not worth it.
-  static constexpr int64_t kRunsBeforeRecording = 2;
+  // form that comes but twice is not worth it. Where it fails it is not tried again.
+  static constexpr int64_t kRecordedRun = 3;
   static constexpr size_t kMaxSteps = 16;
 
   static Form form_of(const ForwardBatch& batch);

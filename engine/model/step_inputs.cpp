@@ -18,6 +18,9 @@ namespace {
 // Block tables have places for a multiple of so many pages of each sequence, so that the shapes of
 // a step's tensors change seldom (recorded_steps.h): with pages of 64 tokens every 512 tokens.
 constexpr int64_t kTablePages = 8;
+// Tables of more sequences would sooner outgrow the 64 KiB that travel fastest to a GPU, and such
+// steps take so long that the host is never late.
+constexpr size_t kMostRoundedTables = 256;
 
 // The step as the host builds it, before it is copied to the device.
 struct HostStep {
@@ -126,8 +129,8 @@ ForwardBatch StepInputs::prepare(std::span<const TokenChunk> step, const Tensor&
   // Not for the longest context that there may be: of hundreds of sequences, such tables would be
   // megabytes.
   const int64_t needed_pages = ceil_divide(batch.attention.max_context_length, page_size_);
-  const int64_t table_pages =
-      std::min(ceil_divide(needed_pages, kTablePages) * kTablePages, max_pages_);
+  const int64_t unit = step.size() <= kMostRoundedTables ? kTablePages : 1;
+  const int64_t table_pages = std::min(ceil_divide(needed_pages, unit) * unit, max_pages_);
   HostStep host;
   for (const TokenChunk& chunk : step) add_chunk(host, chunk, page_size_, table_pages);
   const bool takes_all = host.takes_all_in_order(drawn.empty() ? 0 : drawn.dim(0));

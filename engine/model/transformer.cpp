@@ -61,7 +61,7 @@ Tensor Transformer::logits(const Tensor& rows) {
 Tensor Transformer::logits_of_sampled(int64_t num_rows) {
   const Tensor sampled = activations_.sampled_residual.slice(0, num_rows);
   const Tensor normed = activations_.sampled_normed.slice(0, num_rows);
-  const Tensor logits = activations_.logits.slice(0, num_rows);
+  const Tensor logits = logits_of_step(num_rows);
   const BlockSpec& block = activations_.layers.block();
   operations_.norm(block.norm, normed, sampled, weights_.norm,
                    activations_.layers.sizes().rms_norm_eps);
@@ -92,7 +92,7 @@ Tensor Transformer::sampled_logits(const ForwardBatch& batch) {
     return logits_of_sampled(num_sampled);
   }
   if (runs_in_one_kernel(batch)) {
-    const Tensor logits = activations_.logits.slice(0, num_tokens);
+    const Tensor logits = logits_of_step(num_tokens);
     fused_decoder_->step(logits, {.token_ids = batch.token_ids,
                                   .positions = batch.positions,
                                   .kv_slots = batch.kv_slots,

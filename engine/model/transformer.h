@@ -49,6 +49,11 @@ class Transformer {
   // not sampled, as most of a prompt: it is spared nearly 1 / num_layers of its time.
   Tensor sampled_logits(const ForwardBatch& batch);
 
+  // Where sampled_logits() leaves what it returns: float32 [num_sampled, vocab_size].
+  Tensor logits_of_step(int64_t num_sampled) const {
+    return activations_.logits.slice(0, num_sampled);
+  }
+
  private:
   LayerStep step_of(const ForwardBatch& batch) const;
   LayerTensors layer(size_t index) const;

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "kernels/cuda/device/cuda_check.h"
+#include "kernels/cuda/device/early_start.h"
 #include "kernels/cuda/device/recorded_graph.h"
 #include "kernels/cuda/transfer/convert.h"
 #include "kernels/cuda/transfer/host_copy.h"
@@ -52,15 +53,19 @@ void CudaDevice::synchronize() { CUDA_CHECK(cudaStreamSynchronize(stream())); }
 std::unique_ptr<Recording> CudaDevice::record(const std::function<void()>& operations) {
   class GraphOnDevice final : public Recording {
    public:
-    GraphOnDevice(const CudaDevice& device, const std::function<void()>& operations)
-        : device_(device), graph_(operations, device.stream()) {}
+    GraphOnDevice(const CudaDevice& device, RecordedGraph graph)
+        : device_(device), graph_(std::move(graph)) {}
     void launch() override { graph_.launch(device_.stream()); }
 
    private:
     const CudaDevice& device_;
     RecordedGraph graph_;
   };
-  return std::make_unique<GraphOnDevice>(*this, operations);
+  CHECK(!stop_points_.has_question(), "operations are recorded while there is a stop question");
+  if (launches_serially) return nullptr;
+  std::optional<RecordedGraph> graph = RecordedGraph::record(operations, stream());
+  if (!graph) return nullptr;
+  return std::make_unique<GraphOnDevice>(*this, std::move(*graph));
 }
 
 void CudaDevice::upload_parts_impl(std::span<const UploadPart> parts, const ReadPart& read,

@@ -16,7 +16,8 @@ struct Tensor {
   DeviceId device;
   Shape shape;
 
-  // Whether these are views of the same elements, whatever the elements are.
+  // Whether these are the same view: of the same memory, with the same type and shape. What the
+  // elements are is not compared.
   friend bool operator==(const Tensor&, const Tensor&) = default;
 
   bool empty() const { return data == nullptr; }

@@ -22,6 +22,8 @@ class SerialLaunches {
 
 class EarlyReadsTest : public testing::TestWithParam<std::string> {
  protected:
+  static constexpr int64_t kMostSequences = 130;
+
   void SetUp() override {
     if (cuda_status().num_devices == 0) GTEST_SKIP() << cuda_status().problem;
     engine_ = load();
@@ -33,6 +35,7 @@ class EarlyReadsTest : public testing::TestWithParam<std::string> {
     options.device = DeviceChoice::kCuda;
     // A prompt behind cached pages is shorter, and other kernels multiply what is left of it.
     options.prefix_cache = false;
+    options.max_sequences = kMostSequences;
     return Engine::load(options);
   }
 
@@ -79,6 +82,36 @@ TEST_P(EarlyReadsTest, AnswersAreTheSameWithSerialLaunches) {
       expected = answer(*serial_engine, num_tokens);
     }
     EXPECT_EQ(answer(*engine_, num_tokens), expected) << num_tokens << " tokens";
+  }
+}
+
+// Their steps are recorded; 1 to 8 sequences of `one_kernel` run in one kernel.
+TEST_P(EarlyReadsTest, AnswersInCompanyAreTheSameWithSerialLaunches) {
+  const auto answers = [](Engine& engine, int64_t num_sequences) {
+    std::vector<SequencePtr> sequences;
+    for (int64_t i = 0; i < num_sequences; ++i) {
+      sequences.push_back(engine.create_sequence());
+      SamplingParams params;
+      params.max_tokens = 24 + i % 5;  // they leave one after the other
+      params.ignore_eos = true;
+      engine.submit(*sequences.back(), prompt(5 + i % 40), params);
+    }
+    while (engine.step()) {
+    }
+    std::vector<std::vector<TokenId>> tokens;
+    for (const SequencePtr& sequence : sequences) {
+      tokens.push_back(engine.result(*sequence).tokens);
+    }
+    return tokens;
+  };
+  const std::unique_ptr<Engine> serial_engine = load();
+  for (const int64_t num_sequences : {4, 12, 70, 130}) {
+    std::vector<std::vector<TokenId>> expected;
+    {
+      const SerialLaunches serial;
+      expected = answers(*serial_engine, num_sequences);
+    }
+    EXPECT_EQ(answers(*engine_, num_sequences), expected) << num_sequences << " sequences";
   }
 }
 

@@ -23,8 +23,9 @@ struct LaunchShape {
   bool begins_early = true;     // false: an ordinary launch
 };
 
-// While true, every kernel waits for its predecessor's end, so that nothing is read early. For
-// tests: an operation whose inputs break the rules of early reads gives other results then.
+// While true, every kernel is launched by itself and waits for its predecessor's end, so that
+// nothing is read early and nothing recorded. For tests: an operation whose inputs break the rules
+// of early reads, or a recorded step that lacks what has changed, gives other results otherwise.
 inline std::atomic<bool> launches_serially = false;
 
 // On the current device. An ordinary launch where the GPU knows no other.

@@ -10,13 +10,14 @@ std::vector<double> time_graph_replays(const std::function<void()>& operations, 
                                        cudaStream_t stream) {
   operations();  // loads the kernels
   CUDA_CHECK(cudaStreamSynchronize(stream));
-  const RecordedGraph graph(operations, stream);
+  const std::optional<RecordedGraph> graph = RecordedGraph::record(operations, stream);
+  CHECK(graph, "no GPU memory to record operations");
   std::vector<Event> events;
   for (int64_t i = 0; i < 2 * repetitions; ++i) events.push_back(make_timing_event());
-  graph.launch(stream);  // the first replay also uploads the graph
+  graph->launch(stream);  // the first replay also uploads the graph
   for (size_t i = 0; i < events.size(); i += 2) {
     CUDA_CHECK(cudaEventRecord(events[i].get(), stream));
-    graph.launch(stream);
+    graph->launch(stream);
     CUDA_CHECK(cudaEventRecord(events[i + 1].get(), stream));
   }
   CUDA_CHECK(cudaStreamSynchronize(stream));

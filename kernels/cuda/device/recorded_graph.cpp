@@ -8,14 +8,15 @@ namespace {
 using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, decltype(&cudaGraphDestroy)>;
 
 // The stream leaves capture mode also when `operations` throws.
-Graph record(const std::function<void()>& operations, cudaStream_t stream) {
+Graph capture(const std::function<void()>& operations, cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   try {
     operations();
   } catch (...) {
     cudaStreamEndCapture(stream, &graph);
-    cudaGraphDestroy(graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();  // or it would be taken for an error of the next kernel launch
     throw;
   }
   CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
@@ -24,11 +25,17 @@ Graph record(const std::function<void()>& operations, cudaStream_t stream) {
 
 }  // namespace
 
-RecordedGraph::RecordedGraph(const std::function<void()>& operations, cudaStream_t stream) {
-  const Graph graph = record(operations, stream);
+std::optional<RecordedGraph> RecordedGraph::record(const std::function<void()>& operations,
+                                                   cudaStream_t stream) {
+  const Graph graph = capture(operations, stream);
   cudaGraphExec_t executable = nullptr;
-  CUDA_CHECK(cudaGraphInstantiate(&executable, graph.get(), 0));
-  executable_.reset(executable);
+  const cudaError_t code = cudaGraphInstantiate(&executable, graph.get(), 0);
+  if (code == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return {};
+  }
+  CUDA_CHECK(code);
+  return RecordedGraph(executable);
 }
 
 void RecordedGraph::launch(cudaStream_t stream) const {

@@ -21,6 +21,7 @@ namespace tessera {
 class StopPoints {
  public:
   void set_question(StopQuestion should_stop);
+  bool has_question() const { return should_stop_ != nullptr; }
 
   // Device::stop_point, behind the last operation on `stream`.
   void pass(double flops, cudaStream_t stream);

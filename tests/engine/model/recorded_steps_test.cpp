@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
+#include <stdexcept>
 #include <vector>
 
 namespace tessera {
@@ -76,6 +78,8 @@ class RecordedStepsTest : public testing::Test {
     return {calls, device.num_launches - before};
   }
 
+  static void move(Tensor& tensor) { tensor.data = tensor.as<int32_t>() + 1; }
+
   const std::array<int, 2> called_ = {1, 0};
   const std::array<int, 2> recorded_ = {1, 1};
   const std::array<int, 2> launched_ = {0, 1};
@@ -94,29 +98,54 @@ TEST_F(RecordedStepsTest, AStepIsRecordedTheThirdTime) {
   EXPECT_EQ(run(steps, decodes(4, 104, 2), device), launched_);
 }
 
-TEST_F(RecordedStepsTest, AnotherFormIsAnotherStep) {
+TEST_F(RecordedStepsTest, WhateverTheHostPassesOnIsPartOfTheForm) {
+  const std::vector<std::function<void(ForwardBatch&)>> changes = {
+      [](ForwardBatch& batch) { move(batch.token_ids); },
+      [](ForwardBatch& batch) { move(batch.positions); },
+      [](ForwardBatch& batch) { move(batch.kv_slots); },
+      [](ForwardBatch& batch) { move(batch.sampled_rows); },
+      [](ForwardBatch& batch) { move(batch.attention.query_starts); },
+      [](ForwardBatch& batch) { move(batch.attention.context_lengths); },
+      [](ForwardBatch& batch) { move(batch.attention.block_tables); },
+      [](ForwardBatch& batch) { batch.attention.max_decode_query_length = 2; },
+      [](ForwardBatch& batch) { batch.attention.max_query_length = 2; },
+      [](ForwardBatch& batch) { batch.attention.shared.group_starts = batch.positions; },
+      [](ForwardBatch& batch) { batch.attention.shared.lengths = batch.positions; },
+      [](ForwardBatch& batch) { batch.attention.shared.own_begins = batch.positions; },
+      [](ForwardBatch& batch) { batch.attention.shared.num_groups = 1; },
+      [](ForwardBatch& batch) { batch.attention.shared.spared_tokens = 64; }};
   RecordingDevice device(true);
   RecordedSteps steps(device);
   for (int i = 0; i < 3; ++i) run(steps, decodes(4, 100, 2), device);
   EXPECT_EQ(run(steps, decodes(5, 100, 2), device), called_) << "a sequence more";
   EXPECT_EQ(run(steps, decodes(4, 129, 3), device), called_) << "wider block tables";
-  ForwardBatch behind_prefix = decodes(4, 100, 2);
-  behind_prefix.attention.shared.num_groups = 1;
-  EXPECT_EQ(run(steps, behind_prefix, device), called_) << "a shared prefix";
-  ForwardBatch elsewhere = decodes(4, 100, 2);
-  elsewhere.token_ids.data = elsewhere.positions.as<int32_t>() + 4;
-  EXPECT_EQ(run(steps, elsewhere, device), called_) << "ids that lie elsewhere";
-  EXPECT_EQ(run(steps, decodes(4, 100, 2), device), launched_) << "the first form again";
+  for (size_t i = 0; i < changes.size(); ++i) {
+    ForwardBatch changed = decodes(4, 100, 2);
+    changes[i](changed);
+    EXPECT_EQ(run(steps, changed, device), called_) << "change " << i;
+    EXPECT_EQ(run(steps, decodes(4, 100, 2), device), launched_) << "after change " << i;
+  }
 }
 
 TEST_F(RecordedStepsTest, WhatWasNotRunForLongIsForgotten) {
   RecordingDevice device(true);
   RecordedSteps steps(device);
-  for (int i = 0; i < 3; ++i) run(steps, decodes(1, 100, 2), device);
-  for (int64_t i = 2; i <= 16; ++i) run(steps, decodes(i, 100, 2), device);
+  for (int64_t form = 1; form <= 16; ++form) {
+    for (int i = 0; i < 3; ++i) run(steps, decodes(form, 100, 2), device);
+  }
   EXPECT_EQ(run(steps, decodes(1, 100, 2), device), launched_) << "sixteen forms are kept";
-  for (int64_t i = 2; i <= 17; ++i) run(steps, decodes(i, 100, 2), device);
-  EXPECT_EQ(run(steps, decodes(1, 100, 2), device), called_);
+  EXPECT_EQ(run(steps, decodes(17, 100, 2), device), called_);
+  EXPECT_EQ(run(steps, decodes(1, 100, 2), device), launched_) << "not the oldest any more";
+  EXPECT_EQ(run(steps, decodes(2, 100, 2), device), called_);
+}
+
+TEST_F(RecordedStepsTest, AFormThatCouldNotBeRecordedIsLaunched) {
+  RecordingDevice device(true);
+  RecordedSteps steps(device);
+  for (int i = 0; i < 2; ++i) run(steps, decodes(4, 100, 2), device);
+  const auto fail = [] { throw std::runtime_error("while it was recorded"); };
+  EXPECT_THROW(steps.run(decodes(4, 100, 2), fail), std::runtime_error);
+  EXPECT_EQ(run(steps, decodes(4, 100, 2), device), called_);
 }
 
 TEST_F(RecordedStepsTest, PromptsAreNotRecorded) {

@@ -71,6 +71,31 @@ TEST_F(StepInputsTest, NoneIsSampled) {
   EXPECT_EQ(prepare({prompt(20, pages, nullptr)}).sampled_attention.num_sequences, 0);
 }
 
+// So that steps, one after the other, have tensors of the same shapes.
+TEST_F(StepInputsTest, TablesOfFewSequencesHaveAMultipleOfEightPages) {
+  const StepLimits limits = {.max_tokens = 300, .max_sequences = 300, .context_size = 640};
+  Arena measure;
+  StepInputs(measure, limits, kStepPageSize);
+  const Buffer memory = backend_->device().allocate(measure.used_bytes(), "a test");
+  Arena arena(memory);
+  StepInputs inputs(arena, limits, kStepPageSize);
+  const std::vector<TokenId> tokens(640, 7);
+  const std::vector<int32_t> pages(10);
+  const auto table_pages = [&](int64_t length, size_t num_sequences) {
+    const TokenChunk decode = {.tokens = tokens,
+                               .block_table = pages,
+                               .begin = length - 1,
+                               .num_tokens = 1,
+                               .sampling = &params_};
+    const std::vector<TokenChunk> step(num_sequences, decode);
+    return inputs.prepare(step, {}, backend_->operations()).attention.block_tables.dim(1);
+  };
+  EXPECT_EQ(table_pages(1, 1), 8);
+  EXPECT_EQ(table_pages(512, 256), 8);
+  EXPECT_EQ(table_pages(513, 1), 10) << "as many as a context has";
+  EXPECT_EQ(table_pages(129, 257), 3) << "many sequences";
+}
+
 // Of two prompts beside decodes with a prefix, the first goes on in the next step.
 TEST_F(StepInputsTest, TheLastLayerReadsASharedPrefixOnceToo) {
   const std::vector<int32_t> first = {0, 1, 2}, second = {0, 1, 5}, third = {6}, fourth = {7};

@@ -9,15 +9,13 @@
 #include "kernels/cuda/attention/decode/kernel.h"
 #include "kernels/cuda/device/cuda_check.h"
 #include "kernels/cuda/device/gpu_traits.h"
+#include "kernels/cuda/device/recorded_graph.h"
 #include "tests/kernels/attention/problem.h"
 
 namespace tessera {
 namespace {
 
 using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, decltype(&cudaStreamDestroy)>;
-using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, decltype(&cudaGraphDestroy)>;
-using ExecutableGraph =
-    std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)>;
 
 class AttentionGraphTest : public BackendTest {
  protected:
@@ -45,18 +43,6 @@ class AttentionGraphTest : public BackendTest {
                                .gpu = gpu_});
     launch_attention_decode(out, params, plan, static_cast<uint32_t*>(arrivals_.view.data),
                             stream_.get());
-  }
-
-  ExecutableGraph record(const Tensor& out, const AttentionParams& params) const {
-    CUDA_CHECK(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal));
-    launch(out, params);
-    launch(out, params);  // the second finds the counters as the first left them
-    cudaGraph_t captured = nullptr;
-    CUDA_CHECK(cudaStreamEndCapture(stream_.get(), &captured));
-    const Graph graph(captured, cudaGraphDestroy);
-    cudaGraphExec_t executable = nullptr;
-    CUDA_CHECK(cudaGraphInstantiate(&executable, graph.get(), 0));
-    return ExecutableGraph(executable, cudaGraphExecDestroy);
   }
 
   void copy(const Tensor& destination, const Tensor& source) const {
@@ -87,8 +73,13 @@ class AttentionGraphTest : public BackendTest {
     const AttentionParams params = recorded.params();
     const DeviceTensor out = poisoned(backend(), activation(), params.query.shape);
     device().synchronize();  // the inputs are there: the launches go to a stream of their own
-    launch(out, params);     // loads the kernel, which a capture does not allow
-    const ExecutableGraph graph = record(out, params);
+    launch(out, params);     // loads the kernel, which recording does not allow
+    const auto launch_twice = [&] {
+      launch(out, params);
+      launch(out, params);  // finds the counters as the first left them
+    };
+    const std::optional<RecordedGraph> graph = RecordedGraph::record(launch_twice, stream_.get());
+    ASSERT_TRUE(graph);
     for (size_t i = 0; i < lengths.size(); ++i) {
       const AttentionProblem problem(backend(), size, lengths[i], 1 + i);
       const std::vector<uint8_t> result = expected(problem);
@@ -102,7 +93,7 @@ class AttentionGraphTest : public BackendTest {
       const DeviceTensor poison = poisoned(backend(), activation(), params.query.shape);
       device().synchronize();
       copy(out, poison);
-      CUDA_CHECK(cudaGraphLaunch(graph.get(), stream_.get()));
+      graph->launch(stream_.get());
       EXPECT_EQ(bytes(out), result) << "lengths " << i;
     }
   }
