@@ -41,7 +41,7 @@ class RecordedSteps {
   struct Step {
     Form form;
     int64_t num_runs = 0;
-    std::unique_ptr<Recording> recording;  // null: not yet
+    std::unique_ptr<Recording> recording;  // null: none
   };
   // Recording takes the host as long as launching once or twice (0.3 to 3.6 ms on an H200), so a
   // form that comes but twice is not worth it. Where it fails it is not tried again.
