@@ -187,7 +187,8 @@ class Errors(BatchCase):
         self.write_input(short_line("first", "x"), *[line for line, _ in bad],
                          short_line("last", "x"))  # fmt: skip
         told = self.batch(code=3).err
-        self.assertTrue(told.startswith("first error, in line 2: invalid JSON"), told)
+        # On a busy machine progress is told before.
+        self.assertRegex(told, r"(?m)^first error, in line 2: invalid JSON")
         records = read_records(self.folder / "out.jsonl")
         self.assertEqual(len(records), len(bad) + 2)
         self.assertIsNone(records[0]["error"])
