@@ -13,7 +13,7 @@ namespace tessera {
 
 // Launched one by one, the operations of a small model's step take the host as long as the GPU, or
 // longer, and even where the GPU is slower it waits between some of them: a step of 128 sequences
-// of an 8B model takes 1.3 % longer than as a whole (docs/experiments/between-steps.md). From step
+// of an 8B model takes 1.4 % longer than as a whole (docs/experiments/between-steps.md). From step
 // to step decodes change nothing that the host passes to an operation, until a sequence joins or
 // leaves or the block tables get wider. So a step whose form was there before is recorded, where
 // the device can, and from then on launched as a whole.
